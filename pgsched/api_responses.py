@@ -14,7 +14,7 @@ import msgspec
 
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome, Progress
+from pgsched.store.lookup.row_types import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome, Progress
 from pgsched.store.lookup.throughput import Done
 from pgsched.store.schedule.calls import Outcome
 

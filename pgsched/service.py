@@ -29,7 +29,7 @@ def is_away(error: Exception) -> bool:
     return isinstance(error, OSError)  # and so is a TimeoutError
 
 
-def error_text(error: Exception) -> str:
+def event_text(error: Exception) -> str:
     """An error as events have it."""
     return f"{type(error).__name__}: {error}"[:500]
 
@@ -190,7 +190,7 @@ class Service:
                 failed_at = failed_at if failures else started
                 failures += 1
                 pause = self._pause_after(failures)
-                refused, said = isinstance(error, psycopg.Error), error_text(error)
+                refused, said = isinstance(error, psycopg.Error), event_text(error)
                 self.events.emit(
                     "service.failed", service=self.name, away=is_away(error), by_database=refused, error=said
                 )

@@ -19,7 +19,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler import Containment, Worker
-from pgsched.service import collect_seldom, error_text, is_away
+from pgsched.service import collect_seldom, event_text, is_away
 from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.admin.workers import check_queues
@@ -184,7 +184,7 @@ def awaited_database(settings: Settings, events: Events) -> str:
             if not is_away(error):
                 raise
             failures += 1
-            events.emit("service.failed", service="start", away=True, by_database=True, error=error_text(error))
+            events.emit("service.failed", service="start", away=True, by_database=True, error=event_text(error))
             time.sleep(_NEXT_TRY)
             continue
         if failures:

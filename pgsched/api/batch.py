@@ -36,7 +36,7 @@ from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.bulk import Load, OneShot, Start, send
+from pgsched.store.schedule.many import Load, OneShot, Start, send
 
 NDJSON = "application/x-ndjson"
 _OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # and not of a line

@@ -20,7 +20,7 @@ from pgsched.domain.body import check_body
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import PgschedError
 from pgsched.store.core.text import check_text, encode
-from pgsched.store.schedule.bulk import OneShot, Start, due
+from pgsched.store.schedule.many import OneShot, Start, due
 from pgsched.store.schedule.schedule_parameters import Order, When, when
 
 LONGEST_LINE = 2 * 1024 * 1024

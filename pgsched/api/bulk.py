@@ -23,7 +23,7 @@ from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup import bulk_pages
-from pgsched.store.lookup.rows import filter_json
+from pgsched.store.lookup.row_types import filter_json
 
 OperationId = Annotated[UUID, PathParameter(description="A bulk operation's id.")]
 OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only of this action.")]

@@ -16,7 +16,7 @@ from pgsched.api.quotas import Deadline, FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
 from pgsched.event_emitter import Events
-from pgsched.service import error_text, is_away
+from pgsched.service import event_text, is_away
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pooler import is_pooled
 from pgsched.store.core.query import first, read_exactly
@@ -80,7 +80,7 @@ class _Attempts:
         except (psycopg.Error, OSError) as error:
             self._since = self._since if self._failures else time.monotonic()
             self._failures += 1
-            self._events.emit("service.failed", service="api", away=is_away(error), error=error_text(error))
+            self._events.emit("service.failed", service="api", away=is_away(error), error=event_text(error))
             raise
         if self._failures:
             lasted = round(time.monotonic() - self._since, 3)

@@ -34,7 +34,7 @@ from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
 _HOW = "finished_at, RFC 3339 with an offset"

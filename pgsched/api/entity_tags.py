@@ -14,7 +14,7 @@ from litestar import Response
 from litestar.params import HeaderParameter
 
 from pgsched.api.problems import Unreadable
-from pgsched.store.lookup.rows import Execution
+from pgsched.store.lookup.row_types import Execution
 
 _Answer = TypeVar("_Answer")
 

@@ -39,7 +39,7 @@ from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import Execution, ExecutionFilter
+from pgsched.store.lookup.row_types import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
 

@@ -21,7 +21,7 @@ from pgsched.domain.target import host_alone
 from pgsched.errors import InvalidSchedule
 from pgsched.sealing import KeyRing
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.rows import RowPage
+from pgsched.store.lookup.row_types import RowPage
 
 _Item = TypeVar("_Item")
 Instant = Annotated[str, Meta(description="RFC 3339, with an offset.", examples=["2026-03-01T09:00:00+01:00"])]

@@ -23,7 +23,7 @@ from pgsched.domain.event_position import Position, VisibilityHorizon
 from pgsched.errors import PgschedError, TooManyRequests
 from pgsched.event_emitter import Events
 from pgsched.store.lookup import events as ends
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.row_types import Event
 
 MOST, MOST_EACH = 200, 20
 """Readers of a process, and of them those of one client, whatever keys it has."""

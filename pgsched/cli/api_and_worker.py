@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.child import Orders, counting_words, hear_settings, program, stop_when_orphaned
-from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.database_connection import explained
 from pgsched.cli.log_setup import Relay, begin_log, decided
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.settings_flags import API, WORKER, load_settings, settings_options, with_database
+from pgsched.cli.supervised import Orders, counting_words, hear_settings, program, stop_when_orphaned
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.event_emitter import Events, logging_listener

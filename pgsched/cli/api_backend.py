@@ -16,7 +16,7 @@ from pgsched.domain.id_or_key import id_or_key
 from pgsched.errors import NotFound, Refused, Unauthenticated
 from pgsched.settings import API_KEY
 from pgsched.store.lookup.named import Kind
-from pgsched.store.lookup.rows import Event, Execution
+from pgsched.store.lookup.row_types import Event, Execution
 
 _Found = TypeVar("_Found")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, with_database
+from pgsched.cli.settings_flags import DATABASE, load_settings, with_database
 from pgsched.errors import InvalidInput, InvalidSettings
 from pgsched.password_hiding import has_password
 from pgsched.settings import API, API_KEY

@@ -9,8 +9,8 @@ import click
 
 from pgsched.cli.answer_tables import Answer
 from pgsched.cli.command_decorators import database_command
-from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
+from pgsched.cli.settings_flags import DEFAULT_FILE
 from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import InvalidInput
 from pgsched.extras import extra

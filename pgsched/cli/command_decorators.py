@@ -22,8 +22,8 @@ import click
 
 from pgsched.cli.answer_tables import Answer
 from pgsched.cli.api_or_database import api_option, asking, refuse_api
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 
 Question = Callable[..., Awaitable[Answer]]
 Decorator = Callable[[Question], click.Command]

@@ -43,7 +43,7 @@ from pgsched.store.ends import dependencies
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.named import Kind, id_of
-from pgsched.store.lookup.rows import (
+from pgsched.store.lookup.row_types import (
     DeadLetter,
     DeadLetterFilter,
     EditPreview,

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from pgsched.cli.api_or_database import api_option, refuse_api
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 from pgsched.sealing import KeyRing
 from pgsched.store.core.own_connection import lending
 from pgsched.store.doctor.examination import examine

@@ -14,8 +14,8 @@ import sys
 import threading
 from typing import BinaryIO
 
-from pgsched.cli.child import program
 from pgsched.cli.load_app import load_app
+from pgsched.cli.supervised import program
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Call, StartChild, framed

@@ -28,7 +28,7 @@ from pgsched.cli.parameters import host_name, instant, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
-from pgsched.store.lookup.rows import MOST_OUTCOMES
+from pgsched.store.lookup.row_types import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
 _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")

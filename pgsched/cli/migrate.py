@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database_connection import ask, explained
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 from pgsched.errors import Refused
 from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import expected_revision

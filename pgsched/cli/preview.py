@@ -8,11 +8,11 @@ import click
 
 from pgsched.cli.answer_tables import changes_in
 from pgsched.cli.api_or_database import Ask, api_option, asking
-from pgsched.cli.configuration import DATABASE, settings_options
 from pgsched.cli.id_or_key import id_of_one, key_option, name_argument
 from pgsched.cli.options import many_option, recurrence_options
 from pgsched.cli.parameters import instant
 from pgsched.cli.reply import Reply, json_option, table
+from pgsched.cli.settings_flags import DATABASE, settings_options
 from pgsched.domain.schedule import write_instant
 from pgsched.errors import InvalidInput
 

@@ -12,10 +12,10 @@ import click
 import psycopg
 
 from pgsched.cli.api_or_database import api_option, refuse_api
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database_connection import explained
 from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option, table
+from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from pgsched.store.core.own_connection import Lend, lending

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgsched.cli.api_and_worker import shown, worker_program
-from pgsched.cli.child import api_program
-from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
 from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database_connection import explained
 from pgsched.cli.log_setup import Relay, decided
@@ -28,6 +26,8 @@ from pgsched.cli.own_api_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
 from pgsched.cli.postgres_restarts import keep_running
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.settings_flags import EVERYTHING, load_settings, settings_options
+from pgsched.cli.supervised import api_program
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from pgsched.store.admin.clients import ClientRow
-from pgsched.store.lookup.rows import Attempt, Execution
+from pgsched.store.lookup.row_types import Attempt, Execution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,10 +41,10 @@ from pgsched.store.bulk.values import BulkOperation as BulkOperation
 from pgsched.store.gates.blocked_keys import BlockedKey as BlockedKey
 from pgsched.store.gates.limits import LimitRow as LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined as Sidelined
-from pgsched.store.lookup.rows import Attempt as Attempt
-from pgsched.store.lookup.rows import DeadLetter as DeadLetter
-from pgsched.store.lookup.rows import EditPreview as EditPreview
-from pgsched.store.lookup.rows import Event as Event
-from pgsched.store.lookup.rows import Execution as Execution
+from pgsched.store.lookup.row_types import Attempt as Attempt
+from pgsched.store.lookup.row_types import DeadLetter as DeadLetter
+from pgsched.store.lookup.row_types import EditPreview as EditPreview
+from pgsched.store.lookup.row_types import Event as Event
+from pgsched.store.lookup.row_types import Execution as Execution
 from pgsched.store.pull.messages import Message as Message
 from pgsched.store.schedule.calls import Placed as Placed

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Protocol, TypeGuard
 
 from pgsched.store.core.sql import statement
-from pgsched.store.schedule.bulk import Load
+from pgsched.store.schedule.many import Load
 
 _COPY = re.compile(r"(\w+)\.(\w+) \((.+)\) from stdin \(format (\w+)\)")
 

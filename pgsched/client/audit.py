@@ -3,7 +3,7 @@
 from typing import TypedDict, Unpack
 
 from pgsched.api_responses import Page
-from pgsched.client.methods import method, pages
+from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, check_names, path
 from pgsched.store.admin.audit import AuditEntry
 

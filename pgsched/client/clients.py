@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.api_responses import Page
-from pgsched.client.methods import method, pages
+from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Length, body, check_names, path, present
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow

@@ -5,7 +5,7 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from pgsched.api_responses import DeadLetterDetail, Page
-from pgsched.client.methods import method, pages
+from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import (
     Call,
     Id,
@@ -18,7 +18,7 @@ from pgsched.client.requests import (
     path,
 )
 from pgsched.domain.states import Sort
-from pgsched.store.lookup.rows import DeadLetter
+from pgsched.store.lookup.row_types import DeadLetter
 
 
 class DeadLetterQuery(TypedDict, total=False):

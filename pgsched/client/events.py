@@ -11,7 +11,7 @@ import msgspec
 
 from pgsched.client.requests import Call, Id, Length, body, check_names, path, unavailable
 from pgsched.errors import PgschedError, Unavailable
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.row_types import Event
 
 _SILENCE = 60.0  # seconds; the API says something every fifteen
 _NOTHING = 0.1

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.api_responses import ExecutionDetail, Page
-from pgsched.client.methods import method, pages
+from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, named, path
 from pgsched.domain.states import Sort
-from pgsched.store.lookup.rows import Execution
+from pgsched.store.lookup.row_types import Execution
 
 
 class ExecutionQuery(TypedDict, total=False):

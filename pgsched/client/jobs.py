@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from pgsched.api_responses import Job, JobDetail, Page, Scheduled
-from pgsched.client.methods import method, pages
+from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import (
     Call,
     Id,
@@ -20,7 +20,7 @@ from pgsched.client.requests import (
 )
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
-from pgsched.store.lookup.rows import EditPreview
+from pgsched.store.lookup.row_types import EditPreview
 from pgsched.store.schedule.schedule_parameters import check_given, names_after
 
 _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")

@@ -24,7 +24,7 @@ from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_no_bytes, check_text, encode
 from pgsched.store.core.wire import register_arrays
-from pgsched.store.schedule.bulk import Load, OneShot, Start, due, send
+from pgsched.store.schedule.many import Load, OneShot, Start, due, send
 from pgsched.store.schedule.schedule_parameters import When, check_given, when
 
 

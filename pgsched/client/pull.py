@@ -14,7 +14,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, TypeVar
 
-from pgsched.client.methods import method
+from pgsched.client.both_clients import method
 from pgsched.client.requests import Call, Id, Length, WrongArgument, body, identity, path, present
 from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput

@@ -1,6 +1,6 @@
 """The methods of both clients for workers."""
 
-from pgsched.client.methods import method
+from pgsched.client.both_clients import method
 from pgsched.client.requests import Call, path
 from pgsched.store.admin.worker_listing import WorkerRow
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.domain.attempt_outcome import Succeeded
-from pgsched.domain.encoding import encode_json
+from pgsched.domain.json_values import encode_json
 
 LONGEST_RESULT = 1_048_576
 """Bytes of JSON a result may have."""

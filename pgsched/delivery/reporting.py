@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from pgsched.delivery.exception_outcomes import OutcomeException
 from pgsched.domain.attempt_outcome import Failed, escaped, json_text
-from pgsched.domain.encoding import encode_json
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.json_values import encode_json
 from pgsched.errors import InvalidInput
 
 LONGEST_CHECKPOINT = 65_536

@@ -107,7 +107,7 @@ def longest_deferred(options: Options, age: float) -> float:
     return seconds if options.deadline is None else max(min(seconds, options.deadline - age), 0.0)
 
 
-def error_text(error: str) -> str:
+def kept_error(error: str) -> str:
     """At most 2,000 characters, none of which PostgreSQL's text would refuse."""
     kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
     return kept.encode("utf-8", "replace").decode("utf-8")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pgsched.domain.encoding import decode_json
+from pgsched.domain.json_values import decode_json
 
 KEPT_BACK = b'{"pgsched": "kept back"}'
 """Stands for a payload that is read when its row is started."""

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Unpack
 
-from pgsched.domain.cron import Cron, clock_note
-from pgsched.domain.duration import MICROSECOND
-from pgsched.domain.excluded_times import Excluded, excluded
-from pgsched.domain.job_rules import NO_RULES, Rules, check_whole_seconds
-from pgsched.domain.occurrence_counts import (
+from pgsched.domain.counting_instants import (
     Missed,
     count_between,
     count_by_hour,
@@ -26,6 +22,10 @@ from pgsched.domain.occurrence_counts import (
     first_between,
     microseconds,
 )
+from pgsched.domain.cron import Cron, clock_note
+from pgsched.domain.duration import MICROSECOND
+from pgsched.domain.excluded_times import Excluded, excluded
+from pgsched.domain.job_rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, ScheduleParts, from_parts, instant_of, next_instant
 from pgsched.domain.time_zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule

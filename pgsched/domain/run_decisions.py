@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
+from pgsched.domain.counting_instants import Missed
 from pgsched.domain.duration import MICROSECOND, NO_TIME
 from pgsched.domain.job_rules import OnMissed, OnOverlap, Rules
-from pgsched.domain.occurrence_counts import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.schedule import write_instant
 

@@ -22,8 +22,8 @@ from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.listener import Hints, Listener
+from pgsched.worker.claim_leases import SURE
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.blocked_loop_stand_in import StandIn
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog

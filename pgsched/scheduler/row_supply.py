@@ -11,12 +11,12 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.row_selection import RowSelection
+from pgsched.worker.claim.row_filters import RowFilters
 from pgsched.worker.claim.sweeper import Sweeper
+from pgsched.worker.claim_leases import CLAIMING_PATIENCE, Claiming, ClaimLeases
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gate_claimer import GateClaimer
-from pgsched.worker.leased_claims import CLAIMING_PATIENCE, Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 
@@ -53,7 +53,7 @@ class RowSupply:
             capabilities=capabilities,
         )
         self.fairness = Fairness(common.known_settings)
-        self.selection = RowSelection(self.admission, self.fairness, capabilities, dispatcher.shares)
+        self.selection = RowFilters(self.admission, self.fairness, capabilities, dispatcher.shares)
         self.earliest_due = EarliestDue(assignment, common.clock, ahead=round(settings.look_ahead * 1e6))
         self.sweeper = Sweeper(
             common.link("sweep"),
@@ -112,9 +112,9 @@ class RowSupply:
         self._common.circuits.changed.connect(self.gate_claimer.look)
         self.admission.has_news.connect(self.gate_claimer.wake)
 
-    def _leases(self, link: Link) -> LeasedClaims:
+    def _leases(self, link: Link) -> ClaimLeases:
         common = self._common
-        return LeasedClaims(link, self._assignment, common.clock, common.events, common.definitions, common.lease)
+        return ClaimLeases(link, self._assignment, common.clock, common.events, common.definitions, common.lease)
 
     async def _warm(self, connection: Connection, first: bool) -> None:
         await warm_claims(connection, self._assignment.partitions, each=first)

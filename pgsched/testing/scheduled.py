@@ -12,7 +12,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.transaction import Executes, execute_of
 from pgsched.domain.duration import format_duration
-from pgsched.domain.encoding import decode_json, encode_json
+from pgsched.domain.json_values import decode_json, encode_json
 from pgsched.store.core.sql import statement
 
 _MOST_SHOWN = 10

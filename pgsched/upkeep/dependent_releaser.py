@@ -27,7 +27,7 @@ _SWEEPING_ONE_IN = 20
 _SWEEP_EVERY = 60.0
 
 
-class Releaser(Service):
+class DependentReleaser(Service):
     """Looks every two seconds, after each settle, and when a notification says that an execution waits or was
     cancelled."""
 

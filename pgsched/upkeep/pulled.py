@@ -25,8 +25,8 @@ from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
 from pgsched.store.pull.pull_upkeep import PullHandOver
 from pgsched.worker.assignment import Assignment
+from pgsched.worker.claim_leases import new_token
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.leased_claims import new_token
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)

@@ -1,7 +1,7 @@
 """Takes rows back from lost workers, and rows whose lease has run out.
 
 A dead worker has no session left. A frozen worker keeps its sessions but no longer extends its lease. The small table
-of workers shows both, so watching costs one statement a second, however many rows wait; ``lost_workers`` decides which
+of workers shows both, so watching costs one statement a second, however many rows wait; ``liveness`` decides which
 worker is lost. The worker that finds another one lost bars it from renewing and then takes its rows back, in all queues
 that it served. If the finder dies meanwhile, another worker goes on after a few seconds. Executions are read only for a
 lost worker, and now and then for leases that ran out under a living one. Such rows mostly stand at the left edge of the
@@ -22,7 +22,7 @@ from pgsched.store.live import reaping
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.live.set_aside import SetAside
 from pgsched.store.pull import pull_upkeep
-from pgsched.upkeep.lost_workers import CATCH_UP, Liveness
+from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0

@@ -16,7 +16,7 @@ from functools import partial
 from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal_verbs
-from pgsched.store.admin import workers
+from pgsched.store.admin import retention
 from pgsched.store.admin.archive import DAILY
 from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.core.connect import Connection, Link
@@ -28,7 +28,7 @@ _APART = (0.02, 0.1)  # seconds between two tries
 _AGAIN = 60.0  # seconds until the next turn where a lock could not be taken
 
 
-class Days(Service):
+class Retention(Service):
     """One turn an hour; one worker at a time makes and drops days."""
 
     name = "days"
@@ -57,11 +57,11 @@ class Days(Service):
         dropped = await self._drop(connection, kept)
         if changed := made.done + adopted.done + dropped.done:
             self.events.emit("history.days", changed=changed)
-        if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
+        if jobs := await self._all_of(partial(retention.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
         await self._all_of(partial(internal_verbs.tidy_keys, connection))
-        await self._all_of(partial(workers.delete_progress, connection))
-        delete_audit = partial(workers.delete_audit, connection, kept=rules.audit_days)
+        await self._all_of(partial(retention.delete_progress, connection))
+        delete_audit = partial(retention.delete_audit, connection, kept=rules.audit_days)
         if rules.audit_days and (rows := await self._all_of(delete_audit)):
             self.events.emit("audit.deleted", rows=rows)
         return _AGAIN if made.left or adopted.left or dropped.left else _EVERY

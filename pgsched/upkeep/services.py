@@ -8,13 +8,13 @@ from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.bulk import Bulk
-from pgsched.upkeep.dependent_releaser import Releaser
+from pgsched.upkeep.dependent_releaser import DependentReleaser
 from pgsched.upkeep.first_row_planner import Planner
 from pgsched.upkeep.full_queues import FullQueues
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
-from pgsched.upkeep.retention import Days
+from pgsched.upkeep.retention import Retention
 from pgsched.upkeep.rollups import Rollups
 from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
@@ -45,7 +45,7 @@ class Upkeep:
         self._links = (planning, rezoning, changing, pulling, watching)
         self.reaper = Reaper(watching, chores, events, assignment, lease=settings.lease)
         self.planner = Planner(planning, events)
-        self.releaser = Releaser(chores, events)
+        self.releaser = DependentReleaser(chores, events)
         self.full_queues = FullQueues(chores, events, assignment)
         self.stuck_keys = StuckKeys(chores, events, assignment)
         self.pulled = PulledQueues(
@@ -61,12 +61,12 @@ class Upkeep:
         self.zones = Zones(chores, rezoning, events, assignment)
         self.bulk = Bulk(chores, changing, events)
         self.rollups = Rollups(chores, events, minutes, queue_names=lambda: assignment.queue_names)
-        self.days = Days(chores, events)
+        self.retention = Retention(chores, events)
 
     @property
     def services(self) -> list[Service]:
         return [
-            self.planner, self.reaper, self.releaser, self.days, self.bulk,
+            self.planner, self.reaper, self.releaser, self.retention, self.bulk,
             self.zones, self.stuck_keys, self.full_queues, self.pulled, self.rollups,
             self.primaries,
         ]  # fmt: skip

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.domain.attempt_outcome import Failed, Outcome, error_text
+from pgsched.domain.attempt_outcome import Failed, Outcome, kept_error
 from pgsched.domain.circuit import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import RECOVERED, circuits_of, host_of, path_of
@@ -115,7 +115,7 @@ class Circuits(Service):
 
     def _decide(self, name: str, outcome: Outcome, *, probe: bool, asked: timedelta | None) -> None:
         failing = is_target_fault(outcome)
-        reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
+        reason = kept_error(outcome.error) if isinstance(outcome, Failed) else ""
         now, window = time.monotonic(), self._windows.get(name)
         verdict = _Verdict(
             name=name,

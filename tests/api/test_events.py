@@ -11,7 +11,7 @@ from litestar import Litestar
 
 from pgsched.api import shared_event_reader
 from pgsched.api.shared_event_reader import MOST_EACH
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.row_types import Event
 from tests.api.access_arrange import make_key
 from tests.api.conftest import app_of
 from tests.api.serving import serving

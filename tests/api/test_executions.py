@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.dialects import postgresql
 
 from pgsched.store.lookup.execution_pages import page_of_executions
-from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.lookup.row_types import ExecutionFilter
 
 pytestmark = pytest.mark.smoke
 

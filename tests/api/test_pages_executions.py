@@ -13,7 +13,7 @@ from pgsched.api.pages import bulk
 from pgsched.api.pages.timeline import Records, timeline_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
-from pgsched.store.lookup.rows import Attempt, Execution
+from pgsched.store.lookup.row_types import Attempt, Execution
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection

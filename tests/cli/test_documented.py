@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from pgsched.cli.configuration import EVERYTHING
 from pgsched.cli.main import cli
+from pgsched.cli.settings_flags import EVERYTHING
 from pgsched.settings import Settings
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

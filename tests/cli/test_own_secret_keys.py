@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsched.cli.configuration import load_settings
 from pgsched.cli.own_secret_keys import kept_keys, own_secret_keys
+from pgsched.cli.settings_flags import load_settings
 from pgsched.sealing import KeyRing, new_key
 
 THERE = Path(".pgsched")

@@ -7,8 +7,8 @@ import sys
 import pytest
 from click.testing import Result
 
-from pgsched.cli.child import program
 from pgsched.cli.log_setup import Printable
+from pgsched.cli.supervised import program
 from pgsched.delivery.credentials import Filled
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.tokens import _Token

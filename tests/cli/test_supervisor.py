@@ -240,7 +240,7 @@ def test_children_do_not_survive_a_supervisor_that_is_killed(tmp_path: Path) -> 
     orphaned = tmp_path / "orphaned"
     child = (
         "import pathlib, signal, sys\n"
-        "from pgsched.cli.child import stop_when_orphaned\nfrom pgsched.settings import Settings\n"
+        "from pgsched.cli.supervised import stop_when_orphaned\nfrom pgsched.settings import Settings\n"
         f"def end(*_): pathlib.Path({str(orphaned)!r}).touch(); sys.exit()\n"
         "signal.signal(signal.SIGTERM, end); stop_when_orphaned(Settings(drain_timeout=1))\n"
         "print('ready', flush=True)\nwhile 1: signal.pause()"
@@ -261,7 +261,7 @@ def test_children_do_not_survive_a_supervisor_that_is_killed(tmp_path: Path) -> 
 
 _STOPS_ITSELF = """
 import os, signal
-from pgsched.cli.child import Orders
+from pgsched.cli.supervised import Orders
 from pgsched.settings import Settings
 Orders(Settings())
 os.kill(os.getpid(), signal.SIGSTOP)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsched.cli.why import Around, reasons
-from pgsched.store.lookup.rows import Attempt, Execution
+from pgsched.store.lookup.row_types import Attempt, Execution
 from tests.cli.conftest import Run
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

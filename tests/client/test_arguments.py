@@ -24,7 +24,7 @@ from pgsched.client.jobs import ScheduleOptions
 from pgsched.client.many import Request, _orders
 from pgsched.client.pull import Ticket
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
-from pgsched.store.schedule.bulk import Start
+from pgsched.store.schedule.many import Start
 
 schedule: Any = pgsched.schedule
 schedule_async: Any = pgsched.schedule_async

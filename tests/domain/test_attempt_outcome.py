@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.attempt_outcome import error_text, is_late, json_text, longest_deferred
+from pgsched.domain.attempt_outcome import is_late, json_text, kept_error, longest_deferred
 from pgsched.domain.options import Options
 
 
@@ -23,7 +23,7 @@ def test_a_result_is_one_that_jsonb_accepts(result: bytes, kept: str) -> None:
 
 @given(st.text(alphabet=st.characters(), max_size=5000))
 def test_an_error_is_kept_as_text_that_the_database_accepts(error: str) -> None:
-    kept = error_text(error)
+    kept = kept_error(error)
     assert len(kept) <= 2000
     assert "\0" not in kept
     kept.encode("utf-8")

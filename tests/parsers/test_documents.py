@@ -39,8 +39,8 @@ from pgsched.errors import (
     Refused,
     Unauthenticated,
 )
-from pgsched.store.lookup.rows import Event, JobRow
-from pgsched.store.schedule.bulk import OneShot, Start
+from pgsched.store.lookup.row_types import Event, JobRow
+from pgsched.store.schedule.many import OneShot, Start
 from pgsched.store.schedule.schedule_parameters import Order
 from tests.parsers.drawn import JSON, garbled, objects, thoroughly, written
 

@@ -6,16 +6,16 @@ import pytest
 
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.dependent_releaser import Releaser
+from pgsched.upkeep.dependent_releaser import DependentReleaser
 from tests.worker.conftest import Connection, Recorder, value
 
 AFTER = "select pgsched.schedule('python:next', after => array[%s])::text"
 
 
 @pytest.fixture
-async def releaser(database_url: str, recorder: Recorder) -> AsyncIterator[Releaser]:
+async def releaser(database_url: str, recorder: Recorder) -> AsyncIterator[DependentReleaser]:
     link = Link(database_url, "test")
-    yield Releaser(link, Events(recorder), every=7.0)
+    yield DependentReleaser(link, Events(recorder), every=7.0)
     await link.drop()
 
 
@@ -24,26 +24,26 @@ async def first_and_next(db: Connection) -> tuple[str, str]:
     return first, await value(db, AFTER, first)
 
 
-async def turn(releaser: Releaser) -> float:
+async def turn(releaser: DependentReleaser) -> float:
     """One that is not put off for the one before."""
     releaser._turned_at = float("-inf")
     return await releaser.turn()
 
 
-async def test_while_nobody_waits_a_settle_does_not_wake_it(releaser: Releaser) -> None:
+async def test_while_nobody_waits_a_settle_does_not_wake_it(releaser: DependentReleaser) -> None:
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert not releaser._wake.is_set()
 
 
-async def test_while_somebody_waits_each_settle_wakes_it(db: Connection, releaser: Releaser) -> None:
+async def test_while_somebody_waits_each_settle_wakes_it(db: Connection, releaser: DependentReleaser) -> None:
     await first_and_next(db)
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert releaser._wake.is_set()
 
 
-async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: Releaser) -> None:
+async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: DependentReleaser) -> None:
     await turn(releaser)
     releaser.look()
     releaser._wake.clear()
@@ -51,13 +51,15 @@ async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: R
     assert releaser._wake.is_set()
 
 
-async def test_two_turns_are_a_moment_apart(releaser: Releaser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_turns_are_a_moment_apart(releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.upkeep.dependent_releaser._APART", 60.0)
     assert await releaser.turn() == 7.0
     assert 7.0 < await releaser.turn() <= 60.0
 
 
-async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(db: Connection, releaser: Releaser) -> None:
+async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(
+    db: Connection, releaser: DependentReleaser
+) -> None:
     for seconds in (5, 63):
         await db.execute(
             "insert into pgsched.executions (target, fire_at, options) values ('python:x', now(), %s)",
@@ -74,7 +76,7 @@ async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(db: Connect
 
 
 async def test_it_releases_who_waited_and_looks_again_at_once(
-    db: Connection, releaser: Releaser, recorder: Recorder
+    db: Connection, releaser: DependentReleaser, recorder: Recorder
 ) -> None:
     first, following = await first_and_next(db)
     await db.execute("select pgsched.cancel(%s::uuid)", [first])
@@ -84,14 +86,16 @@ async def test_it_releases_who_waited_and_looks_again_at_once(
     assert await turn(releaser) == 7.0
 
 
-async def test_the_sweep_finds_who_waits_for_what_is_nowhere(db: Connection, releaser: Releaser) -> None:
+async def test_the_sweep_finds_who_waits_for_what_is_nowhere(db: Connection, releaser: DependentReleaser) -> None:
     first, following = await first_and_next(db)
     await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
     await turn(releaser)
     assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
 
 
-async def test_an_end_for_which_thousands_wait_keeps_no_other_waiting(db: Connection, releaser: Releaser) -> None:
+async def test_an_end_for_which_thousands_wait_keeps_no_other_waiting(
+    db: Connection, releaser: DependentReleaser
+) -> None:
     large, _ = await first_and_next(db)
     await db.execute(f"select {AFTER.removeprefix('select ')} from generate_series(1, 2000)".encode(), [large])
     small = following = ""

@@ -11,7 +11,7 @@ import pytest
 from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
-from pgsched.worker.leased_claims import new_token
+from pgsched.worker.claim_leases import new_token
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 pytestmark = pytest.mark.smoke

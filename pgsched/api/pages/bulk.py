@@ -36,7 +36,7 @@ from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
 from pgsched.store.lookup import bulk_pages, listings
-from pgsched.store.lookup.rows import filter_json
+from pgsched.store.lookup.row_types import filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay")

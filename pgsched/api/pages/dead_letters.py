@@ -16,7 +16,7 @@ from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import DeadLetter
+from pgsched.store.lookup.row_types import DeadLetter
 
 _GROUPED = 1_000
 """The dead letters that are told apart by their reasons: the newest ones."""

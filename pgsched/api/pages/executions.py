@@ -26,7 +26,7 @@ from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import audit_pages, listings
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.rows import Execution
+from pgsched.store.lookup.row_types import Execution
 from pgsched.store.schedule.edits import changes_of, edit, read
 
 _MOST_CHANGES = 50

@@ -30,7 +30,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import bulk_pages, listings
-from pgsched.store.lookup.rows import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
 
 _SHOWN = 10
 """Instants before and after an edit."""

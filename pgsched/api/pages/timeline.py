@@ -15,7 +15,7 @@ import msgspec
 from pgsched.api.pages.holders import words_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
-from pgsched.store.lookup.rows import Attempt, Execution
+from pgsched.store.lookup.row_types import Attempt, Execution
 
 _NOTICED = timedelta(seconds=1)
 """Shorter waits are no step of their own."""

@@ -15,7 +15,7 @@ from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin.secrets import sealing
 from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import rows
-from pgsched.store.lookup.rows import Json
+from pgsched.store.lookup.row_types import Json
 
 KEPT_FOR = timedelta(hours=24)
 """How long a former signing secret is valid where nobody says otherwise."""

@@ -17,7 +17,7 @@ from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.core.own_connection import Lend
 from pgsched.store.lookup import bulk_pages
-from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.lookup.row_types import ExecutionFilter
 
 _UNDONE = ("scheduled", "retrying", "running")
 _CANCELLED_A_SECOND, _MOMENT = 100_000, 0.05

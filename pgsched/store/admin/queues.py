@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from pgsched.store import verbs
 from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import one, rows, value
-from pgsched.store.lookup.rows import Json
+from pgsched.store.lookup.row_types import Json
 
 MOST_COUNTED = 10_000
 """So many waiting executions of a queue are counted where it is listed, and no more."""

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 from psycopg import AsyncConnection, Connection
-from psycopg.rows import class_row
 
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.errors import Conflict, NotFound
@@ -144,47 +143,3 @@ def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
     if pulled := [name for name in queues if found[name]]:
         raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another, and claim from this one")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerClientSettings:
-    """What a worker must know of a client."""
-
-    client_id: str
-    keep: str
-    options: bytes | None
-    weight: int
-    channels: list[str] | None
-    database_role: str | None
-    signing_secrets: list[bytes]
-
-
-async def client_settings(connection: AsyncConnection[Any]) -> list[WorkerClientSettings]:
-    """The clients that have settings of their own; on a connection that speaks ``store.core.wire``."""
-    async with connection.cursor(row_factory=class_row(WorkerClientSettings)) as cursor:
-        await cursor.execute(statement("admin/client_settings"), binary=True)
-        return await cursor.fetchall()
-
-
-async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
-    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
-    ``store.core.wire``."""
-    cursor = await connection.execute(statement("admin/queue_settings"), binary=True)
-    return await cursor.fetchall()
-
-
-async def delete_audit(connection: AsyncConnection[Any], *, kept: int, most: int) -> int:
-    """Deletes what the audit log has had for longer than ``kept`` days, no more than ``most``; returns how many."""
-    cursor = await connection.execute(statement("admin/delete_audit"), {"kept": kept, "most": most})
-    return cursor.rowcount
-
-
-async def delete_ended_jobs(connection: AsyncConnection[Any], *, most: int) -> int:
-    """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``most``; returns how many."""
-    cursor = await connection.execute(statement("admin/delete_ended_jobs"), {"most": most})
-    return cursor.rowcount
-
-
-async def delete_progress(connection: AsyncConnection[Any], *, most: int) -> int:
-    """Deletes what handlers said of executions that have ended, no more than ``most``, and returns how many."""
-    return (await connection.execute(statement("admin/delete_progress"), {"most": most})).rowcount

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
 from pgsched.domain.round_robin import Payers
-from pgsched.store.lookup.rows import Json
+from pgsched.store.lookup.row_types import Json
 
 Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
 """What is done: to executions that wait or run, to dead letters, to instants of a job that have passed, or to jobs."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pgsched.domain.encoding import encode_json
+from pgsched.domain.json_values import encode_json
 from pgsched.errors import InvalidInput, InvalidPayload
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.encoding import decode_json
+from pgsched.domain.json_values import decode_json
 from pgsched.store.core.sql import statement
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from pgsched.store.lookup.clauses import Condition, SortOrder, equal, labelled, row_of, table
 from pgsched.store.lookup.execution_pages import LARGE
-from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
 
 _view = table("dead_letters", "client_id", "host", *(DeadLetter.__dataclass_fields__.keys() - {"client"}))
 _letters = _view.c

@@ -26,7 +26,7 @@ from pgsched.store.lookup.clauses import (
     row_of,
     table,
 )
-from pgsched.store.lookup.rows import Execution, ExecutionFilter
+from pgsched.store.lookup.row_types import Execution, ExecutionFilter
 
 LARGE = {"payload", "result"}
 """Columns that listings for people leave out."""

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from pgsched.domain.job_definition import Definition
 from pgsched.store.lookup.clauses import SortOrder, calling, equal, in_state, labelled, row_of, table
-from pgsched.store.lookup.rows import JobFilter, JobRow
+from pgsched.store.lookup.row_types import JobFilter, JobRow
 
 jobs = table(
     "jobs", "id", "client_id", "key", "queue", "ordering_key", "target", "payload", "options", "rules", "exceptions",

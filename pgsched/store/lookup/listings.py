@@ -1,7 +1,7 @@
 """What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest, or
 the other way.
 
-What a page costs is bounded (``lookup.page_bounds``), so one of a filter that names little may be short; the next
+What a page costs is bounded (``lookup.page_reach``), so one of a filter that names little may be short; the next
 goes on.
 
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
@@ -20,9 +20,9 @@ from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.execution_pages import page_of_executions
 from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
-from pgsched.store.lookup.page_bounds import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.query_texts import Build, found, found_value
-from pgsched.store.lookup.rows import (
+from pgsched.store.lookup.row_types import (
     Attempt,
     DeadLetter,
     DeadLetterFilter,

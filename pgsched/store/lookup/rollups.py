@@ -1,4 +1,4 @@
-"""What was done in each minute, by queue and client, as workers add it; ``throughput`` reads it."""
+"""Adds what was done in each minute, by queue and client, to the rollups, which ``throughput`` reads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.lookup.rows import Json
+from pgsched.store.lookup.row_types import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

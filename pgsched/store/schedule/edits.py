@@ -13,7 +13,7 @@ from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup.listings import get_execution
-from pgsched.store.lookup.rows import Execution
+from pgsched.store.lookup.row_types import Execution
 from pgsched.store.schedule import calls
 
 CHANGEABLE = ("target", "payload", "options", "labels", "fire_at")

@@ -5,12 +5,12 @@ the claimed rows are on their way, the worker looks for the next row beyond that
 came in between. So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at
 which it looks at all partitions: whichever is first. Losing every notification costs no more than the poll interval.
 
-A turn divides the room among the streams (``client_streams``): first those of single clients, then that of
+A turn divides the room among the streams (``claim_order``): first those of single clients, then that of
 everybody else. A full batch means there is more: then the next turn follows at once and begins where the last one
 ended.
 
 A worker claims from its own partitions, and helps with another's once something there is overdue. While it is polling
-(``polling_instead_of_notify``) it claims from all of them every few milliseconds.
+(``polling_when_busy``) it claims from all of them every few milliseconds.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.worker.claim.client_streams import Stream, spread
+from pgsched.worker.claim.claim_order import Stream, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.polling_instead_of_notify import LOOK_EVERY, Polling
-from pgsched.worker.claim.row_selection import RowSelection
+from pgsched.worker.claim.polling_when_busy import LOOK_EVERY, Polling
+from pgsched.worker.claim.row_filters import RowFilters
 from pgsched.worker.claim.sweeper import Sweeper
+from pgsched.worker.claim_leases import Claiming, ClaimLeases
 from pgsched.worker.gates.admission import Admission
-from pgsched.worker.leased_claims import Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
@@ -44,7 +44,7 @@ class Claimer(Claiming):
 
     def __init__(
         self,
-        leases: LeasedClaims,
+        leases: ClaimLeases,
         dispatcher: Dispatcher,
         *,
         batch: int,
@@ -53,7 +53,7 @@ class Claimer(Claiming):
         fairness: Fairness,
         sweeper: Sweeper,
         earliest_due: EarliestDue,
-        selection: RowSelection,
+        selection: RowFilters,
     ) -> None:
         super().__init__(leases)
         self._dispatcher, self._batch, self._poll = dispatcher, batch, poll.total_seconds()

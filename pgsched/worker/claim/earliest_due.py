@@ -12,7 +12,7 @@ from pgsched.service import Signal
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim.client_streams import Divide
+from pgsched.worker.claim.claim_order import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000

@@ -35,7 +35,7 @@ from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import InstantRange
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.earliest_due import HELP_AFTER, Front
-from pgsched.worker.claim.row_selection import RowSelection
+from pgsched.worker.claim.row_filters import RowFilters
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -130,7 +130,7 @@ class Sweeper(Service):
         *,
         front: Front,
         every: float,
-        selection: RowSelection,
+        selection: RowFilters,
     ) -> None:
         super().__init__(events, link)
         self._link, self._assignment, self._clock, self._dispatcher = link, assignment, clock, dispatcher

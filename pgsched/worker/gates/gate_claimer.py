@@ -26,10 +26,10 @@ from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import claim_culprits
 from pgsched.store.live.executions import Lease
+from pgsched.worker.claim_leases import Claiming, ClaimLeases
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gate_timers import GateTimer, Round
-from pgsched.worker.leased_claims import Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _MOST_HOLDING = 1_000
@@ -48,7 +48,7 @@ class GateClaimer(Claiming):
 
     def __init__(
         self,
-        leases: LeasedClaims,
+        leases: ClaimLeases,
         dispatcher: Dispatcher,
         chores: Link,
         *,

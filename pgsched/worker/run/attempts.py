@@ -29,9 +29,9 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.lane_watchdog import Lane
-from pgsched.worker.run.not_begun import NotBegun
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.waiting import Settle, Waiting
 
 _PYTHON = f"{Scheme.PYTHON}:"
@@ -110,7 +110,7 @@ class Attempts:
         clock: DatabaseClock,
         tenure: Tenure,
         pace: AttemptPace,
-        unbegun: NotBegun,
+        unbegun: UnbegunRows,
         waiting: Waiting,
         doubt: Callable[[ClaimedExecution], None],
     ) -> None:

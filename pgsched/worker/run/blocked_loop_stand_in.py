@@ -34,10 +34,10 @@ from pgsched.store.live import blocked_loop, executions
 from pgsched.store.live.executions import Group
 from pgsched.store.live.reaping import release_claims
 from pgsched.worker.assignment import RENEWALS, Assignment
+from pgsched.worker.claim_leases import SURE
 from pgsched.worker.in_hand import InHand, Tenure
-from pgsched.worker.leased_claims import SURE
-from pgsched.worker.run.not_begun import NotBegun
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
+from pgsched.worker.run.unbegun_rows import UnbegunRows
 
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
@@ -51,7 +51,7 @@ class RowsInHand:
 
     tenure: Tenure
     in_hand: InHand
-    unbegun: NotBegun
+    unbegun: UnbegunRows
 
     def give_up(self, void_until: float) -> list[ClaimedExecution]:
         """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,

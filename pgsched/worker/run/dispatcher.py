@@ -29,7 +29,7 @@ from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
 from pgsched.worker.run.lane_watchdog import Lane, LaneWatch, Watchdog
-from pgsched.worker.run.not_begun import NotBegun
+from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.upcoming import StartOrder, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
 
@@ -64,7 +64,7 @@ class Dispatcher:
         self._rounds = StartOrder(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
-        self.unbegun = NotBegun(
+        self.unbegun = UnbegunRows(
             self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
         )
         self._watch = watch or LaneWatch(Watchdog(events))

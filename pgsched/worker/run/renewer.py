@@ -24,7 +24,7 @@ from pgsched.store.live.executions import Group
 from pgsched.store.live.recall import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.assignment import RENEWALS, Assignment
-from pgsched.worker.leased_claims import SURE
+from pgsched.worker.claim_leases import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LOCKED = 0.05

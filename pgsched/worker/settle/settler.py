@@ -26,8 +26,8 @@ from pgsched.domain.attempt_outcome import (
     Released,
     Succeeded,
     Undeliverable,
-    error_text,
     json_text,
+    kept_error,
     longest_deferred,
 )
 from pgsched.domain.capability import WORKER
@@ -158,11 +158,11 @@ class Settler(Service):
                 batch.finish(row, "succeeded", seconds, counts=counts, status_code=code, result=json_text(result))
             case Failed(error=error, status_code=code, retryable=retryable, retry_after=after, traceback=traceback):
                 wait = None if after is None else after.total_seconds()
-                told = {"status_code": code, "reason": error_text(error), "retryable": retryable, "wait": wait}
+                told = {"status_code": code, "reason": kept_error(error), "retryable": retryable, "wait": wait}
                 told["traceback"] = traceback
                 batch.finish(row, "failed", seconds, counts=counts, **told)
             case Postponed(after=after, reason=reason):
-                told = {"reason": error_text(reason), "wait": after.total_seconds()}
+                told = {"reason": kept_error(reason), "wait": after.total_seconds()}
                 batch.finish(row, "postponed", seconds, counts=counts, **told)
             case Late():
                 batch.finish(row, "late", None, counts=counts)

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from pgsched.event_emitter import Events
-from pgsched.store.admin import workers
+from pgsched.store.admin import retention
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.retention import Days
+from pgsched.upkeep.retention import Retention
 from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
 
 Verb = Callable[..., Any]
@@ -126,7 +126,7 @@ async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, 
     seen: list[tuple[str, dict[str, Any]]] = []
     link = Link(store_url, "chores", raw=False)
     events = Events(lambda event, fields: seen.append((event, fields)))
-    await Days(link, events, batch=2).turn()
+    await Retention(link, events, batch=2).turn()
     await link.drop()
     assert column(db, "select action from pgsched.audit_log order by id") == left
     db.execute("update pgsched.installation set audit_days = default")
@@ -135,5 +135,5 @@ async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, 
 
 async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
     wrote(db, days=[500, 501, 502])
-    assert await workers.delete_audit(worker, kept=400, most=2) == 2
+    assert await retention.delete_audit(worker, kept=400, most=2) == 2
     assert column(db, "select action from pgsched.audit_log") == ["500"]

@@ -10,7 +10,7 @@ import pytest_asyncio
 from pgsched.event_emitter import Events
 from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.retention import Days
+from pgsched.upkeep.retention import Retention
 from tests.store.store_arrange import Connection, column, finish, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -31,8 +31,8 @@ async def link(store_url: str) -> AsyncIterator[Link]:
     await made.drop()
 
 
-def service(link: Link, *, tries: int = 60) -> Days:
-    return Days(link, Events(), tries=tries)
+def service(link: Link, *, tries: int = 60) -> Retention:
+    return Retention(link, Events(), tries=tries)
 
 
 @pytest.fixture

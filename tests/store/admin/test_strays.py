@@ -13,7 +13,7 @@ from psycopg import sql
 
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.retention import Days
+from pgsched.upkeep.retention import Retention
 from tests.store.doctor.doctor_arrange import make_days
 from tests.store.store_arrange import Connection, column, finish, row, schedule, value
 
@@ -55,7 +55,7 @@ def today(db: Connection) -> date:
 
 
 async def turn(link: Link) -> float:
-    return await Days(link, Events()).turn()
+    return await Retention(link, Events()).turn()
 
 
 def ended(db: Connection, *ago: str) -> list[UUID]:

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.event_position import Position
 from pgsched.errors import InvalidInput
 from pgsched.store.lookup.events import horizon, read_events
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.row_types import Event
 from tests.store.store_arrange import Connection, call, column, schedule
 
 pytestmark = pytest.mark.oldest_postgresql

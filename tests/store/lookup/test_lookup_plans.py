@@ -30,9 +30,9 @@ from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead
 from pgsched.store.lookup.execution_pages import page_of_executions
 from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
 from pgsched.store.lookup.overview import MOST_COUNTED
-from pgsched.store.lookup.page_bounds import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rollups import EVERYBODY
-from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -15,9 +15,9 @@ from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.execution_pages import page_of_executions
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
-from pgsched.store.lookup.page_bounds import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.query_texts import Query, query_of
-from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")

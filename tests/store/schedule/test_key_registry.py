@@ -12,7 +12,7 @@ from pgsched.client import schedule_many
 from pgsched.errors import Conflict
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.retention import Days
+from pgsched.upkeep.retention import Retention
 from tests.store.admin.queue_arrange import queue, session
 from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, replay
@@ -328,7 +328,7 @@ async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) 
     waits = schedule(db, key="waits")
     db.execute("update pgsched_internal.keys set look_at = now()")
     link, events = Link(store_url, "chores", raw=False), Events()
-    await Days(link, events, batch=2).turn()
+    await Retention(link, events, batch=2).turn()
     await link.drop()
     assert column(db, "select id from pgsched_internal.keys") == [waits]
 

@@ -9,7 +9,7 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.clock import DatabaseClock
-from tests.worker.claim.test_polling_instead_of_notify import ring
+from tests.worker.claim.test_polling_when_busy import ring
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, numbered, until_history, value
 
 SECOND = 1_000_000
@@ -180,7 +180,7 @@ async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
 async def test_rows_of_an_unserved_queue_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.polling_instead_of_notify._WORTH", 0)  # it would stay on it
+    monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)  # it would stay on it
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):

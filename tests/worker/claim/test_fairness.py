@@ -11,7 +11,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.worker.claim.client_streams import Stream
+from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.known_settings import KnownSettings
 

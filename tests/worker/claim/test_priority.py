@@ -7,7 +7,7 @@ from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.worker.claim.client_streams import Stream
+from pgsched.worker.claim.claim_order import Stream
 from tests.worker.conftest import Connection, Running, until_history
 
 BACKLOG = """

@@ -3,7 +3,7 @@
 import math
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.client_streams import Stream
+from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.settle.batch import Batch
 
 

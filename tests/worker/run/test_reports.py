@@ -12,7 +12,7 @@ import pytest
 from pgsched import Context, Retry
 from pgsched.delivery.python import App
 from pgsched.errors import StaleLease
-from pgsched.store.admin import workers
+from pgsched.store.admin import retention
 from pgsched.store.core.connect import Link
 from pgsched.store.live import reports
 from pgsched.store.live.reports import HandlerReport
@@ -91,7 +91,7 @@ async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connec
     rows = [await leased(db, token=7) for _ in range(3)]
     await reports.keep(db, [row._replace(fraction=0.5) for row in rows])
     await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
-    assert [await workers.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
+    assert [await retention.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
 
 

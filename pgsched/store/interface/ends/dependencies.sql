@@ -1,5 +1,5 @@
 -- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies say for what. The one
--- waited for carries awaited, and takes it along into history, where it is found (see the next file). Lock order
+-- waited for carries awaited, and takes it along into history, where it is found (``dependents``). Lock order
 -- everywhere: the one that waits, then those it waits for that wait, too, by partition and id, as settles take them, then dependencies;
 -- never the ordering of a partition (see gates/ordering.sql), which workers lock after their rows.
 

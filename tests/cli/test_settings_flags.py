@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsched.cli.configuration import as_environment, load_settings, with_database
 from pgsched.cli.data_directory import owned, running_url
+from pgsched.cli.settings_flags import as_environment, load_settings, with_database
 from pgsched.errors import Conflict, InvalidSettings
 from pgsched.settings import Settings, load
 

@@ -20,7 +20,7 @@ import pydantic
 import pytest
 
 from pgsched.delivery.payload_types import decoder_of
-from pgsched.domain.encoding import decode_json, encode_json
+from pgsched.domain.json_values import decode_json, encode_json
 
 
 @dataclasses.dataclass

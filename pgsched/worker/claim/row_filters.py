@@ -13,7 +13,7 @@ from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.run.shares import Shares
 
 
-class RowSelection:
+class RowFilters:
     """Answers for the next claim or look, as things stand at that moment."""
 
     def __init__(self, admission: Admission, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:

@@ -16,7 +16,7 @@ from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.lookup.clauses import FAILED, Condition, SortOrder, homes, table
 from pgsched.store.lookup.job_pages import jobs
-from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 
 ENTRIES = 50_000
 VISITS = 5_000

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pgsched.cli.configuration import as_environment, as_variables, without_settings
+from pgsched.cli.settings_flags import as_environment, as_variables, without_settings
 from pgsched.cli.supervisor import HAND_BACK, Program
 from pgsched.settings import Settings
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pgsched.store.admin.workers import RegisteredWorker
-from pgsched.upkeep.lost_workers import CATCH_UP, Liveness
+from pgsched.upkeep.liveness import CATCH_UP, Liveness
 
 LEASE = 30.0
 TERM = 20.0

@@ -31,7 +31,7 @@ _NEVER = float("-inf")
 _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
 
-class NotBegun:
+class UnbegunRows:
     """``kept_back`` are rows that must not begin before the database was asked; ``asks`` says that there are more.
     Rows may begin under a claim's lease for ``sure`` seconds from when it was asked for."""
 

@@ -1,0 +1,36 @@
+"""Reads the settings of clients and queues that a worker keeps in memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from pgsched.store.core.sql import statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientForWorker:
+    """What a worker must know of a client."""
+
+    client_id: str
+    keep: str
+    options: bytes | None
+    weight: int
+    channels: list[str] | None
+    database_role: str | None
+    signing_secrets: list[bytes]
+
+
+async def client_settings(connection: AsyncConnection[Any]) -> list[ClientForWorker]:
+    """The clients that have settings of their own; on a connection that speaks ``store.core.wire``."""
+    async with connection.cursor(row_factory=class_row(ClientForWorker)) as cursor:
+        await cursor.execute(statement("admin/client_settings"), binary=True)
+        return await cursor.fetchall()
+
+
+async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
+    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
+    ``store.core.wire``."""
+    cursor = await connection.execute(statement("admin/queue_settings"), binary=True)
+    return await cursor.fetchall()
