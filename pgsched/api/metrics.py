@@ -17,10 +17,10 @@ from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import problems, reads
 from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError
-from pgsched.metrics.database import findings, measured
+from pgsched.metrics.counts import Counts
+from pgsched.metrics.database import add_findings, measured
 from pgsched.metrics.exposition import CONTENT_TYPE, page
 from pgsched.metrics.objectives import Objectives
-from pgsched.metrics.snapshot import Sum, Value
 from pgsched.store.doctor.finding import Report
 
 _KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
@@ -41,31 +41,37 @@ class Metrics:
     async def page(self, grant: Grant) -> bytes:
         """Raises Refused."""
         check_everywhere(grant)
-        found = Sum()
-        found.add(self._requests.snapshot())
-        found.add_values(await self._values.get())
+        found = Counts()
+        found.add(self._requests.counts)
+        found.add(await self._values.get())
         return page(found)
 
-    async def _ask(self) -> list[Value]:
+    async def _ask(self) -> Counts:
         """All or nothing: while the database is away, the page says so."""
+        found = Counts()
         try:
             async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
-                found = await measured(connection)
-                found += await self._objectives.counted(connection)
+                await measured(connection, found)
+                await self._objectives.add(connection, found)
         except (psycopg.Error, PgschedError, OSError, TimeoutError):
-            return [Value("pgsched_database_up", (), 0)]
-        return [Value("pgsched_database_up", (), 1), *found, *await self._findings()]
+            found = Counts()
+            found.count(0, "pgsched_database_up")
+            return found
+        found.count(1, "pgsched_database_up")
+        await self._add_findings(found)
+        return found
 
-    async def _findings(self) -> list[Value]:
-        """What the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and an
-        alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
+    async def _add_findings(self, found: Counts) -> None:
+        """Adds what the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and
+        an alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
         if self._report is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LONGEST):
                     self._report = await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT)
         else:
             self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT) or self._report
-        return list(findings(self._report)) if self._report else []
+        if self._report:
+            add_findings(self._report, found)
 
 
 @reads(

@@ -9,7 +9,6 @@ answer ends the connection.
 import asyncio
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -17,7 +16,7 @@ import msgspec
 
 from pgsched.api.http_connections import CONNECTION
 from pgsched.api.problems import MEDIA_TYPE, unread_problem
-from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
+from pgsched.metrics.counts import Counts
 
 Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[Message]]
@@ -35,8 +34,7 @@ class RequestCounts:
     """The requests of this process, by method, route and status."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        self._durations: defaultdict[str, Histogram] = defaultdict(Histogram)
+        self.counts = Counts()
 
     def around(self, app: AsgiApp) -> AsgiApp:
         """The application with its requests counted, each when the head of its answer is sent."""
@@ -60,13 +58,8 @@ class RequestCounts:
         """A path that is no route's, and a method that nobody knows, are not told apart from others of their kind."""
         route = scope.get("path_template") or "none"
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._counts[method, route, str(status)] += 1
-        self._durations[route].observe(seconds)
-
-    def snapshot(self) -> Snapshot:
-        counts = [Value("pgsched_api_requests", labels, count) for labels, count in self._counts.items()]
-        name = "pgsched_api_request_duration_seconds"
-        return Snapshot(counts, [Distribution(name, (route,), of) for route, of in self._durations.items()])
+        self.counts.count(1, "pgsched_api_requests", method, route, str(status))
+        self.counts.observe(seconds, "pgsched_api_request_duration_seconds", route)
 
 
 def limited(app: AsgiApp) -> AsgiApp:

@@ -1,80 +1,66 @@
 """What one worker process counts: its batches and their attempts, as an observer, and its events."""
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pgsched.event_emitter import WARNINGS, Field
-from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
+from pgsched.metrics.catalogue import ALL
+from pgsched.metrics.counts import Counts, Labels
 from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Observer
 
-
-class _Queue:
-    """What is counted of a queue."""
-
-    __slots__ = ("duration", "lateness", "outcomes", "unclaimed", "waiting")
-
-    def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
-        self.lateness, self.duration = Histogram(), Histogram()
-        self.unclaimed, self.waiting = Histogram(), Histogram()
-
-    def distributions(self, name: str) -> list[Distribution]:
-        """Its histograms, under the name of the queue."""
-        return [
-            Distribution("pgsched_lateness_seconds", (name,), self.lateness),
-            Distribution("pgsched_queue_time_seconds", (name,), self.unclaimed),
-            Distribution("pgsched_worker_wait_seconds", (name,), self.waiting),
-            Distribution("pgsched_attempt_duration_seconds", (name,), self.duration),
-        ]
+_Counted = TypeVar("_Counted")
+_FROM_THE_START = ("pgsched_claims", "pgsched_claimed_executions")
 
 
 class Counters(Observer):
-    """Counts in memory. It is an observer and a listener of events."""
+    """Counts in memory, queues by their numbers. It is an observer and a listener of events."""
 
     def __init__(self) -> None:
-        self._queues: defaultdict[int, _Queue] = defaultdict(_Queue)
-        self._statuses: Counter[str] = Counter()
-        # Warnings begin at 0: Prometheus sees no increase in a series whose first value is 1.
-        self._events: Counter[str] = Counter(dict.fromkeys(WARNINGS, 0))
-        self._claims, self._claimed = 0, 0
-        self._claiming, self._settling = Histogram(), Histogram()
+        self._counts = Counts()
+        # Prometheus sees no increase in a series whose first value is 1.
+        for name in _FROM_THE_START:
+            self._counts.count(0, name)
+        for event in WARNINGS:
+            self._counts.count(0, "pgsched_events", event)
 
     def __call__(self, event: str, fields: dict[str, Field]) -> None:
-        self._events[event] += 1
+        self._counts.count(1, "pgsched_events", event)
 
     def claimed(self, batch: BatchClaimed) -> None:
-        self._claims += 1
-        self._claimed += batch.rows
-        self._claiming.observe(batch.seconds)
+        self._counts.count(1, "pgsched_claims")
+        self._counts.count(batch.rows, "pgsched_claimed_executions")
+        self._counts.observe(batch.seconds, "pgsched_claim_duration_seconds")
 
     def settled(self, batch: BatchSettled) -> None:
-        self._statuses.update(batch.outcomes)
-        self._settling.observe(batch.seconds)
+        for status, count in batch.outcomes.items():
+            self._counts.count(count, "pgsched_settled_executions", status)
+        self._counts.observe(batch.seconds, "pgsched_settle_duration_seconds")
 
     def ended(self, attempts: AttemptsEnded) -> None:
+        count, observe = self._counts.count, self._counts.observe
         if attempts.committed:
-            self._statuses["succeeded"] += attempts.committed
+            count(attempts.committed, "pgsched_settled_executions", "succeeded")
         for which, clients in attempts.clients.items():
-            self._queues[which.queue].outcomes[which.outcome] += len(clients)
+            count(len(clients), "pgsched_attempts", str(which.queue), which.outcome)
         for number, _, lateness, duration, weight, unclaimed in attempts.timed:
-            queue = self._queues[number]
-            queue.lateness.observe(lateness, weight)
-            queue.duration.observe(duration, weight)
+            queue = str(number)
+            observe(lateness, "pgsched_lateness_seconds", queue, times=weight)
+            observe(duration, "pgsched_attempt_duration_seconds", queue, times=weight)
             if unclaimed is not None:
-                queue.unclaimed.observe(unclaimed, weight)
-                queue.waiting.observe(lateness - unclaimed, weight)
+                observe(unclaimed, "pgsched_queue_time_seconds", queue, times=weight)
+                observe(lateness - unclaimed, "pgsched_worker_wait_seconds", queue, times=weight)
 
-    def snapshot(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Snapshot:
-        """All that was counted. A queue that has no name by now has its number."""
-        found = Snapshot(gauges=[Value(name, (), value) for name, value in gauges.items()])
-        for number, queue in self._queues.items():
-            name = queue_names.get(number, str(number))
-            found.counters += [Value("pgsched_attempts", (name, outcome), n) for outcome, n in queue.outcomes.items()]
-            found.histograms += queue.distributions(name)
-        found.counters += [Value("pgsched_settled_executions", (name,), n) for name, n in self._statuses.items()]
-        found.counters += [Value("pgsched_events", (name,), n) for name, n in self._events.items()]
-        found.counters += [Value("pgsched_claims", (), self._claims)]
-        found.counters += [Value("pgsched_claimed_executions", (), self._claimed)]
-        found.histograms.append(Distribution("pgsched_claim_duration_seconds", (), self._claiming))
-        found.histograms.append(Distribution("pgsched_settle_duration_seconds", (), self._settling))
-        return found
+    def counts(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Counts:
+        """All that was counted, and the gauges of now. A queue that has no name by now has its number."""
+        names = {str(number): name for number, name in queue_names.items()}
+
+        def named(metric: str, by_labels: dict[Labels, _Counted]) -> dict[Labels, _Counted]:
+            if "queue" not in ALL[metric].labels:
+                return by_labels
+            return {(names.get(number, number), *rest): one for (number, *rest), one in by_labels.items()}
+
+        values, histograms = self._counts.values, self._counts.histograms
+        return Counts(
+            {name: named(name, of) for name, of in values.items()} | {name: {(): one} for name, one in gauges.items()},
+            {name: named(name, of) for name, of in histograms.items()},
+        )

@@ -9,26 +9,26 @@ from prometheus_client.registry import Collector
 
 from pgsched.domain.histogram import BUCKETS
 from pgsched.metrics import catalogue
-from pgsched.metrics.snapshot import Sum
+from pgsched.metrics.counts import Counts
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 _BOUNDS = [*map(str, BUCKETS), "+Inf"]
 
 
-def registry_of(read: Callable[[], Sum]) -> CollectorRegistry:
+def registry_of(read: Callable[[], Counts]) -> CollectorRegistry:
     """A registry that shows what ``read`` returns, each time that it is asked."""
     registry = CollectorRegistry()
     registry.register(_Reader(read))
     return registry
 
 
-def page(found: Sum) -> bytes:
+def page(found: Counts) -> bytes:
     """The page that Prometheus reads."""
     return generate_latest(registry_of(lambda: found))
 
 
 class _Reader(Collector):
-    def __init__(self, read: Callable[[], Sum]) -> None:
+    def __init__(self, read: Callable[[], Counts]) -> None:
         self._read = read
 
     def describe(self) -> list[Metric]:
@@ -44,15 +44,15 @@ class _Reader(Collector):
                 yield family
 
 
-def _family(name: str, metric: catalogue.Metric, found: Sum) -> Metric:
+def _family(name: str, metric: catalogue.Metric, found: Counts) -> Metric:
     if metric.kind == "histogram":
         spread = HistogramMetricFamily(name, metric.text, labels=metric.labels)
-        for labels, value in found.histograms_of(name):
+        for labels, value in found.histograms.get(name, {}).items():
             counts = zip(_BOUNDS, map(float, accumulate(value.counts)), strict=True)
             spread.add_metric(labels, list(counts), value.total)
         return spread
     kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
     plain = kind(name, metric.text, labels=metric.labels)
-    for labels, number in found.values_of(name):
+    for labels, number in found.values.get(name, {}).items():
         plain.add_metric(labels, number)
     return plain

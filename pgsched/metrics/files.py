@@ -17,11 +17,12 @@ import msgspec
 from pgsched.event_emitter import Events
 from pgsched.metrics.catalogue import OF_WORKERS
 from pgsched.metrics.counters import Counters
-from pgsched.metrics.snapshot import Snapshot, Sum, Value
+from pgsched.metrics.counts import Counts
 from pgsched.service import Service
 
 _EVERY, _FRESH = 1.0, 60.0  # seconds
-_decode = msgspec.msgpack.Decoder(Snapshot).decode
+_GAUGES = {name for name, metric in OF_WORKERS.items() if metric.kind == "gauge"}
+_decode = msgspec.msgpack.Decoder(Counts).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Writing(Service):
     def write(self) -> None:
         """Who reads at that moment finds the file as it was, or as it is now."""
         new = self._file.with_suffix(".new")
-        new.write_bytes(msgspec.msgpack.encode(self._counters.snapshot(self._queue_names(), self._gauges())))
+        new.write_bytes(msgspec.msgpack.encode(self._counters.counts(self._queue_names(), self._gauges())))
         new.replace(self._file)
 
 
@@ -67,32 +68,31 @@ class Reading:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory, self._ended = directory, Sum()
+        self._directory, self._ended = directory, Counts()
         self._numbers: dict[str, int] = {}
         self._turn = Lock()
 
-    def read(self) -> Sum:
+    def read(self) -> Counts:
         """May be called in any thread."""
         with self._turn:
-            found, fresh = Sum(), 0
+            found, fresh = Counts(), 0
             files = [file for file in self._directory.glob("*") if file.name.isdigit()]
             self._number({file.name for file in files if _lives(int(file.name))})
             for file in files:
                 fresh += self._add(file, found)
-            found.add_all(self._ended)
-            found.add_values([Value("pgsched_worker_processes", (), fresh)])
+            found.add(self._ended)
+            found.count(fresh, "pgsched_worker_processes")
             return found
 
-    def _add(self, file: Path, found: Sum) -> bool:
+    def _add(self, file: Path, found: Counts) -> bool:
         """Adds a file; whether its process counts on. One that has ended is added to those that had."""
         number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime
             if number is not None:
-                counted.gauges = [_of_process(gauge, number) for gauge in counted.gauges]
-                found.add(counted)
+                found.add(_with_number(counted, number))
                 return time.time() - written_at < _FRESH
-            self._ended.add(counted, is_alive=False)
+            self._ended.add(counted, without=_GAUGES)
             file.unlink()
         return False
 
@@ -103,9 +103,12 @@ class Reading:
             self._numbers[name] = free.pop(0)
 
 
-def _of_process(gauge: Value, number: int) -> Value:
-    """The gauge with the number of its process, where each process has one of its own."""
-    return Value(gauge.name, (str(number),), gauge.value) if OF_WORKERS[gauge.name].labels else gauge
+def _with_number(counted: Counts, number: int) -> Counts:
+    """The counts of a process, with its number at the gauges of which each process has one of its own."""
+    for name in _GAUGES & counted.values.keys():
+        if OF_WORKERS[name].labels:
+            counted.values[name] = {(str(number),): value for value in counted.values[name].values()}
+    return counted
 
 
 def _lives(process: int) -> bool:

@@ -5,14 +5,13 @@ has done every few seconds, and keeps it while the database is away. So the last
 what is older is added up here. A count begins when the API does, and never goes back.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.metrics.snapshot import Value
+from pgsched.metrics.counts import Counts
 from pgsched.store import verbs
 from pgsched.store.lookup.throughput import Punctuality, punctuality
 
@@ -45,8 +44,8 @@ class Objectives:
         self._start: datetime | None = None
         self._counts: dict[str, _Count] = {}
 
-    async def counted(self, connection: AsyncConnection[Any]) -> list[Value]:
-        """The counters of each client, and what its objective asks for."""
+    async def add(self, connection: AsyncConnection[Any], into: Counts) -> None:
+        """Adds the counters of each client, and what its objective asks for."""
         now = (await verbs.now(connection)).replace(second=0, microsecond=0)
         start = self._start = self._start or now
         found = await punctuality(connection, start=start)
@@ -58,13 +57,8 @@ class Objectives:
             for one in await punctuality(connection, start=self._start):
                 if one.client in self._counts:
                     self._counts[one.client].keep(one)
-        return self._values(found)
-
-    def _values(self, found: Sequence[Punctuality]) -> list[Value]:
-        values = list[Value]()
         for one in found:
-            count, labels = self._counts[one.client], (one.client,)
-            values.append(Value("pgsched_objective_attempts", labels, count.shown_attempts))
-            values.append(Value("pgsched_objective_late_attempts", labels, count.shown_late))
-            values.append(Value("pgsched_objective_on_time_share", labels, one.on_time_share))
-        return values
+            count = self._counts[one.client]
+            into.count(count.shown_attempts, "pgsched_objective_attempts", one.client)
+            into.count(count.shown_late, "pgsched_objective_late_attempts", one.client)
+            into.count(one.on_time_share, "pgsched_objective_on_time_share", one.client)

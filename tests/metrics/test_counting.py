@@ -12,9 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from pgsched.event_emitter import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.counters import Counters
+from pgsched.metrics.counts import Counts
 from pgsched.metrics.exposition import page
 from pgsched.metrics.files import Counting, Reading, Writing
-from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Sum, Value
 from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, QueueOutcome, Timed
 
 Read = dict[tuple[str, tuple[str, ...]], float]
@@ -53,9 +53,9 @@ def counters_of(*told: AttemptsEnded) -> Counters:
     return found
 
 
-def page_of(*snapshots: Snapshot) -> Read:
-    together = Sum()
-    for one in snapshots:
+def page_of(*counts: Counts) -> Read:
+    together = Counts()
+    for one in counts:
         together.add(one)
     return read(page(together))
 
@@ -64,16 +64,15 @@ def test_attempts_are_counted_by_queue_and_outcome() -> None:
     counters = counters_of(
         attempts("succeeded", "failed", "failed"), attempts("succeeded", committed=1), attempts("late", queue=1)
     )
-    found = page_of(counters.snapshot({0: "default"}, {}))
+    found = page_of(counters.counts({0: "default"}, {}))
     assert found["pgsched_attempts_total", ("default", "succeeded")] == 2
     assert found["pgsched_attempts_total", ("default", "failed")] == 2
     assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # with what its handler wrote, in no batch
     assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue that has no name by now
-    assert found["pgsched_lateness_seconds_count", ("1",)] == 0
 
 
 def test_an_attempt_that_was_timed_stands_for_others() -> None:
-    found = page_of(counters_of(attempts("succeeded", "snoozed", weight=8)).snapshot({0: "q"}, {}))
+    found = page_of(counters_of(attempts("succeeded", "snoozed", weight=8)).counts({0: "q"}, {}))
     assert found["pgsched_lateness_seconds_sum", ("q",)] == 16.0
     assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 8.0
     assert found["pgsched_lateness_seconds_bucket", ("q", "1.0")] == 16
@@ -84,7 +83,7 @@ def test_an_attempt_that_was_timed_stands_for_others() -> None:
 
 def test_what_waits_in_the_database_and_in_the_worker_are_told_apart() -> None:
     told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
-    found = page_of(counters_of(*told, attempts("succeeded")).snapshot({0: "q"}, {}))  # of the last it is not known
+    found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))  # of the last it is not known
     assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
     assert found["pgsched_queue_time_seconds_sum", ("q",)] == pytest.approx(2.7)
     assert found["pgsched_worker_wait_seconds_sum", ("q",)] == pytest.approx(0.304)
@@ -97,7 +96,7 @@ def test_batches_and_events_are_counted() -> None:
     counters.claimed(BatchClaimed(rows=7, statements=3, seconds=0.02, at_once=False))
     counters.settled(BatchSettled(rows=7, outcomes={"succeeded": 5, "retrying": 2}, statements=1, seconds=0.01))
     counters("worker.lost", {})
-    found = page_of(counters.snapshot({}, {"pgsched_worker_in_hand": 3}))
+    found = page_of(counters.counts({}, {"pgsched_worker_in_hand": 3}))
     assert (found["pgsched_claims_total", ()], found["pgsched_claimed_executions_total", ()]) == (1, 7)
     assert found["pgsched_settled_executions_total", ("retrying",)] == 2
     assert found["pgsched_events_total", ("worker.lost",)] == 1
@@ -107,7 +106,7 @@ def test_batches_and_events_are_counted() -> None:
 
 def test_each_queue_has_its_own() -> None:
     counters = counters_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
-    found = page_of(counters.snapshot({0: "q", 1: "r"}, {}))
+    found = page_of(counters.counts({0: "q", 1: "r"}, {}))
     assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1
     assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
@@ -173,23 +172,20 @@ def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, content: byte
 
 def test_names_of_queues_cannot_forge_lines() -> None:
     name = 'a"} 1\npgsched_claims_total 99\n'
-    found = page_of(counters_of(attempts("succeeded")).snapshot({0: name}, {}))
+    found = page_of(counters_of(attempts("succeeded")).counts({0: name}, {}))
     assert found["pgsched_attempts_total", (name, "succeeded")] == 1
     assert found["pgsched_claims_total", ()] == 0
 
 
 def test_histograms_add_up() -> None:
-    one, other = Histogram(), Histogram()
-    one.observe(0.002)
-    other.observe(10_000.0)
-    found = page_of(
-        *(Snapshot(histograms=[Distribution("pgsched_claim_duration_seconds", (), each)]) for each in (one, other))
-    )
+    one, other = Counts(), Counts()
+    one.observe(0.002, "pgsched_claim_duration_seconds")
+    other.observe(10_000.0, "pgsched_claim_duration_seconds")
+    found = page_of(one, other)
     assert found["pgsched_claim_duration_seconds_bucket", ("0.0025",)] == 1
     assert found["pgsched_claim_duration_seconds_bucket", ("3600.0",)] == 1
     assert found["pgsched_claim_duration_seconds_bucket", ("+Inf",)] == 2
     assert found["pgsched_claim_duration_seconds_sum", ()] == 10_000.002
-    assert page_of(Snapshot(counters=[Value("pgsched_claims", (), 2)]), Snapshot()) == {("pgsched_claims_total", ()): 2}
 
 
 def test_names_keep_to_prometheus_conventions() -> None:

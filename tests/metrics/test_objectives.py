@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from psycopg import sql
 
+from pgsched.metrics.counts import Counts
 from pgsched.metrics.objectives import Objectives
 from tests.conftest import Connection
 
@@ -29,10 +30,12 @@ def put(db: Connection, client: str, *, ago: int = 0, queue: str = "default", on
 async def told(objectives: Objectives, database_url: str) -> dict[str, list[float]]:
     """Attempts, late ones and the share of each client, in a transaction of its own."""
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
-        values = await objectives.counted(connection)
+        counts = Counts()
+        await objectives.add(connection, counts)
     found: dict[str, list[float]] = {}
-    for one in values:
-        found.setdefault(one.labels[0], []).append(one.value)
+    for values in counts.values.values():
+        for (client,), value in values.items():
+            found.setdefault(client, []).append(value)
     return found
 
 

@@ -61,8 +61,8 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     assert counted is not None
     assert counted[0] == 314
     assert counted[1] > 290  # the others are retries, and what is told of an end
-    spread = {one.name: one.value for one in counters.snapshot({}, {}).histograms if one.labels == ("0",)}
-    late, unclaimed, waiting = (spread[f"pgsched_{name}_seconds"] for name in ("lateness", "queue_time", "worker_wait"))
+    spread, names = counters.counts({}, {}).histograms, ("lateness", "queue_time", "worker_wait")
+    late, unclaimed, waiting = (spread[f"pgsched_{name}_seconds"]["0",] for name in names)
     assert sum(late.counts) == sum(unclaimed.counts) == sum(waiting.counts) == 314
     assert unclaimed.total > 290 * 2.5
     assert waiting.total > 0.0

@@ -1,0 +1,52 @@
+"""What was counted, in a form that processes can pass on and that adds up."""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+import msgspec
+
+from pgsched.domain.histogram import BUCKETS, nothing
+
+Labels = tuple[str, ...]
+
+
+class Histogram(msgspec.Struct):
+    """How many observations fell up to each bound, the last beyond all, and what they come to together."""
+
+    counts: list[int] = msgspec.field(default_factory=nothing)
+    total: float = 0.0
+
+
+class Counts(msgspec.Struct):
+    """The values of counters and gauges, and the histograms, by the metric's name and its labels."""
+
+    values: dict[str, dict[Labels, float]] = {}
+    histograms: dict[str, dict[Labels, Histogram]] = {}
+
+    def count(self, value: float, name: str, *labels: str) -> None:
+        """Adds to a counter or gauge."""
+        known = self.values.setdefault(name, {})
+        known[labels] = known.get(labels, 0.0) + value
+
+    def observe(self, seconds: float, name: str, *labels: str, times: int = 1) -> None:
+        """Adds to a histogram."""
+        histogram = self._histogram(name, labels)
+        histogram.counts[bisect_left(BUCKETS, seconds)] += times
+        histogram.total += times * seconds
+
+    def add(self, other: "Counts", *, without: Iterable[str] = ()) -> None:
+        """Adds what others have counted, ``without`` some metrics."""
+        for name in other.values.keys() - set(without):
+            for labels, value in other.values[name].items():
+                self.count(value, name, *labels)
+        for name, histograms in other.histograms.items():
+            for labels, more in histograms.items():
+                histogram = self._histogram(name, labels)
+                histogram.counts = [sum(both) for both in zip(histogram.counts, more.counts, strict=True)]
+                histogram.total += more.total
+
+    def _histogram(self, name: str, labels: Labels) -> Histogram:
+        known = self.histograms.setdefault(name, {})
+        if labels not in known:
+            known[labels] = Histogram()
+        return known[labels]
