@@ -8,16 +8,14 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from sqlalchemy.dialects import postgresql
 
-from pgsched.store.lookup.execution_pages import page_of_executions
+from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.row_types import ExecutionFilter
 
 pytestmark = pytest.mark.smoke
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _FINISHED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, status_code, result, reason)
@@ -225,8 +223,8 @@ def test_a_page_reads_no_table_whole(db: Connection) -> None:
         "insert into pgsched.executions (target, fire_at) select 'notify:a', now() from generate_series(1, 20000)"
     )
     db.execute("analyze pgsched.executions")
-    query = page_of_executions(ExecutionFilter(), limit=50, after=None).compile(dialect=_dialect)
-    plan = db.execute(b"explain (analyze, format json) " + query.string.encode(), query.construct_params()).fetchone()
+    query = page_of_executions(ExecutionFilter(), limit=50, after=None)
+    plan = db.execute(f"explain (analyze, format json) {query.text}".encode(), query.parameters).fetchone()
     assert plan is not None
     reads = [node for node in _nodes(plan[0][0]["Plan"]) if node.get("Relation Name", "").startswith("executions_")]
     assert {node["Node Type"] for node in reads} == {"Index Scan"}

@@ -28,7 +28,7 @@ def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order
     return statement_with(name, clauses, order).replace("{p}", str(partition))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
     """The text of a statement: ``{clauses}`` stands for these of ``core/clauses.sql``, ``{order}`` for " desc" where
     rows are read from the end."""

@@ -4,16 +4,12 @@ from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
 from psycopg import AsyncConnection
 
 from pgsched.errors import NotFound
 from pgsched.store.bulk.values import BulkDetail, BulkOperation, Runs
 from pgsched.store.core.query import rows
-from pgsched.store.lookup.clauses import SortOrder, equal, row_of, table
-from pgsched.store.lookup.query_texts import found
-
-_operations = table("bulk_operations", "job_id", *BulkOperation.__dataclass_fields__)
+from pgsched.store.lookup.clauses import Query, SortOrder, found, given, query
 
 
 def page_of_operations(
@@ -23,17 +19,14 @@ def page_of_operations(
     action: str | None = None,
     job: UUID | None = None,
     after: UUID | None = None,
-) -> sa.Select[Any]:
-    """The newest first. Indexes: the primary key, bulk_operations_job."""
-    columns = _operations.c
-    wanted = equal((columns.id, id), (columns.action, action), (columns.job_id, job))
-    page = row_of(BulkOperation, _operations).where(*wanted, *SortOrder.NEWEST.between(columns.id, after))
-    return page.order_by(columns.id.desc()).limit(limit)
+) -> Query:
+    wanted = given({"id": id, "action": action, "job": job}) | SortOrder.NEWEST.between(after)
+    return query("lookup/bulk_operations", wanted, limit=limit)
 
 
 async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
     """Raises NotFound."""
-    for one in await found(connection, BulkOperation, page_of_operations, id=id, limit=1):
+    for one in await found(connection, BulkOperation, page_of_operations(id=id, limit=1)):
         return one
     raise NotFound(f"there is no bulk operation {id}; look it up among the bulk operations")
 
@@ -56,5 +49,4 @@ async def list_operations(
 ) -> list[BulkOperation]:
     """At most ``limit`` of them, of an action or a job or of all, older than the one with the id ``after``, the newest
     first."""
-    asked: Any = {"action": action, "job": job, "after": after, "limit": limit}
-    return await found(connection, BulkOperation, page_of_operations, **asked)
+    return await found(connection, BulkOperation, page_of_operations(action=action, job=job, after=after, limit=limit))

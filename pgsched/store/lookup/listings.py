@@ -7,7 +7,7 @@ goes on.
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -16,12 +16,15 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.job_definition import Definition
 from pgsched.store.core.query import first, rows
-from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
-from pgsched.store.lookup.execution_pages import page_of_executions
-from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
+from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value, query
 from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
-from pgsched.store.lookup.query_texts import Build, found, found_value
+from pgsched.store.lookup.pages import (
+    page_of_dead_letters,
+    page_of_definitions,
+    page_of_executions,
+    page_of_jobs,
+    reasons_of_dead_letters,
+)
 from pgsched.store.lookup.row_types import (
     Attempt,
     DeadLetter,
@@ -92,13 +95,14 @@ async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
     """By which reasons the newest dead letters failed, ``most`` of them at the most: the most frequent reason first."""
-    how = {"state": state, "after": None}
-    reach = await found_value(connection, reach_of_dead_letters, wanted, **how)
-    return await found(connection, LetterReason, reasons_of_dead_letters, wanted, limit=most, reach=reach, **how)
+    reach = await found_value(connection, reach_of_dead_letters(wanted, state=state, after=None))
+    reasons = reasons_of_dead_letters(wanted, state=state, limit=most, after=None, reach=reach)
+    return await found(connection, LetterReason, reasons)
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
-    return next(iter(await found(connection, DeadLetter, one_dead_letter, id=id)), None)
+    one = query("lookup/dead_letters", {"id": id}, limit=1, contents=True)
+    return next(iter(await found(connection, DeadLetter, one)), None)
 
 
 async def list_jobs(
@@ -126,7 +130,7 @@ async def last_outcomes(connection: AsyncConnection[Any], jobs: Sequence[UUID], 
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
-    return next(iter(await found(connection, JobRow, one_job, id=id)), None)
+    return next(iter(await found(connection, JobRow, query("lookup/jobs", {"id": id}, limit=1))), None)
 
 
 async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
@@ -143,8 +147,8 @@ async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tup
 async def _look(
     connection: AsyncConnection[Any],
     row: type[_Listed],
-    reach_of: Build,
-    page_of: Build,
+    reach_of: Callable[..., Query | None],
+    page_of: Callable[..., Query],
     wanted: Any,
     limit: int,
     *,
@@ -156,8 +160,8 @@ async def _look(
     reach, items = None, list[_Listed]()
     shown = {} if contents is None else {"contents": contents}
     for share in (FIRST_LOOK, 1):
-        reach = await found_value(connection, reach_of, wanted, share=share, **how)
-        items = await found(connection, row, page_of, wanted, limit=limit + 1, reach=reach, **how, **shown)
+        reach = await found_value(connection, reach_of(wanted, share=share, **how))
+        items = await found(connection, row, page_of(wanted, limit=limit + 1, reach=reach, **how, **shown))
         if len(items) > limit or reach is None:
             break
     return RowPage(items=items[:limit], next=items[limit - 1].id if len(items) > limit else reach)

@@ -10,12 +10,9 @@ selected for them.
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
-from pgsched.domain.states import LIVE_STATUSES
-from pgsched.store.lookup.clauses import FAILED, Condition, SortOrder, homes, table
-from pgsched.store.lookup.job_pages import jobs
+from pgsched.store.lookup.clauses import Conditions, Query, SortOrder, text
+from pgsched.store.lookup.pages import HISTORY, KEPT, statuses_of
 from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 
 ENTRIES = 50_000
@@ -23,88 +20,70 @@ VISITS = 5_000
 FIRST_LOOK = 50
 """Most pages are full after such a part of what may be looked at."""
 
-
-_executions = table("executions", "id", "partition", "client_id", "labels")
-_history = table("history", "id", "status", "client_id", "labels")
-_kept = table("kept_dead_letters", "id", schema="pgsched_internal")
+_LIVE, _JOBS = "pgsched.executions", "pgsched.jobs"
+_FAILED = {"failed": True}
 
 
 def reach_of_executions(
     wanted: ExecutionFilter, *, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
-) -> sa.Select[Any] | None:
-    visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end, wanted.labels)
+) -> Query | None:
+    is_visited = any(
+        value is not None for value in (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end, wanted.labels)
+    )
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
-    if wanted.client is None and not wanted.statuses and not any(value is not None for value in visited):
+    if wanted.client is None and not wanted.statuses and not is_visited:
         return None
-    visits = VISITS // share
-    ends = visits if any(value is not None for value in visited) else ENTRIES // share
-    if wanted.client is not None and wanted.labels is not None:
-        return _reach_of_labelled(wanted.client, visits, after, order)
-    reached = []
-    ended = [status for status in wanted.statuses if status not in LIVE_STATUSES]
-    if not wanted.statuses or len(ended) < len(wanted.statuses):
-        if wanted.queue is None:
-            reached.append(_last(_executions, visits, after, order))
-        else:
-            reached.append(_last_of_queue(wanted.queue, visits, after, order))
-    if ended == ["failed"]:
-        reached += [_last(_history, ends, after, order, _history.c.status == FAILED), _last(_kept, ends, after, order)]
-    elif ended or not wanted.statuses:
-        reached += [_last(_history, ends, after, order), _last(_kept, ends, after, order)]
-    return sa.select(order.first(*reached))
-
-
-def _reach_of_labelled(client: Any, visits: int, after: UUID | None, order: SortOrder) -> sa.Select[Any]:
-    """Of a client only what has labels is visited."""
-    found = [
-        _last(rows, visits, after, order, rows.c.client_id == client, rows.c.labels.is_not(None))
-        for rows in (_executions, _history)
-    ]
-    return sa.select(order.first(*found, _last(_kept, visits, after, order)))
+    beyond, visits = order.between(after), VISITS // share
+    if wanted.client is not None and wanted.labels is not None:  # of a client only what has labels is visited
+        labelled = {"client": wanted.client, "labelled": True} | beyond
+        return _first(order, labelled, (_LIVE, visits, labelled), (HISTORY, visits, labelled), (KEPT, visits, beyond))
+    ends = visits if is_visited else ENTRIES // share
+    live, ended = statuses_of(wanted)
+    parts: list[tuple[str, int, Conditions]] = []
+    if live is not None:
+        parts.append((_LIVE, visits, beyond))
+    if ended is not None:
+        parts += [(HISTORY, ends, beyond | (_FAILED if ended == _FAILED else {})), (KEPT, ends, beyond)]
+    return _first(order, beyond, *parts, queue=wanted.queue)
 
 
 def reach_of_dead_letters(
     wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
-) -> sa.Select[Any] | None:
+) -> Query | None:
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
     asked = {name for name in DeadLetterFilter.__dataclass_fields__ if getattr(wanted, name) is not None}
     most = (ENTRIES if asked <= {"client"} and state in {"open", "all"} else VISITS) // share
-    failed = _last(_history, most, after, order, _history.c.status == FAILED)
-    return sa.select(order.first(failed, _last(_kept, most, after, order)))
+    beyond = order.between(after)
+    return _first(order, beyond, (HISTORY, most, beyond | _FAILED), (KEPT, most, beyond))
 
 
 def reach_of_jobs(
     wanted: JobFilter, *, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
-) -> sa.Select[Any] | None:
-    visits = VISITS // share
+) -> Query | None:
+    beyond, visits = order.between(after), VISITS // share
     if wanted.host is not None and wanted.client is not None and wanted.key is None:
-        return sa.select(_last(jobs, visits, after, order, jobs.c.client_id == wanted.client))
+        of_client = beyond | {"client": wanted.client}
+        return _first(order, of_client, (_JOBS, visits, of_client))
     named = (wanted.state, wanted.key, wanted.host, wanted.labels)
     if wanted.client is not None or all(value is None for value in named):
         return None
-    return sa.select(_last(jobs, visits, after, order))
+    return _first(order, beyond, (_JOBS, visits, beyond))
 
 
-def _last_of_queue(queue: str, most: int, after: UUID | None, order: SortOrder) -> sa.ScalarSelect[Any]:
-    """The first of those at which its partitions end, each of which gets its share."""
-    home = homes(queue).subquery("home")
-    beyond = order.between(_executions.c.id, after)
-    ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *beyond)
-    last = ends.order_by(order.by(_executions.c.id)).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")
-    return _first(sa.select(last.c.id).select_from(home.join(last, sa.true())), order)
+def _first(
+    order: SortOrder, parameters: Conditions, *parts: tuple[str, int, Conditions], queue: str | None = None
+) -> Query:
+    """Which comes first of the last rows of tables, of so many each that meet conditions; of nulls none does."""
+    last = [last_of(*part, order=order, queue=queue) for part in parts]
+    first = "greatest" if order is SortOrder.NEWEST else "least"
+    return Query(f"select {first}({', '.join(last)})", {**parameters, "queue": queue})
 
 
-def _first(ids: sa.Select[Any], order: SortOrder) -> sa.ScalarSelect[Any]:
-    """Of PostgreSQL 15 there is neither max nor min of ids."""
-    found = ids.subquery("ends")
-    return sa.select(found.c.id).order_by(order.by(found.c.id)).limit(1).scalar_subquery()
-
-
-def _last(
-    rows: sa.FromClause, most: int, after: UUID | None, order: SortOrder, *conditions: Condition
-) -> sa.ScalarSelect[Any]:
-    """The last of so many."""
-    found = sa.select(rows.c.id).where(*order.between(rows.c.id, after), *conditions)
-    return found.order_by(order.by(rows.c.id)).offset(most).limit(1).scalar_subquery()
+def last_of(table: str, most: int, conditions: Conditions, *, order: SortOrder, queue: str | None = None) -> str:
+    """The text for the last of so many rows of a table; of live ones of a queue each of its partitions has a share."""
+    by_queue = queue is not None and table == _LIVE
+    shared = most // PARTITIONS_PER_QUEUE if by_queue else most
+    found: Any = text("lookup/last_of_queue" if by_queue else "lookup/last_of", conditions, order)
+    return str(found.replace("{table}", table).replace("{most}", str(shared)))

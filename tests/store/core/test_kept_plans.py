@@ -33,7 +33,7 @@ _FEW = [
 def _of_many() -> Iterator[str]:
     for room in files("pgsched.store").joinpath("statements").iterdir():
         for file in room.iterdir():
-            if _OF_MANY.search(file.read_text(encoding="utf-8")):
+            if file.name != "clauses.sql" and _OF_MANY.search(file.read_text(encoding="utf-8")):
                 yield f"{room.name}/{file.name.removesuffix('.sql')}"
 
 

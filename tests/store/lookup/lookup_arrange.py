@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from pgsched.store.lookup import page_reach, query_texts
+from pgsched.store.lookup import page_reach
 
 Db = psycopg.Connection[tuple[object, ...]]
 DAYS = 8
@@ -139,12 +139,10 @@ def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
 
 @contextmanager
 def bounds(*, entries: int, visits: int) -> Iterator[None]:
-    """Other bounds of a page; texts that are kept have those with which they were written."""
+    """Other bounds of a page."""
     before = page_reach.ENTRIES, page_reach.VISITS
-    query_texts._text.cache_clear()
     page_reach.ENTRIES, page_reach.VISITS = entries, visits
     try:
         yield
     finally:
         page_reach.ENTRIES, page_reach.VISITS = before
-        query_texts._text.cache_clear()

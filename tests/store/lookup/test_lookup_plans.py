@@ -16,8 +16,6 @@ from uuid import UUID
 
 import psycopg
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
@@ -25,12 +23,16 @@ from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.audit_pages import page_of_changes, reach_of_changes
 from pgsched.store.lookup.bulk_pages import page_of_operations
-from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
-from pgsched.store.lookup.execution_pages import page_of_executions
-from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
+from pgsched.store.lookup.clauses import Query, SortOrder, query
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.pages import (
+    page_of_dead_letters,
+    page_of_definitions,
+    page_of_executions,
+    page_of_jobs,
+    reasons_of_dead_letters,
+)
 from pgsched.store.lookup.rollups import EVERYBODY
 from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
@@ -39,7 +41,6 @@ pytestmark = pytest.mark.oldest_postgresql
 
 ROWS = int(os.environ.get("PGSCHED_TEST_LOOKUP_ROWS", "200000"))
 LIMIT, ENTRIES, VISITS = 50, ROWS // 400, ROWS // 1000
-_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _NOW = datetime.now(UTC)
 _VIEW = "select * from pgsched.status "
 _SQL = {
@@ -249,7 +250,9 @@ class Lookups:
         of_job = partial(self._cost_of, page_of_operations(job=job, limit=50))
         self.asked["bulk operations of a job"] = of_job
         self.asked["bulk operations of a job, for the API"] = partial(self._acting, '{big,"another one"}', of_job)
-        self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(id=UUID(JOB)))
+        self.asked["dead letters: one"] = partial(
+            self._cost_of, query("lookup/dead_letters", {"id": UUID(JOB)}, limit=1, contents=True)
+        )
 
     def _as_client(self, query: str) -> Cost:
         self._db.execute("set role big")
@@ -315,17 +318,15 @@ class Lookups:
             lambda last: reasons_of_dead_letters(wanted, state="open", limit=LIMIT, after=None, reach=last),
         )
 
-    def _page(self, reached: sa.Select[Any] | None, page: Callable[[UUID | None], sa.Select[Any]]) -> Cost:
+    def _page(self, reached: Query | None, page: Callable[[UUID | None], Query]) -> Cost:
         if reached is None:
             return self._cost_of(page(None))
-        compiled = reached.compile(dialect=_dialect)
-        found = self._db.execute(compiled.string.encode(), compiled.construct_params()).fetchone()
+        found = self._db.execute(reached.text.encode(), reached.parameters).fetchone()
         first, then = self._cost_of(reached), self._cost_of(page(found[0] if found else None))  # type: ignore[arg-type]
         return Cost(pages=first.pages + then.pages, milliseconds=first.milliseconds + then.milliseconds)
 
-    def _cost_of(self, query: sa.Select[Any]) -> Cost:
-        compiled = query.compile(dialect=_dialect)
-        return self._cost(compiled.string, compiled.construct_params())
+    def _cost_of(self, query: Query) -> Cost:
+        return self._cost(query.text, query.parameters)
 
     def _cost(self, query: str, parameters: Mapping[str, Any]) -> Cost:
         """Asked twice, since what is done once in a session, as in the functions that it calls, reads pages, too."""

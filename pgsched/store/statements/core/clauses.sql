@@ -1,6 +1,7 @@
 -- Clauses that a statement may have where it says {clauses}, each behind its name and what it is for. They are not parameters of
 -- the statement, because plans are kept: a condition that a parameter switches off would still be evaluated for each row that is read,
--- a lock that nobody wants would be waited for, and an insert that expects a conflict costs a fifth more. Rows that are read are "due".
+-- a lock that nobody wants would be waited for, and an insert that expects a conflict costs a fifth more. Rows that are read are "due",
+-- and in listings, whose conditions vary with the filter, "r".
 -- What several statements select alike is here, too.
 
 -- left: without what needs a capability that is left to other workers
@@ -45,3 +46,63 @@ sum(r.succeeded + r.failed + r.cancelled + r.expired + r.skipped)::bigint as end
          sum(r.duration[21]), sum(r.duration[22]), sum(r.duration[23]), sum(r.duration[24]), sum(r.duration[25]),
          sum(r.duration[26]), sum(r.duration[27]), sum(r.duration[28]), sum(r.duration[29]), sum(r.duration[30]),
          sum(r.duration[31]), sum(r.duration[32]), sum(r.duration[33])]::bigint[] as duration
+-- id: the one that has it
+and r.id = %(id)s
+-- below: older than this one
+and r.id < %(below)s
+-- above: newer than this one
+and r.id > %(above)s
+-- down_to: no older than this one
+and r.id >= %(down_to)s
+-- up_to: no newer than this one
+and r.id <= %(up_to)s
+-- client: of this client
+and r.client_id = %(client)s
+-- key: under this key
+and r.key = %(key)s
+-- job: of this job
+and r.job_id = %(job)s
+-- host: whose target is at this host, in any case of letters
+and pgsched_internal.target_host(r.target) = pgsched_internal.canonical_host(%(host)s)
+-- labels: with all these labels. That it has any is said apart, for the indexes that have such rows alone
+and r.labels is not null and r.labels @> %(labels)s::jsonb
+-- labelled: with any labels
+and r.labels is not null
+-- start: whose instant is this one or a later one
+and coalesce(r.scheduled_for, r.fire_at) >= %(start)s
+-- end: whose instant is before this one
+and coalesce(r.scheduled_for, r.fire_at) < %(end)s
+-- queue: in the partitions of this queue
+and r.partition between (select q.first_partition from pgsched.queues q where q.name = %(queue)s)
+                    and (select q.first_partition from pgsched.queues q where q.name = %(queue)s) + pgsched_internal.partitions_per_queue() - 1
+-- live: waiting or in hand in one of these ways
+and case when r.lease_expires_at is not null then 'running' when r.fire_at = 'infinity' then 'held' when r.attempt > 0 then 'retrying'
+         else 'scheduled' end = any (%(live)s)
+-- ended: that ended in one of these ways
+and r.status = any (%(ended)s::pgsched.execution_status[])
+-- failed: that failed, written out, so that also a plan for any parameters finds the indexes that have such rows alone
+and r.status = 'failed'
+-- target: whose target begins so
+and starts_with(r.target, %(target)s)
+-- reason: whose reason has this in it, in any case of letters
+and strpos(lower(r.reason), lower(%(reason)s)) > 0
+-- status_code: with this status code
+and r.status_code = %(status_code)s
+-- failed_since: that failed at this instant or later
+and r.finished_at >= %(failed_since)s
+-- failed_before: that failed before this instant
+and r.finished_at < %(failed_before)s
+-- open: dead letters that nobody has dealt with
+and r.dealt_with_at is null
+-- replayed: dead letters that were replayed
+and r.replayed_as is not null
+-- discarded: dead letters that were discarded
+and r.dealt_with_at is not null and r.replayed_as is null
+-- state: jobs in this state
+and r.state = %(state)s::pgsched.job_state
+-- action: bulk operations that do this
+and r.action = %(action)s
+-- subject: changes of what has this id
+and r.subject = %(subject)s
+-- name: changes of what has this name
+and r.name = %(name)s

@@ -1,0 +1,103 @@
+"""The queries for pages of executions, dead letters and jobs.
+
+A page is of those that come after the one with the id ``after``, as far as ``reach`` (``lookup.page_reach``). Without
+``contents`` its rows have neither payload nor result, each of which may be a MiB: what is not asked for is not read.
+
+A page of executions reads no more rows than it shows of each partition of the live rows, of history, and of the dead
+letters that are kept longer, however many there are; it is the first of them all.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from pgsched.domain.states import LIVE_STATUSES
+from pgsched.store.lookup.clauses import Conditions, Query, SortOrder, given, query, text
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
+
+HISTORY, KEPT = "pgsched.history", "pgsched_internal.kept_dead_letters"
+
+
+def page_of_executions(
+    wanted: ExecutionFilter,
+    *,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: SortOrder = SortOrder.NEWEST,
+    contents: bool = True,
+) -> Query:
+    bounds = conditions_of(wanted) | order.between(after, reach)
+    live, ended = statuses_of(wanted)
+    of_ended = bounds | given({"queue": wanted.queue})
+    parts = []
+    if live is not None:
+        parts.append(text("lookup/live_executions", bounds | live, order))
+    if ended is not None:
+        parts.append(text("lookup/ended_executions", of_ended | ended, order).replace("{table}", HISTORY))
+    if not wanted.statuses or "failed" in wanted.statuses:
+        parts.append(text("lookup/ended_executions", of_ended, order).replace("{table}", KEPT))
+    page = text("lookup/executions", {}, order).replace("{parts}", " union all ".join(f"({part})" for part in parts))
+    others = {"queue": wanted.queue, "limit": limit, "contents": contents}
+    return Query(page, bounds | (live or {}) | (ended or {}) | others)
+
+
+def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
+    """What a filter asks for of each row, whatever its status and its queue."""
+    names = wanted.__dataclass_fields__.keys() - {"statuses", "queue"}
+    return given({name: getattr(wanted, name) for name in sorted(names)})
+
+
+def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
+    """The conditions on the statuses of live rows and of those in history; None where none of them is wanted."""
+    if not wanted.statuses:
+        return {}, {}
+    live = [status for status in wanted.statuses if status in LIVE_STATUSES]
+    ended = [status for status in wanted.statuses if status not in LIVE_STATUSES]
+    of_ended: Conditions = {"failed": True} if ended == ["failed"] else {"ended": ended}
+    return {"live": live} if live else None, of_ended if ended else None
+
+
+def page_of_dead_letters(
+    wanted: DeadLetterFilter,
+    *,
+    state: str,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: SortOrder = SortOrder.NEWEST,
+    contents: bool = True,
+) -> Query:
+    conditions = _letters(wanted, state) | order.between(after, reach)
+    return query("lookup/dead_letters", conditions, order, limit=limit, contents=contents)
+
+
+def reasons_of_dead_letters(
+    wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None
+) -> Query:
+    """The reasons of the newest ``limit`` of them, the most frequent one first."""
+    conditions = _letters(wanted, state) | SortOrder.NEWEST.between(after, reach)
+    return query("lookup/dead_letter_reasons", conditions, limit=limit)
+
+
+def _letters(wanted: DeadLetterFilter, state: str) -> dict[str, Any]:
+    """The same as ``pgsched_internal.look_through_dead_letters`` has, of what is given."""
+    names = {"start": "failed_since", "end": "failed_before"}
+    asked = {names.get(name, name): getattr(wanted, name) for name in DeadLetterFilter.__dataclass_fields__}
+    return given(asked | ({} if state == "all" else {state: True}))
+
+
+def page_of_jobs(
+    wanted: JobFilter,
+    *,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: SortOrder = SortOrder.NEWEST,
+) -> Query:
+    return query("lookup/jobs", conditions_of(wanted) | order.between(after, reach), order, limit=limit)
+
+
+def page_of_definitions(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None) -> Query:
+    """The same, of each only when it fires."""
+    conditions = conditions_of(wanted) | SortOrder.NEWEST.between(after, reach)
+    return query("lookup/definitions", conditions, limit=limit)
