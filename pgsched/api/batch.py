@@ -25,7 +25,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.batch_lines import SLICE, LineOrder, RefusedLine, read
+from pgsched.api.batch_lines import SLICE, RefusedLine, RequestLine, read
 from pgsched.api.connection_pool import Database
 from pgsched.api.parameters import Pooled
 from pgsched.api.problems import Answer, Fault, refused
@@ -200,11 +200,11 @@ async def _begin(connection: AsyncConnection[Any]) -> Start:
 
 
 async def _scheduled(
-    connection: AsyncConnection[Any], lines: list[LineOrder | RefusedLine], start: Start
+    connection: AsyncConnection[Any], lines: list[RequestLine | RefusedLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
     """The results in order, also of the lines that could not be read."""
     refused = deque(line for line in lines if isinstance(line, RefusedLine))
-    async for result in _halved(connection, [line for line in lines if isinstance(line, LineOrder)], start):
+    async for result in _halved(connection, [line for line in lines if isinstance(line, RequestLine)], start):
         while refused and refused[0].number < result.number:
             yield refused.popleft()
         yield result
@@ -213,7 +213,7 @@ async def _scheduled(
 
 
 async def _halved(
-    connection: AsyncConnection[Any], lines: list[LineOrder], start: Start
+    connection: AsyncConnection[Any], lines: list[RequestLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
     """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
     try:
@@ -238,12 +238,12 @@ async def _halved(
             yield result
 
 
-def _is_loaded(line: LineOrder) -> bool:
+def _is_loaded(line: RequestLine) -> bool:
     """Whether it is for the queue ``default``, as all that COPY loads."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 
-async def _together(connection: AsyncConnection[Any], lines: list[LineOrder], start: Start) -> list[ScheduledLine]:
+async def _together(connection: AsyncConnection[Any], lines: list[RequestLine], start: Start) -> list[ScheduledLine]:
     found: list[ScheduledLine] = []
     waiting: list[tuple[int, OneShot]] = []
     for number, order in lines:

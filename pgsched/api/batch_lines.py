@@ -21,7 +21,7 @@ from pgsched.domain.schedule import instant_of
 from pgsched.errors import PgschedError
 from pgsched.store.core.text import check_text, encode
 from pgsched.store.schedule.many import OneShot, Start, due
-from pgsched.store.schedule.schedule_parameters import Order, When, when
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest, When, when
 
 LONGEST_LINE = 2 * 1024 * 1024
 """Bytes of a line."""
@@ -37,11 +37,11 @@ class BatchLine(NamedTuple):
     text: bytes | None
 
 
-class LineOrder(NamedTuple):
+class RequestLine(NamedTuple):
     """What a line asks for."""
 
     number: int
-    order: OneShot | Order
+    order: OneShot | ScheduleRequest
 
 
 class RefusedLine(NamedTuple):
@@ -90,7 +90,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
 
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
-) -> AsyncGenerator[list[LineOrder | RefusedLine], None]:
+) -> AsyncGenerator[list[RequestLine | RefusedLine], None]:
     """What the lines ask for, some thousand at a time; the next ones are read while the database has these."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
@@ -102,21 +102,23 @@ async def read(
         await asyncio.gather(following, return_exceptions=True)
 
 
-async def _read_some(some: AsyncIterator[list[BatchLine]], start: Start, grant: Grant) -> list[LineOrder | RefusedLine]:
+async def _read_some(
+    some: AsyncIterator[list[BatchLine]], start: Start, grant: Grant
+) -> list[RequestLine | RefusedLine]:
     """The loop serves others between slices of them."""
-    found: list[LineOrder | RefusedLine] = []
+    found: list[RequestLine | RefusedLine] = []
     lines: list[BatchLine] = await anext(some, [])
     for first in range(0, len(lines), SLICE):
         for number, text in lines[first : first + SLICE]:
             try:
-                found.append(LineOrder(number, _read_line(number, text, start, grant)))
+                found.append(RequestLine(number, _read_line(number, text, start, grant)))
             except PgschedError as error:
                 found.append(RefusedLine(number, error))
         await asyncio.sleep(0)
     return found
 
 
-def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> OneShot | Order:
+def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> OneShot | ScheduleRequest:
     if number > MOST_LINES:
         raise Unreadable(
             f"the batch has more than {MOST_LINES} lines: send this one and the rest as another", status=413
@@ -167,7 +169,7 @@ def _after(delay: str) -> When:
     return when(delay=delay)
 
 
-def _other(order: Order, start: Start) -> OneShot | Order:
+def _other(order: ScheduleRequest, start: Start) -> OneShot | ScheduleRequest:
     """A one-shot with a key, an ordering key, labels or a queue goes together with others like it."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order

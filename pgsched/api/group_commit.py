@@ -20,7 +20,7 @@ from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import Grant
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.calls import Placed
-from pgsched.store.schedule.schedule_parameters import Order
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
 _APART_FOR = 1.0
@@ -29,7 +29,7 @@ _UNSURE = "08", "57", "58", "XX"
 """Classes of errors after which nobody knows whether the statement was committed, or that another would meet."""
 
 _Whose = tuple[Grant, str]
-_Waiting = tuple[Order, "asyncio.Future[Placed | None]"]
+_Waiting = tuple[ScheduleRequest, "asyncio.Future[Placed | None]"]
 """An order and its answer, which is None where the order is to be tried by itself."""
 
 
@@ -41,7 +41,7 @@ class GroupCommit:
         self._apart_until: dict[_Whose, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def schedule(self, database: Database, order: Order) -> Placed:
+    async def schedule(self, database: Database, order: ScheduleRequest) -> Placed:
         """Raises what ``calls.schedule`` does."""
         whose = (database.grant, order.client)
         if _is_plain(order) and self._apart_until.get(whose, 0.0) < time.monotonic():
@@ -50,7 +50,7 @@ class GroupCommit:
                 return placed
         return await database.ask(calls.schedule, order)
 
-    def _ask(self, database: Database, whose: _Whose, order: Order) -> "asyncio.Future[Placed | None]":
+    def _ask(self, database: Database, whose: _Whose, order: ScheduleRequest) -> "asyncio.Future[Placed | None]":
         loop = asyncio.get_running_loop()
         placed: asyncio.Future[Placed | None] = loop.create_future()
         if whose in self._waiting:
@@ -116,7 +116,7 @@ class Intake:
     span: Callable[[str | None, str], AbstractContextManager[str]] | None
 
 
-def _is_plain(order: Order) -> bool:
+def _is_plain(order: ScheduleRequest) -> bool:
     """Whether it is a one-shot that waits for no other, and is not so large that others would wait for it."""
     rest = order.rules, order.after, order.when.cron, order.when.every, order.when.timezone
     ways = order.when.gap, order.when.overlap
@@ -124,7 +124,7 @@ def _is_plain(order: Order) -> bool:
     return not told and _size(order) < _LARGE
 
 
-def _size(order: Order) -> int:
+def _size(order: ScheduleRequest) -> int:
     return len(order.payload or "") + len(order.options or "") + len(order.labels or "")
 
 

@@ -24,7 +24,7 @@ from pgsched.domain.trace import traceparent_in
 from pgsched.store.jobs.unplanned_jobs import plan_job
 from pgsched.store.lookup.listings import get_job
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.schedule_parameters import Order, order_of
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest, request_of
 
 _ONE_SHOT = {
     "target": "https://shop.example/settle",
@@ -155,8 +155,8 @@ async def create(
     )
 
 
-def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: str | None = None) -> Order:
-    """What a body asks for. The runs of a job are no part of the trace in which it was made. Raises what ``order_of``
+def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: str | None = None) -> ScheduleRequest:
+    """What a body asks for. The runs of a job are no part of the trace in which it was made. Raises what ``request_of``
     does."""
     timing = data.schedule.given()
     given = msgspec.structs.asdict(data) | timing
@@ -165,10 +165,10 @@ def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: s
     payload = None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode()
     for name in ("target", "schedule"):
         del given[name]
-    return order_of(data.target, given | {"payload": payload, "key": data.key or idempotency_key})
+    return request_of(data.target, given | {"payload": payload, "key": data.key or idempotency_key})
 
 
-async def _place_job(connection: AsyncConnection[Any], order: Order) -> Scheduled:
+async def _place_job(connection: AsyncConnection[Any], order: ScheduleRequest) -> Scheduled:
     async with connection.transaction():
         placed = await calls.schedule(connection, order)
         await plan_job(connection, placed.id)

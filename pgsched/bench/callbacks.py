@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 
+from pgsched.bench.bare_delivery import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.database import loading
-from pgsched.bench.http_senders import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.load import Progress, load, medians
 from pgsched.bench.receiver import CallbackReceiver, receiving
 from pgsched.bench.workers import benchmark_workers

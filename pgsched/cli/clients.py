@@ -54,7 +54,10 @@ async def show(backend: Any, client: str) -> Answer:
 @click.option("--dead-letters-for", metavar="DURATION", help="How long dead letters are kept, e.g. 90d.")
 @click.option("--late-after", metavar="DURATION", help="An attempt that starts later than this is late, e.g. 1s.")
 @click.option(
-    "--on-time-share", type=Number(), metavar="SHARE", help="Share of attempts that must be on time, e.g. 0.99."
+    "--on-time-share",
+    type=Number(),
+    metavar="SHARE",
+    help="Share of attempts that must be on time, e.g. 0.99.",
 )
 @click.option(
     "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Reset this setting to its default; repeatable."

@@ -38,7 +38,7 @@ from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
-from pgsched.store.core.lock_table import find_room
+from pgsched.store.core.lock_capacity import find_room
 from pgsched.store.ends import dependencies
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.lookup.events import horizon, list_events
@@ -55,7 +55,7 @@ from pgsched.store.lookup.row_types import (
     filter_json,
 )
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.schedule_parameters import order_of
+from pgsched.store.schedule.schedule_parameters import request_of
 
 _Found = TypeVar("_Found")
 _Method = Callable[..., Awaitable[_Found]]
@@ -152,7 +152,7 @@ class DatabaseBackend:
         return await id_of(self._connection, kind, id_or_key(name), None if client is None else [client])
 
     async def schedule(self, target: str, **given: Any) -> Scheduled:
-        order = order_of(target, given | {"payload": _text_of(given.get("payload"))})
+        order = request_of(target, given | {"payload": _text_of(given.get("payload"))})
         placed = await calls.schedule(self._connection, order)
         kind: Any = "job" if order.when.recurs else "execution"
         return Scheduled(id=placed.id, kind=kind, outcome=placed.outcome, fire_at=placed.fire_at)

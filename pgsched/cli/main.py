@@ -17,8 +17,8 @@ from pgsched.version import __version__
 _SECTIONS = {
     "Run it": {
         "up": ("up:up", "Start PostgreSQL, the API and workers in one terminal."),
-        "api": ("api_and_worker:api", "Serve the REST API and the dashboard."),
-        "worker": ("api_and_worker:worker", "Deliver what is due."),
+        "api": ("server_commands:api", "Serve the REST API and the dashboard."),
+        "worker": ("server_commands:worker", "Deliver what is due."),
         "migrate": ("migrate:migrate", "Upgrade the database schema to this release."),
     },
     "Schedule": {

@@ -12,7 +12,7 @@ from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options
 from pgsched.errors import Refused
 from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import expected_revision
-from pgsched.store.core.lock_table import remarks
+from pgsched.store.core.lock_capacity import remarks
 
 
 @click.command()

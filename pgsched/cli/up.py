@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.api_and_worker import shown, worker_program
 from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database_connection import explained
 from pgsched.cli.log_setup import Relay, decided
@@ -26,6 +25,7 @@ from pgsched.cli.own_api_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
 from pgsched.cli.postgres_restarts import keep_running
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.server_commands import shown, worker_program
 from pgsched.cli.settings_flags import EVERYTHING, load_settings, settings_options
 from pgsched.cli.supervised import api_program
 from pgsched.cli.supervisor import Supervisor

@@ -25,7 +25,7 @@ from pgsched.store.core.refusals import ABORTED, refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import encode
 from pgsched.store.schedule.calls import Placed, placed
-from pgsched.store.schedule.schedule_parameters import Order, check_given, names_after, order_of
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest, check_given, names_after, request_of
 
 _DRIVERS = re.compile("psycopg|asyncpg|sqlite3")
 _OF_SQLALCHEMY = "sqlalchemy.engine.", "sqlalchemy.orm.", "sqlalchemy.ext."
@@ -66,7 +66,7 @@ def schedule_outcome(
     return place(connection_or_session, _order(target, **options))
 
 
-def place(connection_or_session: psycopg.Connection[Any] | Executes, order: Order) -> Placed:
+def place(connection_or_session: psycopg.Connection[Any] | Executes, order: ScheduleRequest) -> Placed:
     """Has the database schedule what was asked for."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
@@ -95,7 +95,9 @@ async def schedule_outcome_async(
     return await place_async(connection_or_session, _order(target, **options))
 
 
-async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: Order) -> Placed:
+async def place_async(
+    connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: ScheduleRequest
+) -> Placed:
     """``place`` for connections and sessions that are awaited."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
@@ -109,13 +111,13 @@ async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Fetc
         return placed((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
-def _order(target: str, **options: Unpack[ScheduleOptions]) -> Order:
+def _order(target: str, **options: Unpack[ScheduleOptions]) -> ScheduleRequest:
     check_names(options, ScheduleOptions)
     check_given(options)
     given = {**options, "after": names_after(options.get("after")), "options": within_trace(options)}
     if given.get("payload") is not None:
         given["payload"] = encode(given["payload"], "payload").decode()
-    return order_of(target, given)
+    return request_of(target, given)
 
 
 @contextmanager

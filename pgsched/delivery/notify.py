@@ -13,7 +13,7 @@ from pgsched.domain.attempt_outcome import AlreadySettled, Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.store.core.role_sessions import Sessions
-from pgsched.store.ends import called
+from pgsched.store.ends import transactional_targets
 
 LONGEST_PAYLOAD = 7999
 """Bytes that PostgreSQL takes with a notification."""
@@ -45,7 +45,10 @@ class NotifyChannel:
                 raise FinalFailure(f"the channel {channel} is another client's: notify one of your own")
             _check(channel, payload)
             await self._sessions.work(
-                "", partial(called.notify_target, execution=execution, channel=channel, payload=payload.decode())
+                "",
+                partial(
+                    transactional_targets.notify_target, execution=execution, channel=channel, payload=payload.decode()
+                ),
             )
         except Exception as error:
             return outcome_of(error)

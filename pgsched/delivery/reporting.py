@@ -19,7 +19,7 @@ LONGEST_NOTE = 200
 
 
 class HandlerReports(Protocol):
-    """Keeps what handlers say; see ``worker.run.reports``."""
+    """Keeps what handlers say; see ``worker.run.handler_reports``."""
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
 

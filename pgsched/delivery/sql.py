@@ -18,7 +18,7 @@ from pgsched.domain.attempt_outcome import LONGEST_ERROR, AlreadySettled, Failed
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.store.core.role_sessions import Connection, SaidTooMuch, Sessions, cut
-from pgsched.store.ends import called
+from pgsched.store.ends import transactional_targets
 
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
@@ -79,7 +79,7 @@ async def _call(execution: ClaimedExecution, role: str, deadline: float, connect
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)
-        await called.call_target(connection, execution, function, role, timedelta(seconds=deadline))
+        await transactional_targets.call_target(connection, execution, function, role, timedelta(seconds=deadline))
     finally:
         guard.cancel()
 

@@ -16,9 +16,9 @@ from pgsched.optional_tracing import recording
 from pgsched.scheduler.channels import make_channels
 from pgsched.scheduler.common_parts import CommonParts
 from pgsched.worker.run.attempts import Beginnings, Equipment
+from pgsched.worker.run.handler_reports import Reports
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
-from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.settle.settler import Settler
 

@@ -22,7 +22,7 @@ from pgsched.domain.target import Scheme
 from pgsched.scheduler.common_parts import CommonParts
 from pgsched.settings import Settings
 from pgsched.store.core.role_sessions import Sessions
-from pgsched.worker.run.reports import Reports
+from pgsched.worker.run.handler_reports import Reports
 
 _CALLING, _NOTIFYING = 10, 4
 

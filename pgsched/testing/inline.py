@@ -27,7 +27,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidInput
 from pgsched.store.core.wire import microseconds
 from pgsched.store.schedule.calls import Placed
-from pgsched.store.schedule.schedule_parameters import Order, When
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest, When
 
 _PREFIX = "python:"
 _NOW = When()
@@ -40,7 +40,7 @@ class Inline:
     def __init__(self, app: App) -> None:
         self._app = app
 
-    def place(self, connection_or_session: psycopg.Connection[Any] | Executes, order: Order) -> Placed:
+    def place(self, connection_or_session: psycopg.Connection[Any] | Executes, order: ScheduleRequest) -> Placed:
         if not _is_for_now(order):
             return place(connection_or_session, order)
         with _undone(connection_or_session):
@@ -55,7 +55,7 @@ class Inline:
         return placed
 
     async def place_async(
-        self, connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: Order
+        self, connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: ScheduleRequest
     ) -> Placed:
         if not _is_for_now(order):
             return await place_async(connection_or_session, order)
@@ -70,7 +70,7 @@ class Inline:
             await asyncio.create_task(_called(call), context=own_context())
         return placed
 
-    def _handler_of(self, order: Order) -> Handler:
+    def _handler_of(self, order: ScheduleRequest) -> Handler:
         """Raises InvalidInput where there is none."""
         name = order.target.removeprefix(_PREFIX)
         handler = self._app.handlers.get(name)
@@ -90,11 +90,11 @@ def inline(app: App) -> Iterator[None]:
         yield
 
 
-def _is_for_now(order: Order) -> bool:
+def _is_for_now(order: ScheduleRequest) -> bool:
     return order.target.startswith(_PREFIX) and order.when == _NOW and not order.after
 
 
-def _execution(order: Order, placed: Placed) -> ClaimedExecution:
+def _execution(order: ScheduleRequest, placed: Placed) -> ClaimedExecution:
     """What a worker would have claimed."""
     assert placed.fire_at is not None
     instant = microseconds(placed.fire_at)

@@ -24,7 +24,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends import dependencies
-from pgsched.store.live.executions import Share
+from pgsched.store.live.executions import PartitionShare
 from pgsched.worker.settle.settler import Settler
 
 _MOST = 500
@@ -125,7 +125,7 @@ class SteppedWorker:
         supply = self._parts.supply
         supply.gate_claimer.look()
         await supply.gate_claimer.turn()
-        shares = [Share(partition, LONG_AGO, _MOST) for partition in self._parts.assignment.open]
+        shares = [PartitionShare(partition, LONG_AGO, _MOST) for partition in self._parts.assignment.open]
         rows, admit = supply.selection.row_filter, supply.admission.admit
         claimed = await supply.claimer.leases.claim(shares, NO_TIME, row_filter=rows, admit=admit)
         self._parts.dispatcher.submit(claimed.rows, claimed.sure_until)

@@ -8,7 +8,7 @@ the time. A queue may exceed its maximum by as many executions as arrive between
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.gates import queue_levels
+from pgsched.store.gates import queue_depth
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 10
@@ -32,14 +32,14 @@ class FullQueues(Service):
         if pause := self._cycle.pause:
             return pause
         async with self._cycle.work_on(self._link) as connection:
-            bounded = await queue_levels.bounded_queues(connection, worker)
+            bounded = await queue_depth.bounded_queues(connection, worker)
             for queue in bounded:
                 await self._count(connection, queue)
         return max(_EVERY, self._cycle.pause) if bounded else _LOOK_EVERY
 
-    async def _count(self, connection: Connection, queue: queue_levels.Bounded) -> None:
-        waiting = await queue_levels.count(connection, queue)
+    async def _count(self, connection: Connection, queue: queue_depth.Bounded) -> None:
+        waiting = await queue_depth.count(connection, queue)
         full = waiting >= queue.max_waiting
-        if full != queue.full and await queue_levels.note(connection, queue, full=full):
+        if full != queue.full and await queue_depth.note(connection, queue, full=full):
             event = "queue.full" if full else "queue.has_room"
             self.events.emit(event, queue=queue.name, waiting=waiting, maximum=queue.max_waiting)

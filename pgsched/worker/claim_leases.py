@@ -18,7 +18,7 @@ from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import claim_culprits, executions, looking, reaping
-from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
+from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, PartitionShare
 from pgsched.store.live.looking import RowFilter
 from pgsched.store.live.set_aside import SetAside
 from pgsched.worker.assignment import Assignment
@@ -118,7 +118,7 @@ class ClaimLeases:
 
     async def claim(
         self,
-        shares: Sequence[Share],
+        shares: Sequence[PartitionShare],
         ahead: timedelta,
         *,
         row_filter: RowFilter,

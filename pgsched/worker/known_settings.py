@@ -12,8 +12,8 @@ from pgsched.errors import InvalidInput
 from pgsched.event_emitter import Events, Field
 from pgsched.sealing import CannotOpen
 from pgsched.service import Service
-from pgsched.store.admin import known_settings
-from pgsched.store.admin.known_settings import ClientForWorker
+from pgsched.store.admin import client_and_queue_settings
+from pgsched.store.admin.client_and_queue_settings import ClientForWorker
 from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
@@ -50,8 +50,8 @@ class KnownSettings(Service):
         self.loaded = False
 
     async def turn(self) -> float:
-        clients = await known_settings.client_settings(await self._link.get())
-        queues = await known_settings.queue_settings(await self._link.get())
+        clients = await client_and_queue_settings.client_settings(await self._link.get())
+        queues = await client_and_queue_settings.queue_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
         self._weights = {client.client_id: client.weight for client in clients}
         self._open(clients)

@@ -12,7 +12,7 @@ from pgsched.api.group_commit import GroupCommit, leaves_nothing
 from pgsched.domain.api_key import ANYBODY
 from pgsched.errors import NotFound, Unavailable
 from pgsched.event_emitter import Events
-from pgsched.store.schedule.schedule_parameters import order_of
+from pgsched.store.schedule.schedule_parameters import request_of
 from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.store.store_arrange import value
@@ -39,7 +39,7 @@ async def test_one_statement_has_all_that_gathered_up_to_a_bound(database_url: s
     database = Database(database_url, Events())
     await database.open()
     group_commit = GroupCommit()
-    orders = [order_of(TARGET, {"payload": json.dumps("x" * 30_000), "key": f"k-{n}"}) for n in range(50)]
+    orders = [request_of(TARGET, {"payload": json.dumps("x" * 30_000), "key": f"k-{n}"}) for n in range(50)]
     placed = await asyncio.gather(*[group_commit.schedule(database.acting(ANYBODY), order) for order in orders])
     await database.close()
     assert len({one.id for one in placed}) == 50

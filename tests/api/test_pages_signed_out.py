@@ -7,7 +7,7 @@ import httpx
 import pytest
 from litestar import Litestar
 
-from pgsched.api.pages.content import MOST_SHOWN
+from pgsched.api.pages.payload_display import MOST_SHOWN
 from tests.api.access_arrange import make_key, things_of_shop
 from tests.api.page_arrange import pages_of, signed_in
 from tests.conftest import Connection

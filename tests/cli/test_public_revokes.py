@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.store.core.lock_table import public_revokes
+from pgsched.store.core.lock_capacity import public_revokes
 from tests import conftest
 from tests.cli.conftest import Run
 from tests.conftest import at

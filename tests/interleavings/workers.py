@@ -16,7 +16,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import beginnings, executions, reaping
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange
 from pgsched.store.live.recall import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
@@ -146,7 +146,7 @@ async def claim(
         return passed
 
     lease = Lease(owner=number, token=number, length=timedelta(seconds=30), ahead=timedelta(0))
-    shares = [Share(partition, LONG_AGO, 100) for partition in partitions]
+    shares = [PartitionShare(partition, LONG_AGO, 100) for partition in partitions]
     return (await executions.claim(connection, lease, shares, now=now, admit=admit)).rows
 
 

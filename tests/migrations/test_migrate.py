@@ -19,7 +19,7 @@ from pgsched.store.admin.migrate import alembic_config, migrate
 from pgsched.store.admin.replacing import ROLES, is_current
 from pgsched.store.admin.schema_revisions import check_schema, expected_revision, known_revisions, serves_from
 from pgsched.store.admin.upgrade_steps import roles_sql
-from pgsched.store.core.lock_table import OPEN
+from pgsched.store.core.lock_capacity import OPEN
 from tests.conftest import at
 from tests.installed import find_bin_dir
 
@@ -54,7 +54,7 @@ def test_the_revisions_that_are_read_are_those_that_alembic_finds() -> None:
 def test_a_worker_and_the_api_start_without_what_only_migrations_need() -> None:
     """Alembic takes longer to import than all that a worker needs."""
     program = (
-        "import sys, pgsched.cli.api_and_worker, pgsched.worker_process;"
+        "import sys, pgsched.cli.server_commands, pgsched.worker_process;"
         "print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
         "import pgsched.api.server, pgsched.api.app; print('alembic' in sys.modules)"
     )

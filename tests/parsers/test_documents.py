@@ -41,7 +41,7 @@ from pgsched.errors import (
 )
 from pgsched.store.lookup.row_types import Event, JobRow
 from pgsched.store.schedule.many import OneShot, Start
-from pgsched.store.schedule.schedule_parameters import Order
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 from tests.parsers.drawn import JSON, garbled, objects, thoroughly, written
 
 _SECRET = {"secret": "shop-token", "prefix": "Bearer "}
@@ -204,7 +204,7 @@ async def test_a_batch_is_the_same_however_it_is_cut_and_each_line_is_wanted_or_
     found = [one async for some in read(_pieces(text, lengths), _START, ANYBODY) for one in some]
     assert [one.number for one in found] == [line.number for line in whole]
     for one in found:
-        assert isinstance(getattr(one, "error", None), PgschedError) or isinstance(one[1], OneShot | Order)
+        assert isinstance(getattr(one, "error", None), PgschedError) or isinstance(one[1], OneShot | ScheduleRequest)
 
 
 @thoroughly

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pgsched.api.app import create_app
 from pgsched.cli.main import cli
 from pgsched.settings import Settings
-from pgsched.store.core.lock_table import OPEN
+from pgsched.store.core.lock_capacity import OPEN
 from pgsched.store.core.pooler import has_sessions
 from tests.api.serving import serving
 from tests.conftest import at

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from litestar import Response
 
-from pgsched.api.pages.content import as_fields, edited, without_secrets
 from pgsched.api.pages.forms import OF_LETTERS, Text, filled, letter_filter, link_to, place, sent
+from pgsched.api.pages.payload_display import as_fields, edited, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, existing, shows
 from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position

@@ -9,9 +9,9 @@ from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.api.entity_tags import version_of_execution
-from pgsched.api.pages.content import as_fields, content, edited, field_of_instant, without_secrets
 from pgsched.api.pages.forms import OF_EXECUTIONS, Text, execution_filter, filled, instant_in, place, sent, statuses_in
-from pgsched.api.pages.holders import words_of
+from pgsched.api.pages.gate_descriptions import words_of
+from pgsched.api.pages.payload_display import as_fields, content, edited, field_of_instant, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
 from pgsched.api.pages.timeline import Records, timeline_of

@@ -14,10 +14,10 @@ from psycopg import AsyncConnection
 
 from pgsched.api.entity_tags import version_of_job
 from pgsched.api.jobs import next_instants
-from pgsched.api.pages.content import as_fields, content, edited, without_secrets
 from pgsched.api.pages.forms import Text, filled, host_in, instant_in, labels_of, link_to, place, sent
-from pgsched.api.pages.holders import words_of
+from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.api.pages.pausing import changes
+from pgsched.api.pages.payload_display import as_fields, content, edited, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
 from pgsched.api.pages.week import Day, days_of, week_of

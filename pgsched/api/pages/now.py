@@ -12,7 +12,7 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
 from pgsched.api.pages.database import PAGES_OF_CHECKS
 from pgsched.api.pages.forecast import HourForecast
-from pgsched.api.pages.holders import holder_of
+from pgsched.api.pages.gate_descriptions import holder_of
 from pgsched.api.pages.live import LATE, MOST_LETTERS, Live, LiveView
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows

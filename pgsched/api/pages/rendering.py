@@ -11,7 +11,7 @@ from litestar import Request, Response
 from markupsafe import Markup, escape
 
 from pgsched.api.access import grant_of
-from pgsched.api.pages.content import content, field_of_instant, in_line
+from pgsched.api.pages.payload_display import content, field_of_instant, in_line
 from pgsched.api.parameters import with_its_plus
 from pgsched.api.problems import status_of
 from pgsched.domain.duration import format_duration

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from pgsched.api.pages.holders import words_of
+from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.row_types import Attempt, Execution

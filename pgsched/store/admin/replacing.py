@@ -38,13 +38,13 @@ INTERFACE_FILES = (
     "schedule/keys", "schedule/edits",
     "admin/acting", "admin/audit", "jobs/planned_rows", "jobs/recall", "schedule/job", "jobs/control", "jobs/edit",
     "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/dependents",
-    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replayed_dependents", "bulk/filters", "bulk/counting",
-    "bulk/changing", "bulk/backfill", "bulk/asking",
+    "ends/dead_letters", "ends/transactional_targets", "admin/clients", "ends/replayed_dependents", "bulk/filters",
+    "bulk/counting", "bulk/changing", "bulk/backfill", "bulk/asking",
     "gates/limits", "admin/queues", "admin/paused_workers", "gates/sidelining", "schedule/notify", "admin/secrets",
     "admin/signing_secrets", "ends/retries", "ends/too_late_at_gate", "gates/wait_log", "gates/ordering",
-    "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined",
-    "lookup/status", "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/default_partition",
-    "admin/replication", "admin/api_keys", "admin/catalogue", "admin/rights",
+    "pull/in_hand", "pull/verbs", "pull/delayed_results", "pull/queues", "pull/claim", "admin/recovery",
+    "lookup/sidelined", "lookup/status", "lookup/undeliverable", "lookup/rollups", "admin/days",
+    "admin/default_partition", "admin/replication", "admin/api_keys", "admin/schema_digest", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _AT_THE_MOST_WITH_LOCKS = 1.0

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from pgsched.store.admin.replacing import ROLES, is_current_sql
 from pgsched.store.admin.schema_revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
-from pgsched.store.core.lock_table import OPEN, find_room
+from pgsched.store.core.lock_capacity import OPEN, find_room
 from pgsched.store.core.query import column, first, value
 from pgsched.store.doctor.finding import CheckContext, Finding, error, note, warning
 from pgsched.version import __version__

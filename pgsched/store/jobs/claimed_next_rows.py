@@ -24,8 +24,8 @@ from pgsched.domain.run_decisions import InstantDecision, OverlapDecision, decid
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs.claimed_decisions import DecidedChanges, DecidedRow, changed_since, decide_rows
 from pgsched.store.jobs.definition_cache import Definitions, fires_late
-from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, early_rows, queue
-from pgsched.store.jobs.predecessors import decide_after, queue_after
+from pgsched.store.jobs.overlapping_runs import as_planned, cancel_earlier, earlier_runs, early_rows, queue
+from pgsched.store.jobs.upstream_runs import decide_after, queue_after
 from pgsched.store.jobs.written_decisions import Decisions, Run, count_runs, write
 from pgsched.store.live.locked_rows import PutOff, put_off
 

@@ -25,7 +25,7 @@ from pgsched.store.core.text import encode
 from pgsched.store.jobs.edits import changes_of, edit_job, preview_job
 from pgsched.store.lookup.listings import get_edited_job, get_job
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.schedule_parameters import order_of
+from pgsched.store.schedule.schedule_parameters import request_of
 
 _SHOWN = 3
 _COMPARED = (
@@ -86,7 +86,7 @@ async def apply(
         for change in changes:
             id = change.id
             if change.what == "added" and change.declared is not None:
-                order = order_of(change.declared.target, _order_given(change.declared) | {"on_conflict": "reject"})
+                order = request_of(change.declared.target, _order_given(change.declared) | {"on_conflict": "reject"})
                 id = (await calls.schedule(connection, order)).id
             elif change.what == "changed" and change.declared is not None:
                 await edit_job(connection, _known(id), _changes(change.declared), actor=actor, force=True)

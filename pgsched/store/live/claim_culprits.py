@@ -22,7 +22,7 @@ from pgsched.store.core.culprits import Culprit, by_halves, is_a_brief_lock, is_
 from pgsched.store.core.sql import statement, statement_among, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Admit, Claimed, Lease, Share
+from pgsched.store.live.executions import Admit, Claimed, Lease, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.store.live.set_aside import SetAside, park
 
@@ -42,7 +42,7 @@ async def claim_despite(
     error: Exception,
     connection: Connection,
     lease: Lease,
-    shares: Sequence[Share],
+    shares: Sequence[PartitionShare],
     *,
     now: int,
     admit: Admit | None = None,
@@ -92,7 +92,7 @@ async def sift_held(
 async def _sift(
     connection: Connection,
     lease: Lease,
-    shares: Sequence[Share],
+    shares: Sequence[PartitionShare],
     row_filter: RowFilter,
     *,
     now: int,
@@ -145,7 +145,7 @@ async def sift(
 async def lock_due(
     connection: Connection,
     lease: Lease,
-    shares: Iterable[Share],
+    shares: Iterable[PartitionShare],
     clauses: tuple[str, ...],
     named: Mapping[str, Any],
     order: LiteralString = "",

@@ -30,7 +30,7 @@ DEPTH = 1000
 """How many due rows of a priority are looked at for such as may be claimed."""
 
 
-class Share(NamedTuple):
+class PartitionShare(NamedTuple):
     """How much of which partition a claim asks for; low is the instant (wire count) to begin at."""
 
     partition: int
@@ -74,7 +74,7 @@ Admit = Callable[[Connection, list[ClaimedExecution]], Awaitable[list[ClaimedExe
 async def claim(
     connection: Connection,
     lease: Lease,
-    shares: Sequence[Share],
+    shares: Sequence[PartitionShare],
     *,
     now: int,
     admit: Admit | None = None,
@@ -132,7 +132,9 @@ async def carry_on(
     return running, planned.instants
 
 
-async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_filter: RowFilter = PLAIN) -> Claimed:
+async def claim_at_once(
+    connection: Connection, lease: Lease, share: PartitionShare, row_filter: RowFilter = PLAIN
+) -> Claimed:
     """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
     order, for there is no transaction in which to plan on, or to look whose turn it is: ``row_filter`` is plain."""
     [claim] = _claims(lease, [share], row_filter)
@@ -143,7 +145,7 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_
 
 
 def _claims(
-    lease: Lease, shares: Sequence[Share], row_filter: RowFilter
+    lease: Lease, shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
@@ -154,14 +156,14 @@ def _claims(
     for partitions in together(wanted):
         parameters: dict[str, Any] = common | row_filter.parameters_in(partitions[0])
         for partition in partitions:
-            share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
+            share = wanted.get(partition) or PartitionShare(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
         yield statement_over("live/claim", partitions, row_filter.clauses, row_filter.order), parameters
 
 
 def _claims_of_first(
-    common: Mapping[str, Any], shares: Sequence[Share], row_filter: RowFilter
+    common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The same for what goes first by its priority: a statement for each queue, whose room each of its shares names."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():

@@ -9,14 +9,14 @@ from datetime import timedelta
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF
-from pgsched.store.live.executions import NOTHING, Lease, Share, claim, claim_at_once, settle_succeeded
+from pgsched.store.live.executions import NOTHING, Lease, PartitionShare, claim, claim_at_once, settle_succeeded
 from pgsched.store.live.looking import next_due
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
     """Has the statements of claiming planned, with those for ``each`` partition or only for all. Claims nothing."""
     lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
-    shares = [Share(partition, FAR_OFF, 0) for partition in partitions]
+    shares = [PartitionShare(partition, FAR_OFF, 0) for partition in partitions]
     for share in shares if each else ():
         await claim_at_once(connection, lease, share)
         await next_due(connection, {share.partition: FAR_OFF})

@@ -19,7 +19,7 @@ from pgsched.store.core.wire import Instant
 from pgsched.store.jobs.claimed_next_rows import plan_successors
 from pgsched.store.live import executions
 from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.set_aside import SetAside
 
 _PLANNED = ("planned",)
@@ -62,7 +62,7 @@ async def pass_on_without(
         planned = await plan_successors(connection, first, lease.definitions, now=now, ahead=lease.ahead, again=True)
         await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
 
-    shares = [Share(partition, what.low, what.batch) for partition in _partitions(what.queue)]
+    shares = [PartitionShare(partition, what.low, what.batch) for partition in _partitions(what.queue)]
     parked = await sift(
         connection, lambda: lock_due(connection, lease, shares, _PLANNED, {}), attempt, ahead=lease.ahead
     )

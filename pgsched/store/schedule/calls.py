@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.duration import format_duration
 from pgsched.store import internal_verbs
 from pgsched.store.core.query import column, first, value
-from pgsched.store.schedule.schedule_parameters import Order
+from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
@@ -32,11 +32,11 @@ class Placed(NamedTuple):
     fire_at: datetime | None
 
 
-async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:
+async def schedule(connection: AsyncConnection[Any], order: ScheduleRequest) -> Placed:
     return placed(await first(connection, "schedule/schedule", **order.parameters()))
 
 
-async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[Order]) -> list[Placed]:
+async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[ScheduleRequest]) -> list[Placed]:
     """The same for one-shots of one client that have an instant at the most besides what ``_TOGETHER`` names, one after
     another; raises what the database refuses one of them with, and then none is scheduled."""
     # One text of JSON, since psycopg takes longer to write an array than the rest of such a statement.
@@ -45,7 +45,7 @@ async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[O
     return [placed(row) for row in found]
 
 
-def _together(order: Order) -> dict[str, Any]:
+def _together(order: ScheduleRequest) -> dict[str, Any]:
     given = {name: value for name in _TOGETHER if (value := getattr(order, name)) is not None}
     return given | {"fire_at": order.when.fire_at, "delay": order.when.delay}
 

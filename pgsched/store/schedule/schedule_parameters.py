@@ -33,7 +33,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ScheduleRequest:
     """The parameters of ``pgsched.schedule``; ``payload``, ``options``, ``rules`` and ``labels`` are JSON text.
 
     Raises InvalidInput for text that PostgreSQL cannot store.
@@ -64,9 +64,10 @@ class Order:
         return found | {field.name: getattr(self.when, field.name) for field in fields(self.when)}
 
 
-def order_of(target: str, given: Mapping[str, Any]) -> Order:
-    """The order that keyword arguments ask for: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
-    mappings; what is None was not given. Raises what ``Order`` and ``when`` do, InvalidPayload for what is not JSON."""
+def request_of(target: str, given: Mapping[str, Any]) -> ScheduleRequest:
+    """The request that keyword arguments make: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
+    mappings; what is None was not given. Raises what ``ScheduleRequest`` and ``when`` do, and InvalidPayload for
+    what is not JSON."""
     found = {name: value for name, value in given.items() if value is not None}
     timing = {name: found.pop(name) for name in _TIMING if name in found}
     asked = when(**timing, rules=found.get("rules"))
@@ -75,7 +76,7 @@ def order_of(target: str, given: Mapping[str, Any]) -> Order:
             value = found[name]
             check_no_bytes(name, value)
             found[name] = encode(dict(value) if isinstance(value, Mapping) else value, name).decode()
-    return Order(target=target, when=asked, **found)
+    return ScheduleRequest(target=target, when=asked, **found)
 
 
 def when(

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import RowFilter
 
 _FIRST = 500  # rows for which a client's stream asks before it is known how long that takes
@@ -32,17 +32,17 @@ _LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after nothing was found, and how much
 _REMEMBERED = 10.0
 _BELOW = b'"priority": -'
 
-Ask = Callable[[Sequence[Share], RowFilter], Awaitable[Claimed]]
+Ask = Callable[[Sequence[PartitionShare], RowFilter], Awaitable[Claimed]]
 """Makes a claim, and hands its rows on."""
 Divide = Callable[[Collection[int], int], Mapping[int, int]]
 """How queues, by their numbers, share the room."""
 
 
-def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[Share]:
+def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[PartitionShare]:
     """Equal shares of the room for partitions in random order, so that with little room each has its turn, too."""
     count = min(len(partitions), room)
     chosen = random.sample(partitions, k=count)
-    return [Share(partition, low(partition), min(batch, room // count)) for partition in chosen]
+    return [PartitionShare(partition, low(partition), min(batch, room // count)) for partition in chosen]
 
 
 class Stream:
@@ -119,7 +119,7 @@ class Stream:
         started = time.monotonic()
         queues = {queue_of(partition) for partition in partitions}
         rooms = self._divide(queues, room) if self._divide and len(queues) > 1 else dict.fromkeys(queues, room)
-        shares = [Share(partition, LONG_AGO, rooms[queue_of(partition)]) for partition in partitions]
+        shares = [PartitionShare(partition, LONG_AGO, rooms[queue_of(partition)]) for partition in partitions]
         count = len((await ask(shares, replace(rows, first=True))).taken)
         now = time.monotonic()
         if count:
@@ -130,7 +130,7 @@ class Stream:
 
     async def _claim_from(
         self, marks: dict[int, int], ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, batch: int
-    ) -> tuple[list[Share], list[ClaimedExecution]]:
+    ) -> tuple[list[PartitionShare], list[ClaimedExecution]]:
         """Claims from a few partitions, which take turns, and marks how far each was read."""
         if time.monotonic() - self._marked_at > _FROM_THE_EDGE:
             self._marks.clear()

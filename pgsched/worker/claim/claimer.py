@@ -21,7 +21,7 @@ from datetime import timedelta
 
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claim_order import Stream, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
@@ -216,7 +216,7 @@ class Claimer(Claiming):
 
     # Claims.
 
-    async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
+    async def _claim(self, shares: list[PartitionShare], *, look: bool = True) -> int:
         """Claims by instant for everybody, and looks beyond where nothing is left. Returns how many rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
@@ -237,7 +237,9 @@ class Claimer(Claiming):
             await self._look_on(emptied, shares[0].low if at_once else now + self._earliest_due.ahead)
         return len(answer.taken)
 
-    async def _take(self, shares: Sequence[Share], rows: RowFilter, *, ahead: timedelta | None = None) -> Claimed:
+    async def _take(
+        self, shares: Sequence[PartitionShare], rows: RowFilter, *, ahead: timedelta | None = None
+    ) -> Claimed:
         """Claims apart from how far everybody's claims have read."""
         answer = await self._ask(shares, rows, ahead=ahead)
         room = shares[0].batch if rows.is_by_priority else sum(share.batch for share in shares)
@@ -248,7 +250,12 @@ class Claimer(Claiming):
         return answer
 
     async def _ask(
-        self, shares: Sequence[Share], rows: RowFilter, *, at_once: bool = False, ahead: timedelta | None = None
+        self,
+        shares: Sequence[PartitionShare],
+        rows: RowFilter,
+        *,
+        at_once: bool = False,
+        ahead: timedelta | None = None,
     ) -> Claimed:
         """Claims, and hands the rows to the dispatcher."""
         ahead = self._ahead if ahead is None else ahead

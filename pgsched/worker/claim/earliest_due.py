@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.service import Signal
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claim_order import Divide
 from pgsched.worker.clock import DatabaseClock
@@ -178,7 +178,7 @@ class EarliestDue:
         self._add(due)
         self._add(self._heard)
 
-    def claimed(self, shares: Iterable[Share], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
+    def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
         """Takes the answer to a claim. Where a share was taken whole there may be more rows, and the next claim begins
         behind it, unless the claim was not for all kinds of rows and may have passed some over.
 
@@ -230,7 +230,7 @@ class EarliestDue:
         others = [p for p in self._assignment.open if due.get(p, overdue + 1) <= overdue]
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
-    def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[Share]:
+    def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[PartitionShare]:
         """Shares of the room for these partitions, the first of them first, each at most twice what was last found
         there; ``divide`` says what each queue has."""
         shares = []
@@ -240,7 +240,7 @@ class EarliestDue:
             left = rooms[queue_of(partition)]
             most = min(batch, left, max(SMALLEST_SHARE, 2 * self._taken.get(partition, 0)))
             if most > 0:
-                shares.append(Share(partition, self.front.begin_now(partition), most))
+                shares.append(PartitionShare(partition, self.front.begin_now(partition), most))
                 rooms[queue_of(partition)] -= most
         return shares
 

@@ -31,7 +31,7 @@ from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import InstantRange
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.earliest_due import HELP_AFTER, Front
@@ -194,20 +194,20 @@ class Sweeper(Service):
             self.found[partition] = InstantRange(first, span.until if part.read_to is None else part.read_to)
         return span.low + 1 if is_one_instant else part.read_to
 
-    def shares(self, room: int, *, batch: int) -> tuple[list[Share], int]:
+    def shares(self, room: int, *, batch: int) -> tuple[list[PartitionShare], int]:
         """What to claim of that next, the earliest first, and up to which instant: the end of the part that ends first,
         and a moment further."""
         self._keep_open()
         until = min((span.until for span in self.found.values()), default=LONG_AGO)
         room = min(batch, max(room, _SMALLEST_BATCH))
         found = sorted((span.low, partition) for partition, span in self.found.items() if span.low <= until)[:room]
-        return [Share(partition, low, room // len(found)) for low, partition in found], until + _MARGIN
+        return [PartitionShare(partition, low, room // len(found)) for low, partition in found], until + _MARGIN
 
     def _keep_open(self) -> None:
         """Forgets what was found in partitions that may not be claimed from any more."""
         self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
-    def claimed(self, shares: list[Share], answer: Claimed) -> None:
+    def claimed(self, shares: list[PartitionShare], answer: Claimed) -> None:
         """Takes the answer to a claim of these shares. Where one was taken whole there may be more."""
         taken = defaultdict[int, list[int]](list)
         for row in answer.taken:

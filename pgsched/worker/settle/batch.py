@@ -96,7 +96,7 @@ class Batch:
 
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
-        return [pair for group in self.homes().values() for pair in zip(group.ids, group.tokens, strict=True)]
+        return [pair for group in self.by_partition().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
         """The part of the batch that concerns these rows."""
@@ -150,7 +150,7 @@ class Batch:
             ]
         return plain, ended
 
-    def homes(self) -> ByPartition:
+    def by_partition(self) -> ByPartition:
         """All rows, by partition."""
         found: ByPartition = {}
         for groups in self.groups.values():

@@ -117,7 +117,7 @@ class LockAvoidingSettle:
     async def _work(self, ids: Sequence[bytes]) -> None:
         batch = self._batch.only(set(ids))
         async with self._connection.transaction():
-            free = await settle_locks.lock_free(self._connection, batch.homes())
+            free = await settle_locks.lock_free(self._connection, batch.by_partition())
             if batch.jobs:
                 jobs = await settle_locks.lock_free_jobs(self._connection, batch.jobs.values())
                 free -= {id for id, job in batch.jobs.items() if job not in jobs}
@@ -127,7 +127,7 @@ class LockAvoidingSettle:
         self._settled.turns.update(part.keys.values())
         if part.count < batch.count:
             rest = batch.only({id for id, _ in batch.rows()} - free)
-            self._settled.locked |= await settle_locks.still_leased(self._connection, rest.homes())
+            self._settled.locked |= await settle_locks.still_leased(self._connection, rest.by_partition())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
         """Settles a row without its answer; where that is refused, too, the row is set aside, although it has ended."""
@@ -143,7 +143,7 @@ class LockAvoidingSettle:
                 if not is_of_a_row(error):
                     raise
         before = f"it has {ended}, which cannot be recorded: " if ended else ""
-        [(partition, group)] = plain.homes().items()
+        [(partition, group)] = plain.by_partition().items()
         try:
             self._settled.parked.append(
                 await park(

@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 
 from pgsched.api.connection_pool import WAIT as _REQUESTS_WAIT
-from pgsched.store.core.lock_table import public_revokes
+from pgsched.store.core.lock_capacity import public_revokes
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters, jobs, running
 from tests.adversary.attacks.rows import with_pulled_queue

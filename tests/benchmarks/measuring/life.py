@@ -6,7 +6,7 @@ from datetime import timedelta
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions, looking
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 
 PARTITIONS = 16
 _SCHEDULE = """
@@ -43,7 +43,7 @@ class Life:
 
     async def claim(self, number: int) -> int:
         """Claims one batch."""
-        shares = [Share(p, self._low.get(p, LONG_AGO), rows) for p, rows in self._rows(number).items()]
+        shares = [PartitionShare(p, self._low.get(p, LONG_AGO), rows) for p, rows in self._rows(number).items()]
         lease = Lease(owner=1, token=number + 1, length=timedelta(minutes=5), ahead=timedelta(0))
         rows = (await executions.claim(self._connection, lease, shares, now=0)).rows
         groups: dict[int, Group] = {}

@@ -8,7 +8,7 @@ from pgsched.store.bulk.values import BulkDetail, Chunk
 from pgsched.store.core import connect
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Lease, Share
+from pgsched.store.live.executions import Lease, PartitionShare
 from pgsched.store.lookup import bulk_pages
 from tests.store.bulk.bulk_arrange import backfill
 from tests.store.store_arrange import Connection, column, finish, value
@@ -58,5 +58,5 @@ def ran(db: Connection, job: UUID, hour: int, *, ended: str = "succeeded") -> No
 
 async def claim(worker: connect.Connection) -> executions.Claimed:
     held = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(seconds=3))
-    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    shares = [PartitionShare(partition, LONG_AGO, 100) for partition in range(16)]
     return await executions.claim(worker, held, shares, now=0)

@@ -14,7 +14,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pull_upkeep
 from pgsched.store.pull.pull_upkeep import PullHandOver
@@ -83,7 +83,7 @@ async def leased(db: Session, worker: Connection, *keys: str) -> list[ClaimedExe
         schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="shop", target=f"python:{key}")
     home = value(db, "select min(partition) from pgsched.executions")
     lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(0))
-    return (await executions.claim(worker, lease, [Share(home, LONG_AGO, 100)], now=0)).rows
+    return (await executions.claim(worker, lease, [PartitionShare(home, LONG_AGO, 100)], now=0)).rows
 
 
 async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_taken_back(

@@ -22,7 +22,7 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from tests.store.store_arrange import Connection, call, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -103,7 +103,7 @@ async def test_rows_are_claimed_and_settled_beside_operators_of_somebody_elses(
     for n in range(5):
         schedule(db, fire_at="2020-01-01Z", payload={"n": n})
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    answer = await executions.claim(session, lease, [Share(p, LONG_AGO, 100) for p in range(16)], now=0)
+    answer = await executions.claim(session, lease, [PartitionShare(p, LONG_AGO, 100) for p in range(16)], now=0)
     assert len(answer.rows) == 5
     for row in answer.rows:
         [settled] = await executions.settle_succeeded(session, 200, {row.partition: Group([row.id], [row.token])})
@@ -120,7 +120,7 @@ async def test_jobs_are_planned_and_carried_on_whatever_the_database_is_set_to(d
     db.execute("update pgsched.executions set fire_at = pgsched.now(), scheduled_for = pgsched.now()")
     claiming = await connect.connect(hostile, "test")
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    shares = [Share(p, LONG_AGO, 100) for p in range(16)]
+    shares = [PartitionShare(p, LONG_AGO, 100) for p in range(16)]
     answer = await executions.claim(claiming, lease, shares, now=to_instant(datetime.now(UTC)))
     await claiming.close()
     assert len(answer.rows) == 2

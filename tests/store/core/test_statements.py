@@ -13,7 +13,7 @@ from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.sql import statement, statement_over
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.live import executions, looking
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from tests.store.store_arrange import TARGET, column, counts, value
 from tests.store.store_arrange import Connection as Session
 
@@ -74,7 +74,7 @@ async def claimed_partitions(worker: Connection, *partitions: int, batch: int = 
     """Claims from these partitions; where the rows came from."""
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     answer = await executions.claim(
-        worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=0
+        worker, lease, [PartitionShare(partition, LONG_AGO, batch) for partition in partitions], now=0
     )
     return sorted(row.partition for row in answer.rows)
 

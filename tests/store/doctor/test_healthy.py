@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgsched.sealing import KeyRing
-from pgsched.store.core.lock_table import public_revokes
+from pgsched.store.core.lock_capacity import public_revokes
 from pgsched.store.core.own_connection import lending
 from pgsched.store.doctor import examination
 from pgsched.store.doctor.examination import CHECKS, examine

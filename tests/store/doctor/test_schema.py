@@ -9,7 +9,7 @@ from psycopg import sql
 
 from pgsched.store.admin.indexes import rebuild_indexes
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.core import lock_table
+from pgsched.store.core import lock_capacity
 from tests.conftest import Connection
 from tests.store.doctor.doctor_arrange import look, make_days, register, seen
 from tests.store.store_arrange import value
@@ -107,7 +107,7 @@ async def test_a_worker_that_logs_in_as_a_superuser_is_told(db: Connection, data
 async def test_too_little_room_for_locks_is_told_with_what_to_set(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_table, "READERS", 1_000_000)
+    monkeypatch.setattr(lock_capacity, "READERS", 1_000_000)
     found = {finding.severity: finding for finding in await look(database_url, "locks")}
     assert "set max_locks_per_transaction" in found["warning"].do
     assert "any login can fill" in found["note"].seen

@@ -10,7 +10,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group, Lease, Share
+from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
 from tests.store.ends.dependency_arrange import after, is_due, release
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, heard, listening, reap, row, run_out, schedule, status, value
@@ -24,7 +24,7 @@ PAYLOAD = "select payload from pgsched.executions where target like 'python:%'"
 async def leased(db: Session, worker: Connection, **arguments: Any) -> ClaimedExecution:
     schedule(db, **{"fire_at": "2020-01-01Z", **arguments})
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    shares = [Share(partition, LONG_AGO, 10) for partition in range(16)]
+    shares = [PartitionShare(partition, LONG_AGO, 10) for partition in range(16)]
     [found] = (await executions.claim(worker, lease, shares, now=0)).rows
     return found
 

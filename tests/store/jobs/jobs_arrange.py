@@ -10,7 +10,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Claimed, Lease, Share
+from pgsched.store.live.executions import Claimed, Lease, PartitionShare
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, value
 
@@ -32,7 +32,7 @@ async def claim(
     known = definitions or Definitions()
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=ahead, definitions=known)
     return await executions.claim(
-        worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=to_instant(now)
+        worker, lease, [PartitionShare(partition, LONG_AGO, batch) for partition in partitions], now=to_instant(now)
     )
 
 

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group, Lease, Share
+from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
 from tests.store.jobs.planning_instants import Spec
 from tests.store.jobs.planning_model import Account
 from tests.store.store_arrange import Connection as Session
@@ -144,7 +144,7 @@ class World:
     ) -> list[ClaimedExecution]:
         self._tokens += 1
         terms = Lease(owner=claimer, token=self._tokens, length=lease, ahead=ahead)
-        shares = [Share(partition, LONG_AGO, batch) for partition in partitions]
+        shares = [PartitionShare(partition, LONG_AGO, batch) for partition in partitions]
         hand = self.hands[claimer % len(self.hands)]
         answer = await executions.claim(hand, terms, shares, now=to_instant(self.now))
         self.in_hand.setdefault(claimer, []).extend(answer.rows)

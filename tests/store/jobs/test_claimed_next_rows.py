@@ -16,7 +16,7 @@ from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.jobs import claimed_decisions, definition_cache
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Claimed, Lease, Share
+from pgsched.store.live.executions import Claimed, Lease, PartitionShare
 from tests.store.jobs.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
@@ -356,7 +356,7 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
     planned_row(db, recurring, BEGAN)
     partition = value(db, "select partition from pgsched.executions")
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    answer = await executions.claim_at_once(worker, lease, Share(partition, LONG_AGO, 100))
+    answer = await executions.claim_at_once(worker, lease, PartitionShare(partition, LONG_AGO, 100))
     assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}, statements=1), [BEGAN], 1)
 
 

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.upkeep import first_row_planner
 from pgsched.upkeep.first_row_planner import Planner
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
@@ -52,7 +52,7 @@ def some_minutes_ago(db: Session) -> datetime:
 
 async def claim_ahead(db: Session, worker: Connection) -> list[ClaimedExecution]:
     lease = Lease(owner=1, token=7, length=MINUTE, ahead=timedelta(seconds=0.9))
-    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    shares = [PartitionShare(partition, LONG_AGO, 100) for partition in range(16)]
     now = to_instant(value(db, "select pgsched.now()"))
     return (await executions.claim(worker, lease, shares, now=now)).rows
 

@@ -13,7 +13,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
 from pgsched.store.live import claim_culprits, executions, looking
-from pgsched.store.live.executions import Claimed, Group, Lease, Share
+from pgsched.store.live.executions import Claimed, Group, Lease, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, InstantRange, RowFilter
 from tests.store.store_arrange import TARGET, call, column, counts, on_job, row, schedule, value
 from tests.store.store_arrange import Connection as Session
@@ -34,7 +34,7 @@ async def claim(
     row_filter: RowFilter = ALL_ROWS,
 ) -> list[ClaimedExecution]:
     lease = Lease(owner=1, token=token, length=timedelta(seconds=30), ahead=ahead)
-    shares = [Share(partition, low, batch) for partition in partitions]
+    shares = [PartitionShare(partition, low, batch) for partition in partitions]
     return (await executions.claim(worker, lease, shares, now=0, row_filter=row_filter)).rows
 
 
@@ -236,7 +236,7 @@ async def test_a_claim_that_fails_takes_neither_row_nor_successor(db: Session, w
     assert counts(db)[0] == 2
 
 
-async def claim_carefully(connection: Connection, lease: Lease, shares: list[Share], **named: Any) -> Claimed:
+async def claim_carefully(connection: Connection, lease: Lease, shares: list[PartitionShare], **named: Any) -> Claimed:
     """A claim that goes on without the rows that make it fail, as a worker's."""
     try:
         return await executions.claim(connection, lease, shares, **named)
@@ -267,7 +267,7 @@ async def test_a_claim_looks_for_the_row_at_fault_only_where_it_waited_for_a_row
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     with psycopg.connect(store_url) as holder:
         holder.execute(locked.encode())
-        answer = await claim_carefully(worker, lease, [Share(0, LONG_AGO, 4)], now=0, admit=admit)
+        answer = await claim_carefully(worker, lease, [PartitionShare(0, LONG_AGO, 4)], now=0, admit=admit)
     assert (len(answer.rows), answer.parked, tried) == (4, (), [4] * tries)
 
 
@@ -386,7 +386,7 @@ async def test_a_row_that_stands_last_and_cannot_be_claimed_is_found_where_claim
     db.execute(f"alter table pgsched.executions add constraint odd check (id <> '{ids[-1]}' or attempt = 0)".encode())
     try:
         answer = await claim_carefully(
-            worker, lease, [Share(0, LONG_AGO, 2)], now=0, row_filter=RowFilter(latest_first=True)
+            worker, lease, [PartitionShare(0, LONG_AGO, 2)], now=0, row_filter=RowFilter(latest_first=True)
         )
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")

@@ -9,7 +9,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.executions import Group, Lease, PartitionShare
 from tests.store import store_arrange
 from tests.store.live.test_reap import leased, partition_of
 from tests.store.store_arrange import Connection as Session
@@ -115,7 +115,7 @@ async def test_losses_and_stops_of_handlers_are_counted(
 
 async def claim_one(worker: Connection, partition: int) -> ClaimedExecution:
     lease = Lease(owner=9, token=9, length=timedelta(minutes=1), ahead=timedelta(0))
-    [taken] = (await executions.claim(worker, lease, [Share(partition, LONG_AGO, 1)], now=0)).rows
+    [taken] = (await executions.claim(worker, lease, [PartitionShare(partition, LONG_AGO, 1)], now=0)).rows
     return taken
 
 

@@ -11,7 +11,7 @@ from pgsched.domain.options import DEFAULT_ATTEMPTS
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, microseconds
 from pgsched.store.live import executions, reaping
-from pgsched.store.live.executions import Lease, Share
+from pgsched.store.live.executions import Lease, PartitionShare
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, counts, reap, row, run_out, schedule, status, value
 
@@ -24,7 +24,7 @@ async def leased(db: Session, worker: Connection, *, owner: int = 1, seconds: fl
     """A row in the hand of a worker, for so long."""
     id = schedule(db, **{"fire_at": "2020-01-01Z", "ordering_key": "together", "client": "payments", **arguments})
     lease = Lease(owner=owner, token=owner, length=timedelta(seconds=seconds), ahead=timedelta(0))
-    claimed = await executions.claim(worker, lease, [Share(partition_of(db, id), LONG_AGO, 100)], now=0)
+    claimed = await executions.claim(worker, lease, [PartitionShare(partition_of(db, id), LONG_AGO, 100)], now=0)
     assert len(claimed.rows) == 1
     return id
 

@@ -10,7 +10,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions, reaping
-from pgsched.store.live.executions import Finished, Group, Lease, Share
+from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
 from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[ClaimedExecution]:
     """Everything that is due, leased."""
     lease = Lease(owner=owner, token=token, length=timedelta(seconds=30), ahead=timedelta(0))
-    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    shares = [PartitionShare(partition, LONG_AGO, 100) for partition in range(16)]
     return (await executions.claim(worker, lease, shares, now=0)).rows
 
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from pgsched.store.admin import known_settings
+from pgsched.store.admin import client_and_queue_settings
 from pgsched.store.core import connect
 from tests.store.store_arrange import Connection, call, column, refused, schedule
 
@@ -47,7 +47,7 @@ def test_consumers_take_what_they_like(db: Connection) -> None:
 
 
 async def test_workers_are_told_of_it(db: Connection, worker: connect.Connection) -> None:
-    found = {one.client_id: one.channels for one in await known_settings.client_settings(worker)}
+    found = {one.client_id: one.channels for one in await client_and_queue_settings.client_settings(worker)}
     assert (found["shop"], found["default"]) == (["http"], None)
 
 

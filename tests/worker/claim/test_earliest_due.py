@@ -6,7 +6,7 @@ import pytest
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.clock import DatabaseClock
 from tests.worker.claim.test_polling_when_busy import ring
@@ -93,20 +93,20 @@ def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(earliest_d
 def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(1, NOW)
-    earliest_due.claimed([Share(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
+    earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
     assert earliest_due.due[1] == NOW
 
 
 def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(earliest_due: EarliestDue) -> None:
     taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
-    assert earliest_due.claimed([Share(1, earliest_due.front.low(1), 3)], Claimed(taken, taken, {})) == []
+    assert earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 3)], Claimed(taken, taken, {})) == []
     assert earliest_due.front.low(1) == earliest_due.due[1] == NOW + 2
     assert earliest_due._taken[1] == 3
 
 
 def test_a_share_not_taken_whole_has_nothing_left(earliest_due: EarliestDue) -> None:
     low = earliest_due.front.low(1)
-    assert earliest_due.claimed([Share(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
+    assert earliest_due.claimed([PartitionShare(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
     assert 1 not in earliest_due.due
     assert earliest_due.front.low(1) == low
     assert earliest_due._taken[1] == 1
@@ -115,7 +115,9 @@ def test_a_share_not_taken_whole_has_nothing_left(earliest_due: EarliestDue) -> 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_successor_that_is_overdue_is_next(earliest_due: EarliestDue, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
-    earliest_due.claimed([Share(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned))
+    earliest_due.claimed(
+        [PartitionShare(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned)
+    )
     assert earliest_due.due[1] == earliest_due.front.low(1) == NOW - 3600 * SECOND
 
 

@@ -9,7 +9,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.claim.fairness import Fairness
@@ -158,9 +158,9 @@ class Answers:
     """Answers each claim with as many overdue rows as were asked for, or with none of a priority."""
 
     def __init__(self) -> None:
-        self.asked: list[list[Share]] = []
+        self.asked: list[list[PartitionShare]] = []
 
-    async def __call__(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+    async def __call__(self, shares: Sequence[PartitionShare], row_filter: RowFilter) -> Claimed:
         if row_filter.first:
             return Claimed([], [], {})
         self.asked.append(list(shares))
@@ -179,7 +179,7 @@ async def test_a_stream_is_read_on_from_where_it_has_been_read_to() -> None:
     stream, answers = Stream("flood"), Answers()
     for _ in range(2):
         assert await stream.claim(answers, [3], 10, ALL_ROWS, batch=500) == (10, 10)
-    assert answers.asked == [[Share(3, LONG_AGO, 10)], [Share(3, OVERDUE + 9, 10)]]
+    assert answers.asked == [[PartitionShare(3, LONG_AGO, 10)], [PartitionShare(3, OVERDUE + 9, 10)]]
 
 
 def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_share_is() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claim_order import Stream
 from tests.worker.conftest import Connection, Running, until_history
@@ -64,7 +64,7 @@ class Backlog:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
 
-    async def __call__(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+    async def __call__(self, shares: Sequence[PartitionShare], row_filter: RowFilter) -> Claimed:
         count = shares[0].batch
         self.asked.append(("first" if row_filter.first else "ordinary", count))
         return Claimed([ROW] * count, [], {})
@@ -84,7 +84,7 @@ async def test_claims_ask_for_what_is_ordinary_once_they_have_brought_something_
     await stream.claim_by_priority(backlog, [0], 8, ALL_ROWS)
     stream.went_by_instant([ROW._replace(options=b'{"priority": -1}')], asked=1)
 
-    async def nothing_first(shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+    async def nothing_first(shares: Sequence[PartitionShare], row_filter: RowFilter) -> Claimed:
         return Claimed([], [], {}) if row_filter.first else await backlog(shares, row_filter)
 
     await stream.claim_by_priority(nothing_first, [0], 8, ALL_ROWS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pgsched.event_emitter import Events
 from pgsched.service import Signal
 from pgsched.store.live import looking
-from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import InstantRange, WaitingRange
 from pgsched.worker.claim import sweeper as sweeper_module
 from pgsched.worker.claim.sweeper import Sweeper
@@ -79,7 +79,7 @@ class World:
             found[partition] = WaitingRange(min(firsts, default=None), part[-1].fire_at if len(part) == PART else None)
         return found
 
-    def claim(self, shares: Sequence[Share], until: int) -> Claimed:
+    def claim(self, shares: Sequence[PartitionShare], until: int) -> Claimed:
         taken: list[Any] = []
         for partition, low, batch in shares:
             due = [row for row in self._within(partition, low) if row.fire_at <= until and not row.is_passed_over]

@@ -17,7 +17,7 @@ from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Lease, Share
+from pgsched.store.live.executions import Finished, Lease, PartitionShare
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, value
 
@@ -76,7 +76,7 @@ class Stage:
             return []
         self.token += 1
         lease = Lease(owner=1, token=self.token, length=timedelta(days=365), ahead=_TICK)
-        shares = [Share(partition, LONG_AGO, 100) for partition in due]
+        shares = [PartitionShare(partition, LONG_AGO, 100) for partition in due]
         alive = self._alive()
         rows = (await executions.claim(self.worker, lease, shares, now=to_instant(self.now))).rows
         self.starts.update((row.uuid, self._start(row, ended=alive > self._alive())) for row in rows)

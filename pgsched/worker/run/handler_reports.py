@@ -15,8 +15,8 @@ from uuid import UUID
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import StaleLease
 from pgsched.store.core.connect import Link
-from pgsched.store.live import reports
-from pgsched.store.live.reports import HandlerReport
+from pgsched.store.live import handler_reports
+from pgsched.store.live.handler_reports import HandlerReport
 
 _EVERY = 1.0
 _AT_ONCE = 100
@@ -64,7 +64,7 @@ class Reports:
     async def read(self, execution: ClaimedExecution) -> Any:
         """The last checkpoint of an execution, None where there is none."""
         try:
-            return await reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
+            return await handler_reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
         except Exception as error:
             await self._link.drop(error)
             raise
@@ -102,7 +102,7 @@ class Reports:
 
     async def _send(self, some: list[_Said]) -> None:
         try:
-            kept = await reports.keep(await self._link.get(), [said.report for said in some])
+            kept = await handler_reports.keep(await self._link.get(), [said.report for said in some])
         except Exception as error:
             await self._link.drop(error)
             for said in some:

@@ -14,9 +14,9 @@ from pgsched.delivery.python import App
 from pgsched.errors import StaleLease
 from pgsched.store.admin import retention
 from pgsched.store.core.connect import Link
-from pgsched.store.live import reports
-from pgsched.store.live.reports import HandlerReport
-from pgsched.worker.run.reports import Reports
+from pgsched.store.live import handler_reports
+from pgsched.store.live.handler_reports import HandlerReport
+from pgsched.worker.run.handler_reports import Reports
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
@@ -73,23 +73,23 @@ async def test_what_is_not_said_stays_as_it_was_and_a_note_is_that_of_its_progre
         {"fraction": 0.5},
         {"checkpoint": "[2]"},
     ):
-        assert await reports.keep(db, [row._replace(**said)]) == {row.id}
+        assert await handler_reports.keep(db, [row._replace(**said)]) == {row.id}
     assert await value(db, PROGRESS) == [0.5, None, [2]]
 
 
 async def test_who_has_no_lease_changes_nothing_and_the_others_of_the_statement_are_kept(db: Connection) -> None:
     lost, held = await leased(db, token=7), await leased(db, token=8)
     said = [row._replace(checkpoint="1") for row in (lost._replace(token=6), held)]
-    assert await reports.keep(db, said) == {held.id}
-    assert await reports.checkpoint_of(db, lost.id) is None
+    assert await handler_reports.keep(db, said) == {held.id}
+    assert await handler_reports.checkpoint_of(db, lost.id) is None
     await db.execute("delete from pgsched.executions where id = %s", [held.id])
-    assert await reports.keep(db, [held._replace(checkpoint="2")]) == set()
-    assert await reports.checkpoint_of(db, held.id) == 1
+    assert await handler_reports.keep(db, [held._replace(checkpoint="2")]) == set()
+    assert await handler_reports.checkpoint_of(db, held.id) == 1
 
 
 async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connection) -> None:
     rows = [await leased(db, token=7) for _ in range(3)]
-    await reports.keep(db, [row._replace(fraction=0.5) for row in rows])
+    await handler_reports.keep(db, [row._replace(fraction=0.5) for row in rows])
     await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
     assert [await retention.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id

@@ -1,6 +1,6 @@
 """Whether the server has room for the locks of those who read."""
 
-from pgsched.store.core.lock_table import Room
+from pgsched.store.core.lock_capacity import Room
 
 
 def test_where_twenty_readers_find_room_nothing_is_said() -> None:
