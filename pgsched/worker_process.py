@@ -92,7 +92,7 @@ def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None)
 
     def report_ignored(number: signal.Signals) -> None:
         if not stop.is_set():
-            running.parts.common.events.emit(
+            running.parts.events.emit(
                 "signal.ignored", signal=number.name, running=named(running.parts.dispatcher.running)
             )
 

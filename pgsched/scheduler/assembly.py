@@ -1,40 +1,88 @@
-"""The parts of a worker, and the connections between them."""
+"""The parts of a worker, all made here; ``wiring`` connects them."""
 
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 import psycopg
 
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_transaction import TransactionalCompletion
+from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.python import App
+from pgsched.delivery.threads import Threads
+from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting, Writing
-from pgsched.scheduler.attempt_parts import NO_CONTAINMENT, AttemptParts, Containment
-from pgsched.scheduler.common_parts import CommonParts
-from pgsched.scheduler.row_supply import RowSupply
+from pgsched.optional_tracing import recording
+from pgsched.scheduler import wiring
+from pgsched.scheduler.channels import make_channels
+from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
 from pgsched.store.admin import workers
-from pgsched.store.core.connect import Connection
-from pgsched.store.live.warming import warm_settles
+from pgsched.store.core.connect import Connection, Link, signed
+from pgsched.store.core.lineage import Lineage
+from pgsched.store.jobs.definition_cache import Definitions
+from pgsched.store.live.warming import warm_claims, warm_settles
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim.listener import Hints, Listener
-from pgsched.worker.claim_leases import SURE
+from pgsched.worker.circuits import Circuits
+from pgsched.worker.claim.claimer import Claimer
+from pgsched.worker.claim.earliest_due import EarliestDue
+from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.listener import Listener
+from pgsched.worker.claim.row_filters import RowFilters
+from pgsched.worker.claim.sweeper import Sweeper
+from pgsched.worker.claim_leases import CLAIMING_PATIENCE, SURE, Claiming, ClaimLeases
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.gates.gate_claimer import GateClaimer
+from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_gates import KnownGates
+from pgsched.worker.known_settings import KnownSettings
+from pgsched.worker.run.attempts import Beginnings, Equipment
 from pgsched.worker.run.blocked_loop_stand_in import StandIn
 from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.handler_reports import Reports
 from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.renewer import Renewer
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.settle.counting import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
+from pgsched.worker.vault import Vault
+
+_HANDLER_CONNECTIONS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containment:
+    """How a worker contains handlers that may end or block its process: ``start_child`` starts a process in which they
+    are called instead; ``drain`` drains this one; ``process_exit`` ends it where it can no longer do its work, if the
+    worker may end it."""
+
+    start_child: StartChild | None = None
+    drain: Callable[[], None] | None = None
+    process_exit: ProcessExit | None = None
+
+
+NO_CONTAINMENT = Containment()
 
 
 class Assembly:
-    """All parts of a worker; they do not run yet. ``warms`` says whether statements are planned beforehand."""
+    """All parts of a worker; they do not run yet. ``instance`` is the name that its sessions carry, and ``url``
+    connects under it. ``warms`` says whether statements are planned beforehand. Raises InvalidSettings."""
 
     def __init__(
         self,
@@ -47,164 +95,243 @@ class Assembly:
         settler_type: type[Settler] = Settler,
         warms: bool = True,
     ) -> None:
-        self.common = common = CommonParts(settings, app=app, events=events)
-        self.attempt_parts = AttemptParts(common, containment)
-        self.assignment = Assignment(
-            name=f"{socket.gethostname()}:{os.getpid()}",
-            instance=common.instance,
-            queues=settings.queue_names,
-            lease=common.lease,
-            concurrency=settings.concurrency,
-            delivers=self.attempt_parts.capabilities,
-        )
-        self.minutes = Minutes(common.clock, common.known_settings.has_settings)
-        primaries = Primaries(common.events, common.url, common.lineage)
-        self.upkeep = Upkeep(
-            settings, common.link, common.events, common.chores, self.assignment, common.clock, self.minutes, primaries
-        )
-        self.settler = settler_type(
-            common.link("settle", warm=self._warm_settles if warms else None, patience=SETTLING_PATIENCE),
-            common.clock,
-            common.events,
-            common.known_settings,
-            common.circuits,
-            common.in_hand,
-            common.definitions,
-            batch=settings.batch,
-        )
-        self.relieved: Signal[[]] = Signal()
-        self.dispatcher = self._make_dispatcher(containment)
-        capabilities = Capabilities(common.chores, common.events, self.assignment, mine=self.attempt_parts.capabilities)
-        self.supply = RowSupply(common, self.assignment, self.dispatcher, capabilities=capabilities, warms=warms)
-        self.renewer = Renewer(
-            common.renewing,
-            self.assignment,
-            self.dispatcher,
-            common.events,
-            lease=common.lease,
-            rejoin=self.join,
-            others=common.links,
-        )
+        if settings.database_url is None:
+            raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
+        self.settings, self.app, self.events = settings, app or App(), events or Events()
+        self.containment, self._warms = containment, warms
+        self.instance = secrets.token_hex(8)
+        self.url = signed(settings.database_url, self.instance)
+        self.lease = timedelta(seconds=settings.lease)
+        self.lineage, self.links = Lineage(), list[Link]()
+        self._know()
+        self._deliver()
+        self._settle(settler_type)
+        self._run()
+        self._claim()
         self.listener = Listener(
-            common.link("listen"),
+            self.link("listen"),
             self.assignment,
-            common.events,
-            joined=self._joined,
-            hints=self._make_hints(),
+            self.events,
+            joined=self.note_joined,
+            hints=wiring.hints(self),
             listen=settings.notify,
         )
-        self.writing = self._make_writing(counting) if counting else None
-        self._connect()
+        self.writing = counting and Writing(
+            self.events,
+            counting,
+            queue_names=lambda: self.assignment.queue_names,
+            gauges=lambda: wiring.gauges(self),
+        )
+        wiring.connect(self)
+
+    def link(self, role: str, **how: Any) -> Link:
+        """A connection of the worker. All are in ``links`` but that which listens: it answers nobody else meanwhile."""
+        made = Link(self.url, role, lineage=self.lineage, **how)
+        if role != "listen":
+            self.links.append(made)
+        return made
+
+    def _know(self) -> None:
+        """Makes what all parts know of the database."""
+        # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
+        # these.
+        self.chores, self.renewing = self.link("upkeep"), self.link("renew")
+        self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
+        self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(self.settings.secret_keys))
+        self.known_settings = KnownSettings(self.chores, self.events, self.vault.open_signing)
+        self.known_gates = KnownGates()
+        self.circuits = Circuits(
+            self.chores,
+            self.events,
+            self.known_gates,
+            after=self.settings.sideline_after,
+            rate=self.settings.recovery_rate,
+        )
+
+    def _deliver(self) -> None:
+        """Makes what attempts use."""
+        settings, is_shared = self.settings, self.known_settings.are_several
+        self.completion = TransactionalCompletion(self.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
+        threads = min(settings.concurrency, settings.handler_threads)
+        self.threads = Threads(threads, is_shared=is_shared, spent=lambda: wiring.drain_spent(self))
+        self.failures = FailureLog(self.events)
+        self.payloads = Payloads(self.link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
+        self.beginnings = Beginnings(self.link("begin", seldom=True))
+        self.reports = Reports(self.link("reports", raw=False, seldom=True))
+        self.channels = make_channels(self)
+        self.spans = recording(settings, "pgsched-worker")
+
+    def _settle(self, settler_type: type[Settler]) -> None:
+        """Makes the settler, and what keeps the database in order."""
+        settings = self.settings
+        self.assignment = Assignment(
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            instance=self.instance,
+            queues=settings.queue_names,
+            lease=self.lease,
+            concurrency=settings.concurrency,
+            delivers=self.delivers,
+        )
+        self.minutes = Minutes(self.clock, self.known_settings.has_settings)
+        primaries = Primaries(self.events, self.url, self.lineage)
+        self.upkeep = Upkeep(
+            settings, self.link, self.events, self.chores, self.assignment, self.clock, self.minutes, primaries
+        )
+        self.settler = settler_type(
+            self.link("settle", warm=self._warm_settles if self._warms else None, patience=SETTLING_PATIENCE),
+            self.clock,
+            self.events,
+            self.known_settings,
+            self.circuits,
+            self.in_hand,
+            self.definitions,
+            batch=settings.batch,
+        )
+
+    def _run(self) -> None:
+        """Makes what starts rows and keeps their leases."""
+        settings, process_exit = self.settings, self.containment.process_exit
+        self.relieved: Signal[[]] = Signal()
+        shares = Shares(lanes=settings.concurrency, is_wanted=self.known_settings.are_several, relieved=self.relieved)
+        stand_in = StandIn(
+            self.url,
+            self.assignment,
+            self.events,
+            lease=self.lease,
+            unanswered=lambda: [token for claiming in self.claiming for token in claiming.leases.unanswered],
+            announces=settings.notify,
+            longest=settings.blocked_timeout or float("inf"),
+            process_exit=process_exit,
+        )
+        watchdog = Watchdog(self.events, stand_in=stand_in, process_exit=process_exit)
+        self.dispatcher = Dispatcher(
+            Equipment(
+                channel=self._traced(),
+                settle=self.settler.add,
+                in_hand=self.in_hand,
+                known_settings=self.known_settings,
+                events=self.events,
+                failures=self.failures,
+                payloads=self.payloads,
+                shares=shares,
+                beginnings=self.beginnings,
+                goes_on=self.threads.is_going_on,
+            ),
+            self.clock,
+            concurrency=settings.concurrency,
+            ahead=settings.look_ahead,
+            sure=SURE * settings.lease,
+            watch=LaneWatch(watchdog, beaten=self.threads.beat),
+        )
+        self.renewer = Renewer(
+            self.renewing,
+            self.assignment,
+            self.dispatcher,
+            self.events,
+            lease=self.lease,
+            rejoin=self.join,
+            others=self.links,
+        )
+
+    def _claim(self) -> None:
+        """Makes what claims rows for the dispatcher."""
+        settings, assignment, clock = self.settings, self.assignment, self.clock
+        self.capabilities = Capabilities(self.chores, self.events, assignment, mine=self.delivers)
+        self.admission = Admission(
+            assignment,
+            clock,
+            self.in_hand,
+            known_gates=self.known_gates,
+            capabilities=self.capabilities,
+            circuits=self.circuits,
+            known_settings=self.known_settings,
+            ahead=settings.look_ahead,
+        )
+        self.gate_claimer = GateClaimer(
+            self._leases("gates", seldom=True),
+            self.dispatcher,
+            self.chores,
+            admission=self.admission,
+            capabilities=self.capabilities,
+        )
+        fairness = Fairness(self.known_settings)
+        self.selection = RowFilters(self.admission, fairness, self.capabilities, self.dispatcher.shares)
+        earliest_due = EarliestDue(assignment, clock, ahead=round(settings.look_ahead * 1e6))
+        self.sweeper = Sweeper(
+            self.link("sweep"),
+            self.events,
+            assignment,
+            clock,
+            self.dispatcher,
+            front=earliest_due.front,
+            every=settings.poll_interval,
+            selection=self.selection,
+        )
+        self.claimer = Claimer(
+            self._leases("claim", warm=self._warm_claims if self._warms else None),
+            self.dispatcher,
+            batch=settings.batch,
+            poll=timedelta(seconds=settings.poll_interval),
+            admission=self.admission,
+            fairness=fairness,
+            sweeper=self.sweeper,
+            earliest_due=earliest_due,
+            selection=self.selection,
+        )
+
+    @property
+    def claiming(self) -> Sequence[Claiming]:
+        """The services that claim."""
+        return [self.claimer, self.gate_claimer]
+
+    def delivers(self) -> frozenset[str]:
+        """What this worker can deliver at the moment; an application may register handlers later."""
+        return self.app.capabilities | self.channels.capabilities
 
     async def join(self, connection: Connection) -> None:
         """Registers the worker, or finds that it still is."""
         await self.assignment.join(connection)
-        self._joined()
+        self.note_joined()
+
+    def note_joined(self) -> None:
+        """Looks at everything anew: the worker has just registered."""
+        self.events.emit("worker.joined", worker=self.assignment.number)
+        self.claimer.look()
+        self.capabilities.look()
 
     async def leave(self) -> None:
         """Gives back what is leased, retires the worker and closes all connections. For the end, after the drain."""
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
-                for claiming in self.supply.claiming:
+                for claiming in self.claiming:
                     await claiming.leases.close()
                 if self.assignment.number:
-                    await workers.retire(await self.common.chores.get(), self.assignment.number)
-        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.attempt_parts, self.common)
-        for part in parts:
+                    await workers.retire(await self.chores.get(), self.assignment.number)
+        attempts = (self.completion, self.channels, self.payloads, self.beginnings, self.reports)
+        for part in (self.settler, self.listener, self.sweeper, self.upkeep, *attempts, self.vault):
             with contextlib.suppress(psycopg.Error, OSError):
                 await part.close()
+        self.threads.shutdown()
+        if self.spans is not None:
+            await asyncio.to_thread(self.spans.close)
+        for link in (self.renewing, self.chores):
+            with contextlib.suppress(psycopg.Error, OSError):
+                await link.drop()
 
-    def _joined(self) -> None:
-        self.common.events.emit("worker.joined", worker=self.assignment.number)
-        self.supply.joined()
+    def _leases(self, role: str, **how: Any) -> ClaimLeases:
+        link = self.link(role, greet=self.assignment.check_in, patience=CLAIMING_PATIENCE, **how)
+        return ClaimLeases(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
-    def _make_dispatcher(self, containment: Containment) -> Dispatcher:
-        common, settings, process_exit = self.common, self.common.settings, containment.process_exit
-        stand_in = StandIn(
-            common.url,
-            self.assignment,
-            common.events,
-            lease=common.lease,
-            unanswered=lambda: self.supply.unanswered(),
-            announces=settings.notify,
-            longest=settings.blocked_timeout or float("inf"),
-            process_exit=process_exit,
-        )
-        shares = Shares(lanes=settings.concurrency, is_wanted=common.known_settings.are_several, relieved=self.relieved)
-        watchdog = Watchdog(common.events, stand_in=stand_in, process_exit=process_exit)
-        return Dispatcher(
-            self.attempt_parts.equip(self.settler, shares),
-            common.clock,
-            concurrency=settings.concurrency,
-            ahead=settings.look_ahead,
-            sure=SURE * settings.lease,
-            watch=LaneWatch(watchdog, beaten=self.attempt_parts.threads.beat),
-        )
+    def _traced(self) -> Channel:
+        """The channels, their attempts spans of a trace where these are recorded."""
+        if self.spans is None:
+            return self.channels
+        from pgsched.delivery.tracing_channel import TracingChannel  # with a library that nobody else needs
 
-    def _make_writing(self, counting: Counting) -> Writing:
-        def gauges() -> dict[str, float]:
-            return {
-                "pgsched_worker_in_hand": len(self.common.in_hand),
-                "pgsched_worker_capacity": self.dispatcher.capacity,
-                "pgsched_worker_running": len(self.dispatcher.running),
-                "pgsched_worker_room": self.dispatcher.spare,
-            }
+        return TracingChannel(self.channels, self.spans)
 
-        return Writing(self.common.events, counting, queue_names=lambda: self.assignment.queue_names, gauges=gauges)
-
-    def _make_hints(self) -> Hints:
-        claimer, upkeep = self.supply.claimer, self.upkeep
-        return Hints(
-            expect=claimer.expect,
-            often=claimer.poll,
-            look=claimer.wake,
-            changed={
-                "plan": upkeep.planner.wake,
-                "clients": self._clients_changed,
-                "queues": self._queues_changed,
-                "release": upkeep.releaser.look,
-                "bulk": upkeep.bulk.wake,
-                "gates": self.supply.gate_claimer.look,
-                "turns": self._turns_changed,
-                "workers": upkeep.reaper.wake,
-            },
-            ended=self.renewer.doubt,
-            now=self.common.clock.now,
-        )
-
-    def _connect(self) -> None:
-        """Connects the signals of the parts, beside those within the supply."""
-        claimer, reaper = self.supply.claimer, self.upkeep.reaper
-        self.settler.expected.connect(claimer.expect)
-        self.settler.counted.connect(self.minutes.ended)
-        self.settler.failed.connect(self.attempt_parts.failures.failed)
-        self.settler.held.connect(self.supply.capabilities.note_held)
-        self.dispatcher.unbegun.asks.connect(self.renewer.wake)
-        for relieved in (self.relieved, reaper.reaped):
-            relieved.connect(claimer.look)
-        for ended in (self.settler.ended, reaper.reaped):
-            ended.connect(self.upkeep.releaser.settled)
-        reaper.seen.connect(self.supply.note_workers)
-        self.assignment.hold_changed.connect(self._hold_changed)
-
-    def _hold_changed(self) -> None:
-        if self.assignment.held is not None:
-            self.dispatcher.unbegun.recall(lambda _: True)
-            self.common.events.emit("installation.held", why=self.assignment.held, then="pgsched admin recover")
-        else:
-            self.common.events.emit("installation.released")
-
-    def _clients_changed(self) -> None:
-        self.common.known_settings.wake()
-        self.common.vault.forget()
-
-    def _queues_changed(self) -> None:
-        for service in (self.upkeep.reaper, self.common.known_settings, self.upkeep.full_queues):
-            service.wake()
-
-    def _turns_changed(self) -> None:
-        self.upkeep.stuck_keys.wake()
-        self.upkeep.pulled.look()
+    async def _warm_claims(self, connection: Connection, first: bool) -> None:
+        await warm_claims(connection, self.assignment.partitions, each=first)
 
     async def _warm_settles(self, connection: Connection, first: bool) -> None:
         await warm_settles(connection, self.assignment.partitions, each=first)

@@ -3,11 +3,9 @@
 import json
 import ssl
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from pgsched.delivery.channel import Channels
-from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.isolation import Isolation
 from pgsched.delivery.kafka import KafkaChannel
@@ -15,14 +13,14 @@ from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
 from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.sql import SqlChannel
-from pgsched.delivery.threads import Threads
 from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
-from pgsched.scheduler.common_parts import CommonParts
 from pgsched.settings import Settings
 from pgsched.store.core.role_sessions import Sessions
-from pgsched.worker.run.handler_reports import Reports
+
+if TYPE_CHECKING:
+    from pgsched.scheduler.assembly import Assembly
 
 _CALLING, _NOTIFYING = 10, 4
 
@@ -45,17 +43,9 @@ def ways_out(settings: Settings) -> WaysOut:
     }
 
 
-def make_channels(
-    common: CommonParts,
-    *,
-    completion: TransactionalCompletion,
-    threads: Threads,
-    failures: FailureLog,
-    reports: Reports,
-    isolation: Isolation | None,
-) -> Channels:
+def make_channels(parts: "Assembly") -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
-    settings, known, url = common.settings, common.known_settings, common.url
+    settings, known, url = parts.settings, parts.known_settings, parts.url
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(
         calling,
@@ -66,17 +56,18 @@ def make_channels(
     notify = NotifyChannel(notifying, is_shared=known.are_several, is_of_others=known.is_of_others)
     kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
     found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
+    start = parts.containment.start_child
     python = PythonChannel(
-        common.app,
-        completion=completion,
-        threads=threads,
-        failures=failures,
+        parts.app,
+        completion=parts.completion,
+        threads=parts.threads,
+        failures=parts.failures,
         tracebacks=settings.kept_traceback,
-        reports=reports,
-        isolation=isolation,
+        reports=parts.reports,
+        isolation=Isolation(start, parts.events, is_shared=known.are_several) if start else None,
     )
     return Channels(
-        http=_http(common),
+        http=_http(parts),
         python=python,
         others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
         allowed=known.channels,
@@ -84,17 +75,17 @@ def make_channels(
     )
 
 
-def _http(common: CommonParts) -> HttpChannel:
-    settings = common.settings
+def _http(parts: "Assembly") -> HttpChannel:
+    settings = parts.settings
     return HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
-        secrets=common.known_settings.signing_secrets,
-        now=common.clock.epoch_seconds,
-        is_shared=common.known_settings.are_several,
-        leaves_alone=common.circuits.leaves_alone,
-        get_secret=common.vault.secret,
+        secrets=parts.known_settings.signing_secrets,
+        now=parts.clock.epoch_seconds,
+        is_shared=parts.known_settings.are_several,
+        leaves_alone=parts.circuits.leaves_alone,
+        get_secret=parts.vault.secret,
         authorities=settings.tls_authorities,
         **ways_out(settings),
     )

@@ -9,8 +9,7 @@ import psycopg
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
-from pgsched.scheduler.assembly import Assembly
-from pgsched.scheduler.attempt_parts import NO_CONTAINMENT, Containment
+from pgsched.scheduler.assembly import NO_CONTAINMENT, Assembly, Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
 
@@ -37,10 +36,10 @@ class Worker:
     @property
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
-        parts, supply = self.parts, self.parts.supply
+        parts = self.parts
         writing = [parts.writing] if parts.writing else []
-        claims = [*supply.claiming, supply.sweeper, supply.capabilities]
-        knowledge = [parts.common.known_settings, parts.common.circuits, parts.renewer]
+        claims = [*parts.claiming, parts.sweeper, parts.capabilities]
+        knowledge = [parts.known_settings, parts.circuits, parts.renewer]
         return [parts.listener, *claims, *knowledge, *parts.upkeep.services, *writing]
 
     async def start(self) -> None:
@@ -52,13 +51,13 @@ class Worker:
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
         parts, services = self.parts, self.services
-        for claiming in parts.supply.claiming:
+        for claiming in parts.claiming:
             claiming.stop()
             await asyncio.wait([self._tasks[services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
-                await parts.supply.claimer.stop_polling()
-        await parts.dispatcher.drain(timedelta(seconds=parts.common.settings.drain_timeout))
+                await parts.claimer.stop_polling()
+        await parts.dispatcher.drain(timedelta(seconds=parts.settings.drain_timeout))
         for service in [*services, parts.settler]:
             service.stop()
         if self._settling:
@@ -76,7 +75,7 @@ class Worker:
         await parts.leave()
         if parts.writing:
             parts.writing.write()
-        parts.common.events.emit("worker.drained", settled=parts.settler.settled_count)
+        parts.events.emit("worker.drained", settled=parts.settler.settled_count)
 
     @property
     def broken(self) -> str | None:
@@ -94,4 +93,4 @@ class Worker:
     @property
     def has_stragglers(self) -> bool:
         """Whether handlers go on after the drain because they cannot be ended or resist it."""
-        return self.parts.attempt_parts.threads.go_on() or self.parts.dispatcher.stragglers
+        return self.parts.threads.go_on() or self.parts.dispatcher.stragglers

@@ -81,7 +81,7 @@ class SteppedWorker:
         self._noted = settler.noted = []
         self._settling: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
-        self._parts.common.in_hand.eased.connect(self._idle.set)
+        self._parts.in_hand.eased.connect(self._idle.set)
 
     def _hear(self, event: str, fields: dict[str, Field]) -> None:
         if event == "job.invalid":
@@ -89,8 +89,8 @@ class SteppedWorker:
 
     async def open(self) -> None:
         """Registers, and reads what workers know: the settings of clients, the gates, and what is held for it."""
-        parts, capabilities = self._parts, self._parts.supply.capabilities
-        await parts.join(await parts.common.chores.get())
+        parts, capabilities = self._parts, self._parts.capabilities
+        await parts.join(await parts.chores.get())
         parts.dispatcher.start()
         self._settling = asyncio.create_task(parts.settler.run())
         capabilities.note_others([], parts.assignment.number)
@@ -109,8 +109,8 @@ class SteppedWorker:
         attempts, for a job that cannot be planned, and for a target that has no handler; TimeoutError for what does not
         end."""
         self._noted.clear()
-        await self._parts.common.known_settings.turn()
-        connection = await self._parts.common.chores.get()
+        await self._parts.known_settings.turn()
+        connection = await self._parts.chores.get()
         while await self._step(connection):
             if len(self._noted) > most:
                 raise AssertionError(f"after {most} attempts there is still something due: {self._noted[-1][0].target}")
@@ -122,12 +122,12 @@ class SteppedWorker:
         await self._plan()
         released = await self._release(connection)
         before = len(self._noted)
-        supply = self._parts.supply
-        supply.gate_claimer.look()
-        await supply.gate_claimer.turn()
+        parts = self._parts
+        parts.gate_claimer.look()
+        await parts.gate_claimer.turn()
         shares = [PartitionShare(partition, LONG_AGO, _MOST) for partition in self._parts.assignment.open]
-        rows, admit = supply.selection.row_filter, supply.admission.admit
-        claimed = await supply.claimer.leases.claim(shares, NO_TIME, row_filter=rows, admit=admit)
+        rows, admit = parts.selection.row_filter, parts.admission.admit
+        claimed = await parts.claimer.leases.claim(shares, NO_TIME, row_filter=rows, admit=admit)
         self._parts.dispatcher.submit(claimed.rows, claimed.sure_until)
         await self._all_settled()
         return bool(claimed.taken) or released or len(self._noted) > before
@@ -138,7 +138,7 @@ class SteppedWorker:
         sent = loop.time()
         cursor = await connection.execute(verbs.now.text(), binary=True)
         [now] = await cursor.fetchone() or (0,)
-        self._parts.common.clock.observe(now, sent, loop.time())
+        self._parts.clock.observe(now, sent, loop.time())
 
     async def _plan(self) -> None:
         while await self._parts.upkeep.planner.turn() == 0.0:
@@ -157,17 +157,17 @@ class SteppedWorker:
     async def _all_settled(self) -> None:
         try:
             async with asyncio.timeout(self._patience):
-                while self._parts.common.in_hand.rows:
+                while self._parts.in_hand.rows:
                     self._idle.clear()
                     await self._idle.wait()
         except TimeoutError:
-            left = ", ".join(sorted({row.target for row in self._parts.common.in_hand.rows.values()}))
+            left = ", ".join(sorted({row.target for row in self._parts.in_hand.rows.values()}))
             raise TimeoutError(f"not done after {self._patience:g} s: {left}") from None
 
     async def _report(self, connection: Connection) -> list[Ran]:
         missed = sorted({row.target for row, outcome in self._noted if isinstance(outcome, Undeliverable)})
         if missed:
-            known = ", ".join(sorted(self._parts.common.app.handlers)) or "none"
+            known = ", ".join(sorted(self._parts.app.handlers)) or "none"
             self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are: {known}")
         if self._refused:
             raise AssertionError("\n".join(self._refused))

@@ -51,7 +51,7 @@ def _fill(connection: psycopg.Connection[Any], rows: int, progress: Progress) ->
 async def _measure(url: str, turns: int) -> dict[str, dict[str, float]]:
     """The first turn of each plans its statements. A service that rests after a turn does nothing in the next ones."""
     worker = Worker(Settings(database_url=url))
-    await worker.parts.assignment.join(await worker.parts.common.known_settings._link.get())
+    await worker.parts.assignment.join(await worker.parts.known_settings._link.get())
     found = {}
     for service in worker.parts.upkeep.services:
         first, *others = [await _timed(service) for _ in range(turns + 1)]

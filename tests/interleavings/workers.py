@@ -59,8 +59,8 @@ def admission(url: str, number: int) -> Admission:
     app.handler("x")(called)
     parts = Assembly(Settings(database_url=url), app=app)
     parts.assignment.number = number
-    parts.common.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
-    return parts.supply.admission
+    parts.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
+    return parts.admission
 
 
 def anew(admission: Admission) -> None:

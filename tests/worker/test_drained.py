@@ -37,7 +37,7 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
         await db.execute(SCHEDULE)
         go_on.set()
         await until_history(db, 1)
-        await worker.parts.supply.claimer.turn()
+        await worker.parts.claimer.turn()
         left = "select count(*) from pgsched.executions where lease_token is null"
         assert await value(db, left) == 1
         stall = "select reason from pgsched.status where status = 'scheduled'"
@@ -60,7 +60,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
         assert number != former
         assert await value(db, "select worker from pgsched_internal.draining") == number
         registered = "select concurrency from pgsched.workers where id = %s"
-        assert await value(db, registered, number) == worker.parts.common.settings.concurrency
+        assert await value(db, registered, number) == worker.parts.settings.concurrency
         assert await _drained(worker)
 
 
@@ -72,7 +72,7 @@ async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from
         async with db.transaction():
             await db.execute("select pgsched.pause('worker', %s::text)", [worker.parts.assignment.number])
             async with asyncio.timeout(20):
-                assert await worker.parts.assignment.renew(await worker.parts.common.renewing.get())
+                assert await worker.parts.assignment.renew(await worker.parts.renewing.get())
                 await worker.drain()
     assert await value(db, "select count(*) from pgsched.workers") == 0
 

@@ -37,7 +37,7 @@ async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:note', '2')")  # the notification of which changes nothing
         assert "this is a copy" in str(held["why"])
-        await worker.parts.supply.claimer.turn()
+        await worker.parts.claimer.turn()
         assert (worker.parts.assignment.open, calls) == ([], [])
         await db.execute("select pgsched.resume('installation')")
         await until_history(db, 2)

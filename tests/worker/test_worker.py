@@ -293,7 +293,7 @@ async def test_draining_hands_back_what_has_not_started_and_finishes_what_runs(
             "insert into pgsched.executions (target, fire_at) values ('python:wait', now()), ('python:wait', now())"
         )
         await started.wait()
-        worker.parts.supply.claimer.stop()
+        worker.parts.claimer.stop()
         asyncio.get_running_loop().call_later(0.1, go.set)
     assert await value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 1
     left = await (await db.execute("select attempt, lease_token from pgsched.executions")).fetchall()

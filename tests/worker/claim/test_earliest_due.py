@@ -144,7 +144,7 @@ async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_j
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, 1)
-        worker.parts.supply.sweeper.stop()  # it would find the row two seconds later
+        worker.parts.sweeper.stop()  # it would find the row two seconds later
         await db.execute(
             "insert into pgsched.executions (target, payload, fire_at, partition, job_id, plan)"
             " select 'python:count', '{}', now() + n * interval '1 microsecond', 0,"
@@ -173,8 +173,8 @@ async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
         await db.execute("select pgsched.schedule('python:count', fire_at => now() - interval '1 minute')")
         await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
         await until_history(db, 1)
-        worker.parts.supply.claimer.stop()
-        while not (pause := await worker.parts.supply.claimer.turn()):
+        worker.parts.claimer.stop()
+        while not (pause := await worker.parts.claimer.turn()):
             continue
     assert pause > 1
 
@@ -203,6 +203,6 @@ async def test_polling_before_the_first_look_runs_what_it_claims(
         " select 'python:count', '{}', now() from generate_series(1, 500)"
     )
     async with running(app) as worker:
-        worker.parts.supply.claimer.poll()
+        worker.parts.claimer.poll()
         await until_history(db, 500, seconds=10)
     assert len(calls) == 500

@@ -231,7 +231,7 @@ async def test_a_worker_without_partitions_reads_nothing(db: Connection, running
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
         worker.parts.assignment.open, worker.parts.assignment.own = [], []
-        await worker.parts.supply.sweeper.turn()
+        await worker.parts.sweeper.turn()
         assert recorder.named("service.failed") == []
 
 
@@ -244,6 +244,6 @@ async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
             return len(busy.parts.assignment.own) == 8
 
         await until(has_half)
-        for service in (busy.parts.supply.claimer, busy.parts.supply.sweeper):
+        for service in (busy.parts.claimer, busy.parts.sweeper):
             service.stop()  # as if it had no room for a long while
         await seconds_until_found(silent)

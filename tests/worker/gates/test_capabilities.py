@@ -27,7 +27,7 @@ def app_with(*names: str) -> tuple[App, list[str]]:
 
 async def knows(worker: Worker, *targets: str) -> None:
     """Until the worker leaves these to others."""
-    await until(lambda: asyncio.sleep(0, worker.parts.supply.capabilities.left.get(0) == targets))
+    await until(lambda: asyncio.sleep(0, worker.parts.capabilities.left.get(0) == targets))
 
 
 async def test_beside_workers_without_the_handler_none_fails_and_none_is_tried_twice(
@@ -110,9 +110,9 @@ async def test_thousands_that_nobody_can_deliver_do_not_stand_before_the_others(
             db, "select count(*) from pgsched.executions where target = 'python:nobody' and isfinite(fire_at)"
         )
         assert waiting > 0
-        assert worker.parts.supply.capabilities.missed == ("python:nobody",)
+        assert worker.parts.capabilities.missed == ("python:nobody",)
         await until(lambda: value(db, HELD + " having count(*) = 20000", "worker:python:nobody"), seconds=60)
-        await until(lambda: asyncio.sleep(0, worker.parts.supply.capabilities.missed == ()))
+        await until(lambda: asyncio.sleep(0, worker.parts.capabilities.missed == ()))
     assert len(calls) == 20
 
 
@@ -131,7 +131,7 @@ async def test_any_number_of_unknown_names_keeps_no_other_gate_from_being_fed(ru
     )
     async with running(app) as worker:
         await until_history(db, 20)
-        assert not [name for name in worker.parts.supply.admission.holding if name.startswith("worker:")]
+        assert not [name for name in worker.parts.admission.holding if name.startswith("worker:")]
 
 
 async def test_the_order_of_a_key_is_kept_over_the_hold(running: Running, db: Connection) -> None:

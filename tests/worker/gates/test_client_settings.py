@@ -69,7 +69,7 @@ async def test_defaults_that_change_hold_from_then_on(db: Connection, running: R
         await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
 
         async def known() -> bool:
-            return bool(worker.parts.common.known_settings.defaults("default", 0))
+            return bool(worker.parts.known_settings.defaults("default", 0))
 
         await until(known)
         await db.execute("select pgsched.schedule('python:fail')")

@@ -166,13 +166,13 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
     await limit(db, "client:shop", concurrency=3)
     row = execution("python:noop", client_id="shop")
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:
-        await until(lambda: asyncio.sleep(0, worker.parts.common.known_gates.loaded and worker.parts.assignment.number))
+        await until(lambda: asyncio.sleep(0, worker.parts.known_gates.loaded and worker.parts.assignment.number))
         async with connection.transaction(force_rollback=True):
-            await worker.parts.supply.admission.admit(connection, [row])
+            await worker.parts.admission.admit(connection, [row])
         async with connection.transaction():
-            await worker.parts.supply.admission.admit(connection, [row])
+            await worker.parts.admission.admit(connection, [row])
         assert await value(db, "select running from pgsched_internal.gate_use") >= 1
-        worker.parts.supply.admission.left([row.id])
+        worker.parts.admission.left([row.id])
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 

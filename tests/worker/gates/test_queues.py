@@ -88,7 +88,7 @@ async def test_a_worker_that_runs_keeps_to_a_pause_and_to_its_end(
         await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
         await db.execute(SCHEDULE, ["default"])
-        await worker.parts.supply.claimer.turn()
+        await worker.parts.claimer.turn()
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
         await db.execute("select pgsched.resume('queue', 'default')")
         await until_history(db, 1)
@@ -105,9 +105,9 @@ async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
-        worker.parts.supply.claimer._fairness.apart["default"] = Stream("default")
+        worker.parts.claimer._fairness.apart["default"] = Stream("default")
         await db.execute(SCHEDULE, ["default"])
-        assert await worker.parts.supply.claimer.turn() > 0
+        assert await worker.parts.claimer.turn() > 0
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
 
 

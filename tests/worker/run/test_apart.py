@@ -159,7 +159,7 @@ async def _seen_by_the_next(
         await leave(connection)
 
     async with running(app, concurrency=1) as worker:
-        worker.parts.attempt_parts.completion._pool._max_size = 1  # so that both have the same session
+        worker.parts.completion._pool._max_size = 1  # so that both have the same session
         await deliver(db, "acme", 1)
         await deliver(db, "globex", 2)
     return seen[1][0], processes

@@ -63,13 +63,13 @@ async def test_one_that_others_have_by_then_is_not_called(
         called.append(context.execution_id)
 
     async with running(app) as worker:
-        note_beginning = worker.parts.attempt_parts.beginnings.note
+        note_beginning = worker.parts.beginnings.note
 
         async def too_late(row: ClaimedExecution, *, begun: bool = True) -> bool:
             await db.execute("update pgsched.executions set lease_owner = 99, lease_token = 99")
             return bool(await note_beginning(row, begun=begun))
 
-        monkeypatch.setattr(worker.parts.attempt_parts.beginnings, "note", too_late)
+        monkeypatch.setattr(worker.parts.beginnings, "note", too_late)
         await db.execute(ONCE, ["python:note"])
         await until(lambda: value(db, "select lease_owner = 99 from pgsched.executions"))
         await until(lambda: _is_empty(worker.parts.dispatcher.in_hand.rows))
@@ -87,7 +87,7 @@ async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
         noted.append("called")
 
     async with running(app) as worker:
-        note_beginning = worker.parts.attempt_parts.beginnings.note
+        note_beginning = worker.parts.beginnings.note
 
         async def while_others_keep_the_loop(row: ClaimedExecution, *, begun: bool = True) -> bool:
             found = await note_beginning(row, begun=begun)
@@ -96,7 +96,7 @@ async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
             noted.append(begun)
             return bool(found)
 
-        monkeypatch.setattr(worker.parts.attempt_parts.beginnings, "note", while_others_keep_the_loop)
+        monkeypatch.setattr(worker.parts.beginnings, "note", while_others_keep_the_loop)
         await db.execute(ONCE, ["python:note"])
         await until_history(db, 1)
     assert noted == [True, False, True, "called"]

@@ -62,7 +62,7 @@ async def test_waiting_for_a_connection_is_not_the_targets_time(
 async def test_waiting_for_a_connection_of_the_database_is_not_the_handlers_time(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.scheduler.attempt_parts._HANDLER_CONNECTIONS", 1)
+    monkeypatch.setattr("pgsched.scheduler.assembly._HANDLER_CONNECTIONS", 1)
     app = App()
 
     @app.handler("slow")

@@ -150,7 +150,7 @@ async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
     db: Connection, running: Running, noted: Noted, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
     async with running(noted.app) as worker:
-        parts, unbegun = worker.parts.attempt_parts, worker.parts.dispatcher.unbegun
+        parts, unbegun = worker.parts, worker.parts.dispatcher.unbegun
         waited, name = (parts.beginnings, "note") if waits_for == "note" else (parts.payloads._readings, "get")
         wait = getattr(waited, name)
 
