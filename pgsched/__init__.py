@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pgsched.client import schedule_many_async as schedule_many_async
     from pgsched.client import schedule_outcome as schedule_outcome
     from pgsched.client import schedule_outcome_async as schedule_outcome_async
+    from pgsched.delivery.app import App as App
     from pgsched.delivery.exception_outcomes import Fail as Fail
     from pgsched.delivery.exception_outcomes import Retry as Retry
     from pgsched.delivery.exception_outcomes import Snooze as Snooze
     from pgsched.delivery.handler_call import Context as Context
-    from pgsched.delivery.python import App as App
 
 _HOMES = {
-    "App": "pgsched.delivery.python",
+    "App": "pgsched.delivery.app",
     "AsyncClient": "pgsched.client",
     "Client": "pgsched.client",
     "Context": "pgsched.delivery.handler_call",

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import psycopg
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import describe
 from pgsched.delivery.isolation import StartChild
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import LoopsThreads
 from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events
@@ -27,7 +27,7 @@ from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.pooler import check_sessions, watch_sessions
 from pgsched.worker.run.event_loop import run_to_its_end
-from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, end_forked_children, named
+from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit, end_forked_children, named
 
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
@@ -136,7 +136,7 @@ def run_worker(
     waits: bool = False,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
-    from working (``worker.run.process_exit``), unless ``blocked_timeout`` is 0.
+    from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
 
     ``start_child`` starts a process that calls handlers which may end theirs (``delivery.isolation``). ``orders`` is
     given a function that stops the worker and may be called in any thread; signals are then only logged. ``counting``

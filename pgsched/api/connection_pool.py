@@ -30,7 +30,7 @@ from pgsched.store.core.session_settings import (
     pin,
     request_locally,
 )
-from pgsched.upkeep.primaries import Primaries
+from pgsched.upkeep.failover_watch import Primaries
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")

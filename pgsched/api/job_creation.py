@@ -19,7 +19,7 @@ from pgsched.api.parameters import Duration, Instant
 from pgsched.api.problems import Unreadable
 from pgsched.api.routing import makes
 from pgsched.api_responses import Scheduled
-from pgsched.domain.options import OPTIONS
+from pgsched.domain.execution_options import OPTIONS
 from pgsched.domain.trace import traceparent_in
 from pgsched.store.jobs.unplanned_jobs import plan_job
 from pgsched.store.lookup.listings import get_job

@@ -17,7 +17,7 @@ from pgsched.api.long_polls import LongPolls
 from pgsched.api.metrics import Metrics
 from pgsched.api.middleware import RequestCounts
 from pgsched.api.pages.forecast import HourForecast
-from pgsched.api.pages.live import LiveView
+from pgsched.api.pages.now_snapshot import LiveView
 from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
@@ -102,7 +102,7 @@ def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Provid
     if not settings.takes_tokens:
         return None, Providers()
     with extra("oidc", by="oidc"):
+        from pgsched.api.oidc_code_flow import SignIns
         from pgsched.api.provider_tokens import BearerTokens
-        from pgsched.api.sign_in import SignIns
     tokens = BearerTokens(settings, events)
     return tokens, SignIns(settings, tokens)

@@ -13,7 +13,7 @@ from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'

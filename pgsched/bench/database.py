@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
-from pgsched.bench.load import seeded
+from pgsched.bench.seed_rows import seeded
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.admin.migrate import migrate
 

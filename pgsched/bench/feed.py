@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from pgsched.bench.load import seeded
+from pgsched.bench.seed_rows import seeded
 
 _SPAN = 0.1  # seconds of instants that are inserted together
 _INSERTED_A_SECOND = 50_000  # at the least, when all is inserted at once

@@ -12,7 +12,7 @@ import psycopg
 import uvloop
 
 from pgsched.bench.worker_report import Trace, WorkerReport
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.event_emitter import Events, logging_listener
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting

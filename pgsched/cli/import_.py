@@ -15,8 +15,8 @@ from pgsched.cli.crontab_shell_words import address_of, calls, name_of, words_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.domain.body import check_body
 from pgsched.domain.declared_job import declared_in
+from pgsched.domain.execution_options import METHODS
 from pgsched.domain.headers import check_header
-from pgsched.domain.options import METHODS
 from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 

@@ -26,8 +26,8 @@ from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.worker.run.event_loop import run_to_its_end
+from pgsched.worker.run.forced_exit import end_forked_children
 from pgsched.worker.run.handler_reports import Reports
-from pgsched.worker.run.process_exit import end_forked_children
 
 _PR_SET_PDEATHSIG = 1
 

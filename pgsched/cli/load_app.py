@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.errors import InvalidSettings
 
 

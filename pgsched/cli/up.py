@@ -19,9 +19,9 @@ import click
 from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database_connection import explained
 from pgsched.cli.log_setup import Relay, decided
-from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.own_api_key import own_key
+from pgsched.cli.own_logins import instead_of_superuser, own_logins
 from pgsched.cli.own_secret_keys import own_secret_keys
 from pgsched.cli.postgres_restarts import keep_running
 from pgsched.cli.reply import Reply, json_option

@@ -46,5 +46,5 @@ from pgsched.store.lookup.row_types import DeadLetter as DeadLetter
 from pgsched.store.lookup.row_types import EditPreview as EditPreview
 from pgsched.store.lookup.row_types import Event as Event
 from pgsched.store.lookup.row_types import Execution as Execution
-from pgsched.store.pull.messages import Message as Message
+from pgsched.store.pull.claimed_messages import Message as Message
 from pgsched.store.schedule.calls import Placed as Placed

@@ -3,8 +3,8 @@
 from typing import TypedDict, Unpack
 
 from pgsched.api_responses import Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, check_names, path
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.store.admin.audit import AuditEntry
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import TypedDict, Unpack
 
 from pgsched.api_responses import Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path, present
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.duration import format_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation

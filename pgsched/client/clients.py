@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.api_responses import Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Length, body, check_names, path, present
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow
 

@@ -5,7 +5,6 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from pgsched.api_responses import DeadLetterDetail, Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import (
     Call,
     Id,
@@ -17,6 +16,7 @@ from pgsched.client.requests import (
     named,
     path,
 )
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.row_types import DeadLetter
 

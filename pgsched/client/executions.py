@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.api_responses import ExecutionDetail, Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, named, path
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.row_types import Execution
 

@@ -1,8 +1,8 @@
 """The methods of both clients for gates: limits, sidelined targets, blocked ordering keys."""
 
 from pgsched.api_responses import Page
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import Call, Id, Instant, Length, body, path, present
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined

@@ -11,7 +11,6 @@ from typing import Self, TypeVar, Unpack
 import httpx
 
 from pgsched.client.audit import AuditMethods
-from pgsched.client.both_clients import AsyncBase, SyncBase
 from pgsched.client.bulk import BulkMethods
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterMethods
@@ -22,9 +21,10 @@ from pgsched.client.jobs import JobMethods
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
 from pgsched.client.requests import Call, Length, check_address, check_patience, headers_of, unavailable
+from pgsched.client.sync_async_methods import AsyncBase, SyncBase
 from pgsched.client.workers import WorkerMethods
 from pgsched.store.lookup.row_types import Event
-from pgsched.store.pull.messages import Message
+from pgsched.store.pull.claimed_messages import Message
 
 _Answer = TypeVar("_Answer")
 

@@ -6,7 +6,6 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from pgsched.api_responses import Job, JobDetail, Page, Scheduled
-from pgsched.client.both_clients import method, pages
 from pgsched.client.requests import (
     Call,
     Id,
@@ -18,6 +17,7 @@ from pgsched.client.requests import (
     path,
     present,
 )
+from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.row_types import EditPreview

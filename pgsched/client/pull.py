@@ -14,11 +14,11 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, TypeVar
 
-from pgsched.client.both_clients import method
 from pgsched.client.requests import Call, Id, Length, WrongArgument, body, identity, path, present
+from pgsched.client.sync_async_methods import method
 from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput
-from pgsched.store.pull.messages import Message
+from pgsched.store.pull.claimed_messages import Message
 
 _Answer = TypeVar("_Answer")
 _MARGIN = 10.0  # seconds that an answer may take beyond what it was asked to wait

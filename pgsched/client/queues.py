@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 from pgsched.api_responses import Stats
-from pgsched.client.both_clients import method
 from pgsched.client.requests import Call, Instant, Length, between, body, check_names, path, present
+from pgsched.client.sync_async_methods import method
 from pgsched.domain.duration import format_duration
 from pgsched.store.admin.queues import QueueRow
 from pgsched.store.lookup.throughput import By

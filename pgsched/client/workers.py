@@ -1,7 +1,7 @@
 """The methods of both clients for workers."""
 
-from pgsched.client.both_clients import method
 from pgsched.client.requests import Call, path
+from pgsched.client.sync_async_methods import method
 from pgsched.store.admin.worker_listing import WorkerRow
 
 

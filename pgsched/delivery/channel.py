@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pgsched.domain.attempt_outcome import Failed, Outcome, Undeliverable
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.domain.target import Scheme
 
 _NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: schedule them in a queue that is pulled"

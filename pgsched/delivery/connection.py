@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from pgsched.delivery.error_text import LENGTHS, TOLD
+from pgsched.delivery.error_body import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
 from pgsched.delivery.malformed_head import LONGEST_HEAD, MalformedHead
 from pgsched.domain.attempt_outcome import LONGEST_ERROR

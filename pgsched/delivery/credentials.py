@@ -15,7 +15,7 @@ from pgsched.delivery.redaction import redacted
 from pgsched.delivery.tls import certified_context
 from pgsched.delivery.tokens import Send, TargetTokens
 from pgsched.delivery.url import Url
-from pgsched.domain.options import ClientCertificate, Options
+from pgsched.domain.execution_options import ClientCertificate, Options
 from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidSettings
 

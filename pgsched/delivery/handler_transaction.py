@@ -16,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from pgsched.errors import StaleLease
 from pgsched.store.core.session_settings import KEPT_ALIVE, clear_handler, pin_handler
 from pgsched.store.core.sql import statement

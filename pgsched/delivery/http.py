@@ -19,7 +19,7 @@ import orjson
 
 from pgsched.delivery.credentials import Credentials, GetSecret, no_secrets
 from pgsched.delivery.egress import Egress
-from pgsched.delivery.error_text import in_plain_text, leads_to
+from pgsched.delivery.error_body import in_plain_text, leads_to
 from pgsched.delivery.exception_outcomes import outcome_of
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
@@ -32,8 +32,8 @@ from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.execution_options import Options
 from pgsched.domain.gate import host_of
-from pgsched.domain.options import Options
 from pgsched.version import __version__
 
 LONGEST_KEPT = 16_384

@@ -23,7 +23,7 @@ from typing import Any
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.attempt_outcome import Failed, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
 
 LOSSES = 2

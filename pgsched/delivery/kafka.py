@@ -20,7 +20,7 @@ from pgsched.delivery.exception_outcomes import outcome_of
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.domain.trace import own_traceparent
 from pgsched.errors import InvalidPayload
 

@@ -16,8 +16,8 @@ from pgsched.delivery.url import Url
 from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
+from pgsched.domain.execution_options import METHODS, Options
 from pgsched.domain.headers import check_header
-from pgsched.domain.options import METHODS, Options
 from pgsched.domain.trace import own_traceparent, traceparent_in
 from pgsched.errors import InvalidOptions, InvalidPayload
 from pgsched.store.core.wire import UNIX_TO_WIRE

@@ -16,7 +16,7 @@ from pgsched.delivery.exception_outcomes import outcome_of
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.store.core.role_sessions import Connection, SaidTooMuch, Sessions, cut
 from pgsched.store.ends import transactional_targets
 

@@ -13,8 +13,8 @@ import orjson
 
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.url import Url, parse_url
+from pgsched.domain.execution_options import Authorization, ClientCredentials, ServiceAccount
 from pgsched.domain.gate import host_of
-from pgsched.domain.options import Authorization, ClientCredentials, ServiceAccount
 from pgsched.errors import InvalidSettings
 from pgsched.extras import extra
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pgsched.delivery.channel import Channel
 from pgsched.domain.attempt_outcome import Failed, Outcome, Postponed, Succeeded
 from pgsched.domain.execution import ClaimedExecution, uuid_text
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.spans import AttemptSpan, Attributes, Spans
 
 _EPOCH = 946_684_800_000_000

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 
 LONGEST_ERROR = 2000
 """Characters of an error that are kept."""

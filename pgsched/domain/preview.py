@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
-from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.domain.schedule import Fire, ScheduleParts, from_parts
 from pgsched.domain.schedule_request import check_request
 

@@ -25,7 +25,7 @@ from pgsched.domain.counting_instants import (
 from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.excluded_times import Excluded, excluded
-from pgsched.domain.job_rules import NO_RULES, Rules, check_whole_seconds
+from pgsched.domain.recurrence_rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, ScheduleParts, from_parts, instant_of, next_instant
 from pgsched.domain.time_zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule

@@ -1,6 +1,7 @@
 """Checks that the parts of a scheduling request fit together.
 
-As ``check_request`` of the database does for SQL. It is done here as well for the reasons in ``domain/job_rules.py``.
+As ``check_request`` of the database does for SQL. It is done here as well for the reasons in
+``domain/recurrence_rules.py``.
 """
 
 from collections.abc import Mapping
@@ -8,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Unpack
 
 from pgsched.domain.duration import NO_TIME, check_duration, length_of
-from pgsched.domain.job_rules import Rules, parse_rules
 from pgsched.domain.recurrence import recurrence
+from pgsched.domain.recurrence_rules import Rules, parse_rules
 from pgsched.domain.schedule import ScheduleParts, instant_of
 from pgsched.errors import InvalidSchedule
 

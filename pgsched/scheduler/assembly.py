@@ -12,11 +12,11 @@ from typing import Any
 
 import psycopg
 
+from pgsched.delivery.app import App
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import StartChild
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
 from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events
@@ -32,17 +32,17 @@ from pgsched.store.core.connect import Connection, Link, signed
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live.warming import warm_claims, warm_settles
-from pgsched.upkeep.primaries import Primaries
+from pgsched.upkeep.failover_watch import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.circuits import Circuits
+from pgsched.worker.circuit_breakers import Circuits
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.listener import Listener
 from pgsched.worker.claim.row_filters import RowFilters
 from pgsched.worker.claim.sweeper import Sweeper
-from pgsched.worker.claim_leases import CLAIMING_PATIENCE, SURE, Claiming, ClaimLeases
+from pgsched.worker.claiming_connection import CLAIMING_PATIENCE, SURE, Claiming, ClaimingConnection
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
@@ -50,15 +50,15 @@ from pgsched.worker.gates.gate_claimer import GateClaimer
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import KnownGates
 from pgsched.worker.known_settings import KnownSettings
-from pgsched.worker.run.attempts import Beginnings, Equipment
+from pgsched.worker.run.attempts import Equipment, RecordedStarts
 from pgsched.worker.run.blocked_loop_stand_in import StandIn
+from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.forced_exit import ProcessExit
 from pgsched.worker.run.handler_reports import Reports
 from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog
-from pgsched.worker.run.payloads import Payloads
-from pgsched.worker.run.process_exit import ProcessExit
+from pgsched.worker.run.payload_memory import Payloads
 from pgsched.worker.run.renewer import Renewer
-from pgsched.worker.run.shares import Shares
 from pgsched.worker.settle.counting import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
@@ -156,7 +156,7 @@ class Assembly:
         self.threads = Threads(threads, is_shared=is_shared, spent=lambda: wiring.drain_spent(self))
         self.failures = FailureLog(self.events)
         self.payloads = Payloads(self.link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
-        self.beginnings = Beginnings(self.link("begin", seldom=True))
+        self.beginnings = RecordedStarts(self.link("begin", seldom=True))
         self.reports = Reports(self.link("reports", raw=False, seldom=True))
         self.channels = make_channels(self)
         self.spans = recording(settings, "pgsched-worker")
@@ -318,9 +318,9 @@ class Assembly:
             with contextlib.suppress(psycopg.Error, OSError):
                 await link.drop()
 
-    def _leases(self, role: str, **how: Any) -> ClaimLeases:
+    def _leases(self, role: str, **how: Any) -> ClaimingConnection:
         link = self.link(role, greet=self.assignment.check_in, patience=CLAIMING_PATIENCE, **how)
-        return ClaimLeases(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
+        return ClaimingConnection(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
     def _traced(self) -> Channel:
         """The channels, their attempts spans of a trace where these are recorded."""

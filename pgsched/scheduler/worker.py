@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import NO_CONTAINMENT, Assembly, Containment

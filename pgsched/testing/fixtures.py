@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.testing.kit import Kit
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from pgsched.client.transaction import Executes
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
 from pgsched.store.core.sql import statement

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.attempt_outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.domain.duration import NO_TIME
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.execution_options import Options
 from pgsched.domain.json_values import decode_json
-from pgsched.domain.options import Options
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings

@@ -25,7 +25,7 @@ from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
 from pgsched.store.pull.pull_upkeep import PullHandOver
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim_leases import new_token
+from pgsched.worker.claiming_connection import new_token
 from pgsched.worker.clock import DatabaseClock
 
 _LOOK_EVERY = 5.0
@@ -56,7 +56,7 @@ class PulledQueues(Service):
         lease: timedelta,
         ended_by: Callable[[], float | None],
     ) -> None:
-        """``ended_by`` is the time before which leases count as run out (``Liveness.ended_by``)."""
+        """``ended_by`` is the time before which leases count as run out (``FailureDetector.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
         self._assignment, self._clock, self._lease = assignment, clock, lease

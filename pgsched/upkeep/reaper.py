@@ -1,7 +1,7 @@
 """Takes rows back from lost workers, and rows whose lease has run out.
 
 A dead worker has no session left. A frozen worker keeps its sessions but no longer extends its lease. The small table
-of workers shows both, so watching costs one statement a second, however many rows wait; ``liveness`` decides which
+of workers shows both, so watching costs one statement a second, however many rows wait; ``detector`` decides which
 worker is lost. The worker that finds another one lost bars it from renewing and then takes its rows back, in all queues
 that it served. If the finder dies meanwhile, another worker goes on after a few seconds. Executions are read only for a
 lost worker, and now and then for leases that ran out under a living one. Such rows mostly stand at the left edge of the
@@ -22,7 +22,7 @@ from pgsched.store.live import reaping
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.live.set_aside import SetAside
 from pgsched.store.pull import pull_upkeep
-from pgsched.upkeep.liveness import CATCH_UP, Liveness
+from pgsched.upkeep.failure_detector import CATCH_UP, FailureDetector
 from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0
@@ -94,7 +94,7 @@ class Reaper(Service):
         self.reaped: Signal[[]] = Signal()
         # While an old snapshot is held open, a look at the edges also reads dead entries.
         self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, _EVERY), at_most=lease)
-        self.liveness = Liveness()
+        self.detector = FailureDetector()
         self._declared: set[int] = set()
         self._lost: dict[int, float] = {}
         self._walks: dict[int, TakeBackWalk] = {}
@@ -105,10 +105,10 @@ class Reaper(Service):
         connection = await self._watching.get()
         sent = time.monotonic()
         found = await workers.watch(connection)
-        self.liveness.observe(found, sent, time.monotonic())
+        self.detector.observe(found, sent, time.monotonic())
         self.seen(found)
         if not any(worker.id == self._assignment.number and not worker.lost for worker in found):
-            self.liveness.interrupt()
+            self.detector.interrupt()
         else:
             await self._judge(connection, found)
         if await self._take_back([worker for worker in found if worker.lost]):
@@ -118,14 +118,14 @@ class Reaper(Service):
         return _EVERY / 4 if missing else _EVERY
 
     async def recover(self, error: Exception) -> None:
-        self.liveness.interrupt()
+        self.detector.interrupt()
         self._ran_out = None
         await super().recover(error)
 
     async def _judge(self, connection: Connection, found: Sequence[RegisteredWorker]) -> None:
-        if self.liveness.needs_proof:
+        if self.detector.needs_proof:
             await self._prove(connection)
-        condemned = set(self.liveness.lost()) - {self._assignment.number}
+        condemned = set(self.detector.lost()) - {self._assignment.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
             declared = set(await workers.declare_lost(connection, lost))
             self._declared |= declared
@@ -138,9 +138,9 @@ class Reaper(Service):
         """Proves that writes are possible, by renewing this worker."""
         sent = time.monotonic()
         if await self._assignment.renew(connection):
-            self.liveness.prove(sent, time.monotonic())
+            self.detector.prove(sent, time.monotonic())
         else:
-            self.liveness.interrupt()
+            self.detector.interrupt()
 
     async def _take_back(self, lost: Sequence[RegisteredWorker]) -> bool:
         """Takes back the next part. Returns whether there may be more."""
@@ -166,7 +166,7 @@ class Reaper(Service):
     def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
         """Whether leases are still known to have run out by the moment that was taken for it: if the clock has been set
         back since, leases that were made after that end before that moment, too."""
-        return id == _NO_WORKER and self.liveness.is_steady_since(walk.begun_at)
+        return id == _NO_WORKER and self.detector.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
         connection = await self._link.get()
@@ -188,13 +188,13 @@ class Reaper(Service):
         them."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
-            if not self.liveness.is_steady_since(found_at):
+            if not self.detector.is_steady_since(found_at):
                 self._ran_out = None
             elif time.monotonic() - found_at >= CATCH_UP:
                 self._ran_out = None
                 self._walks[_NO_WORKER] = TakeBackWalk([], partitions, ended_by=ended_by, depth=_EDGE)
                 self.wake()
-        elif self._edges.is_due and (by := self.liveness.ended_by()) is not None:
+        elif self._edges.is_due and (by := self.detector.ended_by()) is not None:
             async with self._edges.work_on(self._link) as connection:
                 await self._look_for_run_out(connection, by)
 

@@ -13,7 +13,7 @@ from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
-from pgsched.store.lookup import rollups
+from pgsched.store.live import rollups
 from pgsched.worker.settle.counting import Minutes, with_everybody
 
 _MOST_NOTES = 10_000

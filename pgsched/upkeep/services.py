@@ -9,9 +9,9 @@ from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.dependent_releaser import DependentReleaser
+from pgsched.upkeep.failover_watch import Primaries
 from pgsched.upkeep.first_row_planner import Planner
 from pgsched.upkeep.full_queues import FullQueues
-from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.retention import Retention
@@ -55,7 +55,7 @@ class Upkeep:
             assignment,
             clock,
             lease=lease,
-            ended_by=self.reaper.liveness.ended_by,
+            ended_by=self.reaper.detector.ended_by,
         )
         self.primaries = primaries
         self.zones = Zones(chores, rezoning, events, assignment)

@@ -9,8 +9,8 @@ from math import inf
 
 from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.execution_options import parse_options
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuits_of, host_of, key_name
-from pgsched.domain.options import parse_options
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import KnownGate

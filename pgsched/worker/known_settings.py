@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import DEFAULT_OPTIONS, Options, parse_options, without_spans
+from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options, parse_options, without_spans
 from pgsched.domain.queue_partitions import first_of, queue_of
 from pgsched.errors import InvalidInput
 from pgsched.event_emitter import Events, Field

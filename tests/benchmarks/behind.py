@@ -16,7 +16,7 @@ import click
 import psycopg
 
 from pgsched.bench.database import fresh_database
-from pgsched.bench.load import Progress
+from pgsched.bench.seed_rows import Progress
 from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings

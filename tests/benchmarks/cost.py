@@ -12,7 +12,7 @@ import click
 import psycopg
 
 from pgsched.bench.database import fresh_database
-from pgsched.bench.load import Progress
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect

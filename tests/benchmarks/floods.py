@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from pgsched.bench.load import Progress
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import progress, tell
 from tests.adversary.attack import Attack, Means
 from tests.adversary.attacks import floods as of_suite

@@ -18,10 +18,10 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.load import Progress
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, JSON, progress, tell, worker_processes
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Retry
-from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate

@@ -16,8 +16,8 @@ import psycopg
 from pgsched.api.app import create_app
 from pgsched.api.pages.session import COOKIE
 from pgsched.bench.database import fresh_database
-from pgsched.bench.load import Progress
 from pgsched.bench.processes import CONTEXT
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key, things_of_shop

@@ -38,7 +38,7 @@ def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
 
     from pgsched.bench.database import fresh_database
     from pgsched.bench.drain import measure_drain, settings_of
-    from pgsched.bench.load import load
+    from pgsched.bench.seed_rows import load
     from pgsched.settings import Settings
 
     def settings(url: str) -> Settings:

@@ -12,8 +12,8 @@ import psycopg
 
 from pgsched.bench.database import fresh_database
 from pgsched.bench.drain import keep_of_client, settings_of
-from pgsched.bench.load import Progress, seeded
 from pgsched.bench.processes import CONTEXT, collect
+from pgsched.bench.seed_rows import Progress, seeded
 from pgsched.bench.worker_report import WorkerReport
 from pgsched.bench.workers import BenchmarkWorkers, benchmark_workers
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes

@@ -9,7 +9,7 @@ import click
 import psycopg
 
 from pgsched.bench.database import loading
-from pgsched.bench.load import WAITING, Progress, load
+from pgsched.bench.seed_rows import WAITING, Progress, load
 from pgsched.cli.bench import COUNT, SEED, on_server, progress, tell
 from pgsched.scheduler import Worker
 from pgsched.service import Service

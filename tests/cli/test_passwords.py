@@ -13,7 +13,7 @@ from pgsched.delivery.credentials import Filled
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.tokens import _Token
 from pgsched.delivery.url import parse_url
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.settings import Settings
 from pgsched.worker.vault import _Opened
 from tests.cli.conftest import Run

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pgsched.cli.logins import instead_of_superuser
+from pgsched.cli.own_logins import instead_of_superuser
 from pgsched.cli.reply import Reply
 from pgsched.store.admin.logins import as_login, make_logins
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer, children

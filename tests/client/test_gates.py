@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from pgsched.client import Client, both_clients
+from pgsched.client import Client, sync_async_methods
 from pgsched.errors import InvalidInput
 from tests.api.test_gates import BLOCK
 
@@ -37,7 +37,7 @@ def test_what_cannot_be_meant_is_raised(address: str) -> None:
 
 
 def test_all_of_a_kind_are_read_page_by_page(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(both_clients, "LARGEST", 2)
+    monkeypatch.setattr(sync_async_methods, "LARGEST", 2)
     with Client(address) as client:
         for number in range(5):
             client.set_client(f"paged-{number}", weight=2)

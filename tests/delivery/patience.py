@@ -7,7 +7,7 @@ from pgsched.delivery.channel import Channel
 from pgsched.delivery.slots import NoFreeSlot, Slots
 from pgsched.domain.attempt_outcome import Outcome
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 
 
 class Patient:

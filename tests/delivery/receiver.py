@@ -12,7 +12,7 @@ from typing import Any
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.attempt_outcome import Outcome
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 
 ID = bytes.fromhex("0198c0de000070008000000000000001")
 NOW = 1_790_000_000

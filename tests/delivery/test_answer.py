@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pgsched.delivery.http import outcome_of_answer, parse_retry_after
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.receiver import NOW
 
 

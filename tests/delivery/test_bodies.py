@@ -9,7 +9,7 @@ import pytest
 
 from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.body import body_of
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.receiver import NOW, calling, execution, receiving
 
 _EVERY_BYTE = bytes(range(256))

@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from pgsched.domain.execution import uuid_text
-from pgsched.domain.options import Options, parse_options
+from pgsched.domain.execution_options import Options, parse_options
 from pgsched.domain.secret import parse_signing_secret
 from pgsched.version import __version__
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving

@@ -15,7 +15,7 @@ from pgsched.delivery.credentials import Certificates
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.tls import certificate_contexts, certified_context, trusting_context
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import ClientCertificate, Options, parse_options
+from pgsched.domain.execution_options import ClientCertificate, Options, parse_options
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 
 DONE = Succeeded(status_code=200)

@@ -6,7 +6,7 @@ import pytest
 from pgsched.delivery.egress import AddressRefused, Egress
 from pgsched.delivery.resolver import Resolver
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.receiver import calling, execution, receiving
 
 PUBLIC = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import MOST_MEMBERS, Fail, Retry, Snooze, declared
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
 from pgsched.domain.attempt_outcome import Failed, Outcome, Postponed
 from tests.delivery.test_python_channel import app as app

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Handler, context_of
-from pgsched.delivery.python import App
 from pgsched.errors import InvalidInput, InvalidTarget
 from tests.delivery.receiver import execution
 

@@ -7,7 +7,7 @@ import pytest
 from pgsched.delivery.connection import LONGEST_BODY, MOST_HEADERS
 from pgsched.delivery.malformed_head import LONGEST_HEAD
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.peer import OK, Wire, peer, saying
 from tests.delivery.receiver import Request, answering, calling, deliver, execution, receiving
 

@@ -7,7 +7,7 @@ import pytest
 
 from pgsched.delivery.connection import LONGEST_BODY
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.patience import Patient
 from tests.delivery.receiver import TLS, Request, answering, calling, deliver, execution, receiving, server_tls
 

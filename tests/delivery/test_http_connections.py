@@ -17,7 +17,7 @@ from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.url import Origin
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.patience import Patient
 from tests.delivery.peer import OK, Peer, Wire, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, server_tls

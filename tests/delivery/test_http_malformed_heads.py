@@ -6,7 +6,7 @@ import pytest
 
 from pgsched.delivery.malformed_head import LONGEST_HEAD
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.peer import Wire, peer, saying
 from tests.delivery.receiver import calling, deliver, execution
 

@@ -7,7 +7,7 @@ import pytest
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.errors import InvalidSettings
 from tests.delivery.proxying import proxying
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls

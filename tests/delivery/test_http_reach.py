@@ -16,7 +16,7 @@ from pgsched.delivery.egress import Egress
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.peer import OK, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 

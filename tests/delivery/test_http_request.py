@@ -12,7 +12,7 @@ from pgsched.delivery.request import compose
 from pgsched.delivery.signature import sign
 from pgsched.delivery.url import Origin, parse_url
 from pgsched.domain.attempt_outcome import Failed
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
 

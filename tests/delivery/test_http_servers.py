@@ -7,7 +7,7 @@ import pytest
 
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.attempt_outcome import Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.receiver import calling, execution
 from tests.delivery.servers import RECEIVERS, Server, server
 

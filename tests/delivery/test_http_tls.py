@@ -9,7 +9,7 @@ import pytest
 
 from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.errors import InvalidSettings
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 

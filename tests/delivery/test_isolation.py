@@ -15,7 +15,7 @@ from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.attempt_outcome import Failed, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from tests.delivery.receiver import execution

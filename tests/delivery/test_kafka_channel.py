@@ -12,7 +12,7 @@ from pgsched.delivery.kafka import KafkaChannel, Producer
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from tests.delivery.kafka_cluster import (
     NO_REPLICAS,
     NOT_LEADER,

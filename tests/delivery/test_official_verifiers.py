@@ -8,7 +8,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from pgsched.domain.attempt_outcome import Succeeded
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.domain.secret import parse_signing_secret
 from tests.delivery.receiver import calling, execution, receiving
 from tests.node.running import run

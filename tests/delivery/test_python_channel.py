@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry, Snooze
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_call import Context
 from pgsched.delivery.handler_transaction import TransactionalCompletion
-from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.errors import InvalidInput, StaleLease
 from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution

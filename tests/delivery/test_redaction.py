@@ -7,7 +7,7 @@ import pytest
 
 from pgsched.delivery.redaction import redacted
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Succeeded
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from tests.delivery.receiver import Request, answering, calling, execution, receiving
 
 NAMED = parse_options(b'{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}}')

@@ -16,9 +16,9 @@ import msgspec
 import pydantic
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Snooze
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
 from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Postponed, Succeeded
 from tests.delivery.test_middleware import said as said

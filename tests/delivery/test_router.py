@@ -1,7 +1,7 @@
 from pgsched.delivery.channel import Channels
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.domain.target import Scheme
 from tests.delivery.receiver import execution
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from pgsched.domain.attempt_outcome import Failed, Succeeded
-from pgsched.domain.options import Options, parse_options
+from pgsched.domain.execution_options import Options, parse_options
 from tests.delivery.receiver import NOW, Request, Respond, answering, calling, execution, receiving
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.domain.secret import parse_signing_secret
 from tests.delivery.receiver import calling, execution, receiving
 from tests.docs.fences import ROOT, blocks_of

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.domain.schedule import from_parts, next_instant
 
 CHANGES = [

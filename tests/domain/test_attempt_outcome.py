@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.domain.attempt_outcome import is_late, json_text, kept_error, longest_deferred
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 
 
 @pytest.mark.parametrize(

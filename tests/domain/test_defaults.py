@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pgsched.domain.options import Options, parse_options, without_spans
+from pgsched.domain.execution_options import Options, parse_options, without_spans
 from pgsched.errors import InvalidOptions
 
 

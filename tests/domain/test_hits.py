@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.recurrence_rules import parse_rules
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MARCH = datetime(2026, 3, 28, tzinfo=UTC)

@@ -1,7 +1,7 @@
 import pytest
 
-from pgsched.domain.job_rules import OnOverlap, Rules
-from pgsched.domain.run_decisions import OverlapDecision, decide_overlap
+from pgsched.domain.misfire_and_overlap import OverlapDecision, decide_overlap
+from pgsched.domain.recurrence_rules import OnOverlap, Rules
 
 
 @pytest.mark.parametrize(

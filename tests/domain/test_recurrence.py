@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pgsched.domain.counting_instants import Missed
-from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.domain.schedule import next_instant
 from pgsched.errors import InvalidSchedule
 

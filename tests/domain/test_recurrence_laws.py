@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pgsched.domain.job_rules import OnMissed, Rules, parse_rules
+from pgsched.domain.misfire_and_overlap import decide_instant
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.run_decisions import decide_instant
+from pgsched.domain.recurrence_rules import OnMissed, Rules, parse_rules
 from pgsched.errors import InvalidSchedule
 from tests.domain.drawn import Drawn, drawn
 

@@ -7,7 +7,7 @@ from typing import LiteralString, Protocol
 
 import psycopg
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
@@ -15,10 +15,10 @@ from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
-from pgsched.store.live import beginnings, executions, reaping
+from pgsched.store.live import executions, reaping, recorded_starts
 from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange
-from pgsched.store.live.recall import Recall, recall
+from pgsched.store.live.row_after_job_change import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.known_gates import GateCounts
@@ -92,7 +92,7 @@ def worker(
         for row in rows:
             if once:
                 await actor.step("begin")
-                if not await beginnings.note(actor.connection, [row], begun=True):
+                if not await recorded_starts.note(actor.connection, [row], begun=True):
                     continue
             if hears or once or ledger.one_by_one:  # else a call changes nothing for others, whenever it begins
                 await actor.step("call")

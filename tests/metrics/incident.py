@@ -25,8 +25,8 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.cli.logins import own_logins
 from pgsched.cli.migrate import bring_up
+from pgsched.cli.own_logins import own_logins
 from pgsched.embedded import EmbeddedPostgres
 from tests.metrics.watched import Watch, watch
 

@@ -26,9 +26,9 @@ from pgsched.delivery.malformed_head import MalformedHead
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import check_body
 from pgsched.domain.declared_job import declared_in
+from pgsched.domain.execution_options import parse_options
 from pgsched.domain.identity_providers import FromClaim, Provider, parse_providers
-from pgsched.domain.job_rules import parse_rules
-from pgsched.domain.options import parse_options
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.errors import (
     InvalidInput,
     InvalidOptions,

@@ -28,7 +28,7 @@ from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
 from pgsched.domain.attempt_outcome import escaped, json_text
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from pgsched.domain.wake_notice import parse_notice
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from tests.poolers.pgbouncer import pgbouncer

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsched.api.app import create_app
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.errors import Unavailable
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -10,8 +10,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail
-from pgsched.delivery.python import App
 from pgsched.errors import Conflict
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 JOB = """

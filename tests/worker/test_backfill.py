@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from psycopg.types.json import Jsonb
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Recorder, Running, until, value
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.store.core import connect
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

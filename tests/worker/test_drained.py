@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.store.admin.workers import RegisteredWorker as Seen
 from pgsched.worker.assignment import Assignment
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.store.jobs.unplanned_jobs import plan_jobs
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

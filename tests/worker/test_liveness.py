@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
-from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer
 from pgsched.scheduler import Worker

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Running, until, value
 
 JOBS = """

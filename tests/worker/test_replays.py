@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from pgsched import Context, Fail
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 

@@ -10,7 +10,7 @@ from pgsched.observer import AttemptsEnded, QueueOutcome, Timed
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.store.lookup.rollups import EVERYBODY
+from pgsched.store.live.rollups import EVERYBODY
 from pgsched.upkeep.rollups import Rollups
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.counting import Minutes, with_everybody

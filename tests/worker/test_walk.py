@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.scheduler import Worker
 from tests.walks import TIMES, listed, visited
 from tests.worker.conftest import Connection, Running, until_history

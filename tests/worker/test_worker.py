@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
-from pgsched.worker.claim_leases import new_token
+from pgsched.worker.claiming_connection import new_token
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 pytestmark = pytest.mark.smoke

@@ -11,7 +11,7 @@ from pgsched.api.access import check_clients, grant_of
 from pgsched.api.clients import ClientSettings
 from pgsched.api.pages.forms import Text, named, place, sent, struct_of
 from pgsched.api.pages.gate_descriptions import bounds
-from pgsched.api.pages.live import LATE, Live
+from pgsched.api.pages.now_snapshot import LATE, Live
 from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html, length, number
 from pgsched.api.pages.routing import client_page, does, done, shows

@@ -13,7 +13,7 @@ from pgsched.api.pages.charts import chart
 from pgsched.api.pages.database import PAGES_OF_CHECKS
 from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.gate_descriptions import holder_of
-from pgsched.api.pages.live import LATE, MOST_LETTERS, Live, LiveView
+from pgsched.api.pages.now_snapshot import LATE, MOST_LETTERS, Live, LiveView
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.throughput import SPANS, ThroughputCharts

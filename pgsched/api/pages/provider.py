@@ -65,7 +65,7 @@ class PendingSignIn:
 
 
 class Providers:
-    """Where people sign in: nowhere, but with a key. ``pgsched.api.sign_in`` has those of the setting ``oidc``."""
+    """Where people sign in: nowhere, but with a key. ``api.oidc_code_flow`` has those of the setting ``oidc``."""
 
     @property
     def names(self) -> dict[str, str]:

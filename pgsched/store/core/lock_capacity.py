@@ -25,7 +25,7 @@ _HOLDERS = 2
 """For so many holders of each lock PostgreSQL makes room."""
 
 
-class Room(NamedTuple):
+class LockCapacity(NamedTuple):
     """``held`` by one reader of the view; the server has room for ``each`` of its ``sessions``, taken together."""
 
     held: int
@@ -49,9 +49,9 @@ def public_revokes() -> str:
     return files("pgsched.store").joinpath("public_revokes.sql").read_text(encoding="utf-8")
 
 
-async def find_room(connection: AsyncConnection[Any]) -> Room:
+async def find_room(connection: AsyncConnection[Any]) -> LockCapacity:
     [(held, each, sessions)] = await (await connection.execute(statement("core/room_for_locks"))).fetchall()
-    return Room(int(held), each, sessions)
+    return LockCapacity(int(held), each, sessions)
 
 
 async def remarks(connection: AsyncConnection[Any]) -> list[str]:

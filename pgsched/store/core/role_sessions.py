@@ -7,7 +7,7 @@ transaction, and functions are trusted with whatever that login may do.
 
 A session that is given back is cleared of settings, locks, cursors, listening and temporary tables, or else closed.
 One whose server has sent more than a call's errors, notices and notifications may have is ended
-(``byte_limited_session``).
+(``receive_limit``).
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.core.byte_limited_session import MOST, Metered
 from pgsched.store.core.pooler import check_sessions
+from pgsched.store.core.receive_limit import MOST, Metered
 from pgsched.store.core.session_settings import KEPT_ALIVE, call
 from pgsched.store.core.sql import statement
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from pgsched.domain.queue_partitions import PARTITION_BITS
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement_in

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.run_decisions import SkippedRange
+from pgsched.domain.misfire_and_overlap import SkippedRange
 from pgsched.errors import InvalidSchedule, PgschedError
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement, statement_in

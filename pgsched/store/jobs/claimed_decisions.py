@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.job_rules import Rules
-from pgsched.domain.run_decisions import InstantDecision, SkippedRange
+from pgsched.domain.misfire_and_overlap import InstantDecision, SkippedRange
+from pgsched.domain.recurrence_rules import Rules
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant

@@ -2,7 +2,7 @@
 run.
 
 What becomes of each claimed instant is decided first, for others may have passed since it was planned
-(``domain.run_decisions``). Of those that would run, the ones that are not to overlap are held against the runs of
+(``domain.misfire_and_overlap``). Of those that would run, the ones that are not to overlap are held against the runs of
 their job that are not over: they are skipped, or wait for that run's end, or end it. What runs or is skipped has
 its successor inserted; what waits has none, since its next claim decides anew. So a job has one waiting row at any
 time, however much it is behind.
@@ -20,7 +20,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.after_rule import LookAgain, SkipRun, WaitFor
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.run_decisions import InstantDecision, OverlapDecision, decide_overlap
+from pgsched.domain.misfire_and_overlap import InstantDecision, OverlapDecision, decide_overlap
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs.claimed_decisions import DecidedChanges, DecidedRow, changed_since, decide_rows
 from pgsched.store.jobs.definition_cache import Definitions, fires_late

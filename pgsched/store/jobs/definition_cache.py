@@ -18,9 +18,9 @@ from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.jitter import resolve_hashes
 from pgsched.domain.job_definition import Definition
-from pgsched.domain.job_rules import Rules
+from pgsched.domain.misfire_and_overlap import InstantDecision, decide_delayed, decide_instant
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.run_decisions import InstantDecision, decide_delayed, decide_instant
+from pgsched.domain.recurrence_rules import Rules
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement

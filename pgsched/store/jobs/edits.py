@@ -10,7 +10,7 @@ import msgspec
 from psycopg import AsyncConnection
 
 from pgsched.domain.duration import check_duration, format_duration, parse_duration
-from pgsched.domain.job_rules import parse_rules
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.domain.schedule import Fire
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store import verbs

@@ -17,13 +17,13 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.job_definition import Definition
-from pgsched.domain.job_rules import NO_RULES
+from pgsched.domain.misfire_and_overlap import SkippedRange
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.run_decisions import SkippedRange
+from pgsched.domain.recurrence_rules import NO_RULES
 from pgsched.store.core.query import first, rows
 from pgsched.store.core.wire import LAST, LONG_AGO, to_datetime, to_instant
 from pgsched.store.jobs.planned_starts import Planning, starts_of
-from pgsched.store.jobs.withdrawn import Withdrawn
+from pgsched.store.jobs.rows_held_by_edits import Withdrawn
 
 Connection = AsyncConnection[Any]
 _Given = ParamSpec("_Given")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from psycopg import AsyncConnection
 
 from pgsched.domain.jitter import emptiest, jittered, slots
-from pgsched.domain.job_rules import Rules
 from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.recurrence_rules import Rules
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, Instants, to_datetime, to_instant
 

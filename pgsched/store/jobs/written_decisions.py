@@ -9,8 +9,8 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.domain.job_rules import Rules
-from pgsched.domain.run_decisions import SkippedRange
+from pgsched.domain.misfire_and_overlap import SkippedRange
+from pgsched.domain.recurrence_rules import Rules
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids
 from pgsched.store.ends.ends_without_run import finish_jobs, skip_claimed, skip_further

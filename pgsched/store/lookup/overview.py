@@ -17,7 +17,7 @@ _EDGE = 10  # executions of each partition that are looked at for how late the o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class ExecutionCounts:
     """Executions by status; of those in ``at_least`` there may be more. What has ended is counted newest first."""
 
     executions: dict[str, int]
@@ -72,12 +72,12 @@ class PreparedTransaction:
     prepared: datetime
 
 
-async def count(connection: AsyncConnection[Any]) -> Counts:
+async def count(connection: AsyncConnection[Any]) -> ExecutionCounts:
     found = await rows(connection, SimpleNamespace, "lookup/count_live", most=MOST_COUNTED)
     found += await rows(connection, SimpleNamespace, "lookup/count_ended", most=MOST_COUNTED)
     counted = {one.status: one.count for one in found}
     cut = {one.status for one in found if one.cut}
-    return Counts(
+    return ExecutionCounts(
         executions={status: counted[status] for status in STATUSES if status in counted},
         at_least=[status for status in STATUSES if status in cut],
     )

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.histogram import quantile, share_within
 from pgsched.store.core.query import rows, value
-from pgsched.store.lookup.rollups import EVERYBODY
+from pgsched.store.live.rollups import EVERYBODY
 
 By = Literal["time", "queue", "client"]
 LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}

@@ -29,7 +29,7 @@ from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.polling_when_busy import LOOK_EVERY, Polling
 from pgsched.worker.claim.row_filters import RowFilters
 from pgsched.worker.claim.sweeper import Sweeper
-from pgsched.worker.claim_leases import Claiming, ClaimLeases
+from pgsched.worker.claiming_connection import Claiming, ClaimingConnection
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -44,7 +44,7 @@ class Claimer(Claiming):
 
     def __init__(
         self,
-        leases: ClaimLeases,
+        leases: ClaimingConnection,
         dispatcher: Dispatcher,
         *,
         batch: int,

@@ -10,7 +10,7 @@ from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.client_shares import Shares
 
 
 class RowFilters:

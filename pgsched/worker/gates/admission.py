@@ -14,7 +14,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live.executions import PostponedRow, postpone
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.circuits import Circuits
+from pgsched.worker.circuit_breakers import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gate_timers import GateTimer

@@ -26,7 +26,7 @@ from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import claim_culprits
 from pgsched.store.live.executions import Lease
-from pgsched.worker.claim_leases import Claiming, ClaimLeases
+from pgsched.worker.claiming_connection import Claiming, ClaimingConnection
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gate_timers import GateTimer, Round
@@ -48,7 +48,7 @@ class GateClaimer(Claiming):
 
     def __init__(
         self,
-        leases: ClaimLeases,
+        leases: ClaimingConnection,
         dispatcher: Dispatcher,
         chores: Link,
         *,

@@ -19,18 +19,18 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.attempt_outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
-from pgsched.domain.options import DEFAULT_OPTIONS, Options
+from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.store.live import beginnings
+from pgsched.store.live import recorded_starts
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
 from pgsched.worker.known_settings import KnownSettings
+from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.lane_watchdog import Lane
-from pgsched.worker.run.payloads import Payloads
-from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.payload_memory import Payloads
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.waiting import Settle, Waiting
 
@@ -49,7 +49,7 @@ def ended_by_drain(lane: Lane) -> Outcome:
     return Released(by_drain=True)
 
 
-class Beginnings:
+class RecordedStarts:
     """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
 
     A single attempt means at most one call. Whether a lost worker had made that call is known only if the database was
@@ -74,7 +74,7 @@ class Beginnings:
         try:
             for begun in {begun for _, begun in asked}:
                 rows = [row for row, has_begun in asked if has_begun is begun]
-                ids = await beginnings.note(await self._link.get(), rows, begun=begun)
+                ids = await recorded_starts.note(await self._link.get(), rows, begun=begun)
                 noted.update(((row, begun), row.id in ids) for row in rows)
         except Exception as error:
             await self._link.drop(error)
@@ -95,7 +95,7 @@ class Equipment:
     failures: FailureLog
     payloads: Payloads
     shares: Shares
-    beginnings: Beginnings | None = None
+    beginnings: RecordedStarts | None = None
     goes_on: Callable[[bytes], bool] = lambda _: False
 
 
@@ -179,7 +179,7 @@ class Attempts:
         return timeout, is_late(options, row.attempt, age)
 
     async def _once(
-        self, noted: Beginnings, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
+        self, noted: RecordedStarts, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
     ) -> Outcome | None:
         """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
         is committed together with its end. If the beginning cannot be noted, the attempt does not begin; None if the

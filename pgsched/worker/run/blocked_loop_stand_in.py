@@ -10,7 +10,7 @@ after a second the thread, with an event loop of its own,
   middle of a transaction, because others wait for the rows that they have locked;
 - renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the attempt
   that blocks the loop may take, and half a lease more, in case the loop goes on. After that it ends the process
-  (``process_exit``), and the execution that blocked it is to be called in isolation. Where the worker may not end its
+  (``forced_exit``), and the execution that blocked it is to be called in isolation. Where the worker may not end its
   process, it is lost like any other worker that is silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
@@ -34,9 +34,9 @@ from pgsched.store.live import blocked_loop, executions
 from pgsched.store.live.executions import Group
 from pgsched.store.live.reaping import release_claims
 from pgsched.worker.assignment import RENEWALS, Assignment
-from pgsched.worker.claim_leases import SURE
+from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.in_hand import InHand, Tenure
-from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
+from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 
 _SPARED = 0.5

@@ -22,7 +22,7 @@ from datetime import timedelta
 from pgsched.delivery.own_context import UNUSED, context_of_lanes, own_context
 from pgsched.domain.attempt_outcome import Released
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
-from pgsched.domain.options import DEFAULT_OPTIONS
+from pgsched.domain.execution_options import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure

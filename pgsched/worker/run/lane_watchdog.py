@@ -6,7 +6,7 @@ A handler that computes or waits without awaiting stops everything else in its p
 is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, looks whether the loop
 turns. It reports once for each time that the loop stands still, with its stack, and stands in for the loop meanwhile
 (``blocked_loop_stand_in``). It also winds up the timer that ends a process in which not even this thread can run
-(``process_exit``).
+(``forced_exit``).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.event_emitter import Events
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand, StandIn
-from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
+from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
 
 _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
 _CLOCK = time.monotonic

@@ -21,10 +21,10 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
-from pgsched.store.live.recall import Recall, recall
+from pgsched.store.live.row_after_job_change import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.assignment import RENEWALS, Assignment
-from pgsched.worker.claim_leases import SURE
+from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LOCKED = 0.05

@@ -20,7 +20,7 @@ from itertools import islice
 
 from pgsched.domain.attempt_outcome import Released
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import DEFAULT_OPTIONS
+from pgsched.domain.execution_options import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.upcoming import StartOrder, Upcoming

@@ -16,7 +16,7 @@ from datetime import timedelta
 from pgsched.delivery.slots import Slots
 from pgsched.domain.attempt_outcome import NO_SLOT, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import DEFAULT_OPTIONS, Options
+from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options
 from pgsched.event_emitter import Events
 
 _Rows = deque[tuple[float, ClaimedExecution]]

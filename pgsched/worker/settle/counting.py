@@ -16,7 +16,7 @@ from pgsched.domain.histogram import BUCKETS, nothing
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.observer import AttemptsEnded, Observer, QueueOutcome, Timed
 from pgsched.store.live.executions import Group
-from pgsched.store.lookup.rollups import EVERYBODY, Counted
+from pgsched.store.live.rollups import EVERYBODY, Counted
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
 

@@ -33,14 +33,14 @@ from pgsched.domain.attempt_outcome import (
 from pgsched.domain.capability import WORKER
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definition_cache import Definitions
-from pgsched.worker.circuits import Circuits
+from pgsched.worker.circuit_breakers import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings

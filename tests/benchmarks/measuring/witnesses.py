@@ -10,8 +10,8 @@ from uuid import UUID
 import psycopg
 
 from pgsched.bench.processes import CONTEXT
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.event_emitter import Events, Field
 from pgsched.settings import Settings
 from pgsched.worker.claim.listener import Hints

@@ -25,7 +25,7 @@ _CALL = re.compile(r"select (\*|[\w, ]+)?\s*(from )?pgsched\w*\.\w+ ?\((%\(\w+\)
 _SENT_OTHERWISE = {"ends/call_target", "gates/try_gates", "gates/try_orderings", "jobs/crowding"}
 """Sent in a pipeline, or answered in binary or by an array, on the row's way."""
 _TRIVIAL = {"select 1", "do 'begin end'"}
-_NO_SQL = {"delivery/sql.py", "domain/job_rules.py", "cli/welcome.py"}  # prose, and advice
+_NO_SQL = {"delivery/sql.py", "domain/recurrence_rules.py", "cli/welcome.py"}  # prose, and advice
 
 
 def texts(module: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pgsched.domain.attempt_outcome import is_late
 from pgsched.domain.duration import format_duration
-from pgsched.domain.options import DEFAULT_ATTEMPTS, parse_options
+from pgsched.domain.execution_options import DEFAULT_ATTEMPTS, parse_options
 from tests.store.store_arrange import Connection, row, value
 
 _DURATIONS = ["100ms", "1s", "PT5S", "90s", "1h30m", "10m", "P1D", "2d", "PT0.25S", "1w"]

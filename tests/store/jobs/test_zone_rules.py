@@ -12,8 +12,8 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import recurrence
+from pgsched.domain.recurrence_rules import parse_rules
 from pgsched.event_emitter import Events, Field
 from pgsched.store.core.connect import Link
 from pgsched.store.jobs import unplanned_jobs

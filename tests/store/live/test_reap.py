@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.options import DEFAULT_ATTEMPTS
+from pgsched.domain.execution_options import DEFAULT_ATTEMPTS
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, microseconds
 from pgsched.store.live import executions, reaping

@@ -21,6 +21,7 @@ from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.core.sql import statement, statement_with
+from pgsched.store.live.rollups import EVERYBODY
 from pgsched.store.lookup.audit_pages import page_of_changes, reach_of_changes
 from pgsched.store.lookup.bulk_pages import page_of_operations
 from pgsched.store.lookup.clauses import Query, SortOrder, query
@@ -33,7 +34,6 @@ from pgsched.store.lookup.pages import (
     page_of_jobs,
     reasons_of_dead_letters,
 )
-from pgsched.store.lookup.rollups import EVERYBODY
 from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
 

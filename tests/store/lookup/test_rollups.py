@@ -7,8 +7,8 @@ import pytest
 from pgsched.domain.histogram import BUCKETS, nothing, quantile
 from pgsched.store import internal_verbs
 from pgsched.store.core import connect
-from pgsched.store.lookup import rollups
-from pgsched.store.lookup.rollups import EVERYBODY, Counted
+from pgsched.store.live import rollups
+from pgsched.store.live.rollups import EVERYBODY, Counted
 from tests.store.store_arrange import Connection, column, finish, schedule, value
 
 MINUTE = 60_000_000

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain.body import Body
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from pgsched.errors import InvalidPayload
 from tests.store.store_arrange import Connection
 

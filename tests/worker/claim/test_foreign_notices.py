@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL = 30.0  # nothing is found by it

@@ -3,7 +3,7 @@ wait for all of it."""
 
 import asyncio
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Running, until, until_history
 
 CLIENTS, EACH = 200, 10

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter

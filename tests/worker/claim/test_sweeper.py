@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.worker.claim import sweeper
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.scheduler import Worker
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 

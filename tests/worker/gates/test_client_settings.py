@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.delivery.signature import sign
 from pgsched.domain.secret import parse_signing_secret
 from pgsched.sealing import KeyRing, new_key

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.store.core.connect import connect
 from pgsched.worker.gates import gate_claimer
 from tests.delivery.receiver import execution

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.store.admin.workers import RegisteredWorker as Seen
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claim_order import Stream

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.sealing import KeyRing, new_key
 from pgsched.store.admin import secrets
 from tests.delivery.receiver import TLS, Receiver, receiving, server_tls

@@ -11,8 +11,8 @@ import pytest
 from psycopg.rows import dict_row
 from psycopg.types.string import TextLoader
 
+from pgsched.delivery.app import App
 from pgsched.delivery.own_context import UNUSED
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import THREAD_NAME, LoopsThreads
 from tests.worker.conftest import Connection, Running, until_history, value
 

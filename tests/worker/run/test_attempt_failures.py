@@ -2,8 +2,8 @@
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.python import App
 from pgsched.domain.attempt_outcome import Failed
 from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution

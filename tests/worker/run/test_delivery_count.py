@@ -4,9 +4,9 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Snooze
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until_history
 
 Told = list[tuple[int, int]]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.domain.attempt_outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
+from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
@@ -22,9 +22,9 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.attempts import Equipment
+from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.dispatcher import Dispatcher
-from pgsched.worker.run.payloads import Payloads
-from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.payload_memory import Payloads
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 LANES = 4

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.failure_log import LONGEST_TRACEBACK, FailureLog, Raised
-from pgsched.delivery.python import App
 from pgsched.delivery.threads import THREAD_NAME
 from pgsched.event_emitter import Events, logging_listener
 from tests.delivery.receiver import execution

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsched import Context, Retry
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.errors import StaleLease
 from pgsched.store.admin import retention
 from pgsched.store.core.connect import Link

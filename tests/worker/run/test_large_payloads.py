@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.execution import KEPT_BACK
 from tests.delivery.receiver import receiving
 from tests.worker.conftest import Connection, Running, until, until_history, value

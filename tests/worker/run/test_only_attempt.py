@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from tests.worker.apart import told, until_so
 from tests.worker.conftest import Connection, Running, until, until_history, value

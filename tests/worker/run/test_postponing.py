@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Snooze
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"

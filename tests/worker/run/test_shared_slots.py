@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.scheduler import Worker
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.call_arrange import LOGIN, define

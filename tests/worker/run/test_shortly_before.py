@@ -12,7 +12,7 @@ import orjson
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.delivery.receiver import Receiver, Request, receiving
 from tests.worker.conftest import Connection, Running, until, value
 

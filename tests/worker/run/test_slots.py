@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from pgsched.domain.attempt_outcome import NO_SLOT
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.delivery.receiver import Request, receiving
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

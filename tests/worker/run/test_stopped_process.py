@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.delivery.python import App
 from tests.worker.apart import until_so
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

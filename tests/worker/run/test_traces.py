@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 import pgsched
 from pgsched.api.app import create_app
 from pgsched.client.trace import current_traceparent
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.errors import InvalidSettings
 from pgsched.optional_tracing import recording
 from pgsched.settings import Settings

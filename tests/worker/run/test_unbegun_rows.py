@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -4,8 +4,8 @@ import subprocess
 import sys
 import time
 
-from pgsched.delivery.python import App
-from pgsched.worker.run.process_exit import ExitStatus
+from pgsched.delivery.app import App
+from pgsched.worker.run.forced_exit import ExitStatus
 from tests.worker.conftest import Connection, Recorder, Running, until_history
 
 
@@ -52,7 +52,7 @@ def test_a_process_whose_clock_somebody_replaced_ends_itself() -> None:
 _REPLACED = """
 import asyncio, time
 from pgsched.event_emitter import Events
-from pgsched.worker.run.process_exit import ProcessExit
+from pgsched.worker.run.forced_exit import ProcessExit
 from pgsched.worker.run.lane_watchdog import Watchdog
 
 async def main():

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail
-from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 pytestmark = pytest.mark.smoke

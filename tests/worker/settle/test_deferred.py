@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from tests.delivery.receiver import Receiver, Request, answering, receiving
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Recorder, Running, until, value
 
 

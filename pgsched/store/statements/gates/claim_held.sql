@@ -1,7 +1,7 @@
 -- claim: leases executions that a gate holds, by priority and instant. Locks the rows that it takes and passes over those that another
 -- worker holds. Index: executions_gate; then the primary key, without a join: a plan that was made for few rows would read these indexes
 -- whole. An update returns its rows partition by partition, and the first of them begin first: so they are sorted once more.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/recorded_starts.py). Its head tells both, without
 -- reading the rest.
 with fed as materialized (
   select due.id from pgsched.executions due

@@ -2,7 +2,7 @@
 -- slots. Locks the rows that it takes and passes over those that another worker holds. Index: executions_fire_at. No lease column is in
 -- an index, so the update is HOT. low is a hint by which the dead entries at the left edge of the index are skipped; the sweeper finds rows
 -- that stand before it.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/recorded_starts.py). Its head tells both, without
 -- reading the rest.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,

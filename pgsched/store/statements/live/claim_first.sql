@@ -3,7 +3,7 @@
 -- which claims may pass over, keep nobody waiting. Index: executions_priority, at each priority that there is, from the highest down; then
 -- the primary key, without a join. An update returns its rows partition by partition: so they are sorted once more.
 -- A range of one priority and its order: the index of instants then has no answer to the question.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/recorded_starts.py). Its head tells both, without
 -- reading the rest.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pgsched.domain.attempt_outcome import is_late
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import parse_options
+from pgsched.domain.execution_options import parse_options
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies

@@ -41,7 +41,7 @@ def new_token() -> int:
     return secrets.randbits(_TOKEN_BITS) or 1
 
 
-class ClaimLeases:
+class ClaimingConnection:
     """Makes leases, and remembers each until its claim is answered. Where a broken connection swallowed the answer,
     rows may be leased to this worker without its knowledge; these are given back."""
 
@@ -189,7 +189,7 @@ class ClaimLeases:
 class Claiming(Service):
     """A service that claims rows under leases of its own. ``links`` are further connections that its turns use."""
 
-    def __init__(self, leases: ClaimLeases, *links: Link) -> None:
+    def __init__(self, leases: ClaimingConnection, *links: Link) -> None:
         super().__init__(leases.events, leases.link, *links)
         self.leases, self._link = leases, leases.link
         self._assignment, self._clock = leases.assignment, leases.clock

@@ -15,8 +15,8 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.attempt_outcome import Failed, Outcome, kept_error
-from pgsched.domain.circuit import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.failure_window import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.gate import RECOVERED, circuits_of, host_of, path_of
 from pgsched.event_emitter import Events
 from pgsched.service import Service, Signal

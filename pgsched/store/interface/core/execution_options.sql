@@ -1,5 +1,5 @@
 -- The options of an execution: how it is delivered, tried again, and what is told of its outcome. They are checked here alone:
--- domain/options.py decodes them.
+-- domain/execution_options.py decodes them.
 
 create or replace function pgsched_internal.is_secret_ref(given jsonb) returns boolean
   language sql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$

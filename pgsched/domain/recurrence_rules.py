@@ -1,8 +1,8 @@
 """The ``rules`` of a recurring job: a JSON object, checked and with defaults.
 
-The database checks their form too (``interface/jobs/rules.sql``), for those who insert jobs by SQL. Whether a job ever
-fires by them only Python can tell. It is asked before anything is sent, so that a caller's transaction is not lost to a
-mistake in a schedule, and where there is no database: ``pgsched jobs preview``.
+The database checks their form too (``interface/jobs/recurrence_rules.sql``), for those who insert jobs by SQL. Whether
+a job ever fires by them only Python can tell. It is asked before anything is sent, so that a caller's transaction is
+not lost to a mistake in a schedule, and where there is no database: ``pgsched jobs preview``.
 """
 
 from collections.abc import Callable, Mapping

@@ -37,7 +37,7 @@ class _Sighting:
     silent_since: float | None = None
 
 
-class Liveness:
+class FailureDetector:
     """Takes each answer of ``workers.watch``; ``lost`` names the workers to declare lost."""
 
     def __init__(self) -> None:

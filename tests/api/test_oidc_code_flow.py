@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from pgsched.api import sign_in
+from pgsched.api import oidc_code_flow
 from pgsched.api.app import create_app
 from pgsched.api.pages.provider import PendingSignIn
 from pgsched.api.pages.session import BEGUN, COOKIE
@@ -188,8 +188,8 @@ async def test_only_the_answer_that_belongs_to_the_question_signs_somebody_in(
 async def test_made_up_answers_have_the_provider_asked_once_each_and_seldom(
     browser: httpx.AsyncClient, provider: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sign_in, "_RETURNS", 0.001)
-    monkeypatch.setattr(sign_in, "_RETURNS_AT_ONCE", 3)
+    monkeypatch.setattr(oidc_code_flow, "_RETURNS", 0.001)
+    monkeypatch.setattr(oidc_code_flow, "_RETURNS_AT_ONCE", 3)
     _answering(provider, None, status=400)
     statuses = Counter[int]()
     for number in range(5):

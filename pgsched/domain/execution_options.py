@@ -1,7 +1,7 @@
 """The options of an execution, decoded, and with their defaults.
 
-The database has checked them before a row has any (``interface/core/options.sql``), and decides retries by them itself
-(``ends/retries.sql``): so here they are read, and not checked again.
+The database has checked them before a row has any (``interface/core/execution_options.sql``), and decides retries by
+them itself (``ends/retry_decision.sql``): so here they are read, and not checked again.
 """
 
 from collections.abc import Callable

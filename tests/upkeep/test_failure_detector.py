@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pgsched.store.admin.workers import RegisteredWorker
-from pgsched.upkeep.liveness import CATCH_UP, Liveness
+from pgsched.upkeep.failure_detector import CATCH_UP, FailureDetector
 
 LEASE = 30.0
 TERM = 20.0
@@ -16,7 +16,7 @@ RENEWS = LEASE / 4
 class World:
     """Two workers, one of whom watches the other; both renew as they should unless a test says otherwise."""
 
-    liveness: Liveness = field(default_factory=Liveness)
+    detector: FailureDetector = field(default_factory=FailureDetector)
     clock: float = 1000.0
     step: float = 5_000.0
     """What the database's clock is ahead of the monotonic one."""
@@ -32,10 +32,10 @@ class World:
             if id not in self.silent and not self.standing_still and self.clock - at >= RENEWS:
                 self.renewed[id] = self.clock
                 self.ends[id] = self.clock + self.step + TERM
-        self.liveness.observe([self._worker(id) for id in (1, 2)], sent, self.clock)
-        if self.liveness.needs_proof and not self.standing_still:
-            self.liveness.prove(self.clock, self.clock + takes)
-        return self.liveness.lost()
+        self.detector.observe([self._worker(id) for id in (1, 2)], sent, self.clock)
+        if self.detector.needs_proof and not self.standing_still:
+            self.detector.prove(self.clock, self.clock + takes)
+        return self.detector.lost()
 
     def turns(self, seconds: float, *, every: float = 1.0) -> list[int]:
         until, lost = self.clock + seconds, list[int]()
@@ -115,17 +115,17 @@ def test_while_no_write_is_possible_nobody_is_lost(world: World) -> None:
 
 
 def test_after_a_disturbance_a_missing_session_is_waited_for_longer(world: World) -> None:
-    world.liveness.interrupt()
+    world.detector.interrupt()
     world.gone = True
     assert world.turns(CATCH_UP - 0.5, every=0.25) == []
     assert 2 in world.turns(2, every=0.25)
 
 
 def test_leases_count_as_run_out_only_once_their_holders_had_time_to_renew(world: World) -> None:
-    assert world.liveness.ended_by() == pytest.approx(world.clock + world.step)
+    assert world.detector.ended_by() == pytest.approx(world.clock + world.step)
     world.turn(takes=20.0)
-    assert world.liveness.ended_by() is None
+    assert world.detector.ended_by() is None
     world.turns(RENEWS)
-    assert world.liveness.ended_by() is None
+    assert world.detector.ended_by() is None
     world.turns(LEASE / 2)
-    assert world.liveness.ended_by() is not None
+    assert world.detector.ended_by() is not None

@@ -13,7 +13,7 @@ from pgsched.batched_lookups import Batched
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
-from pgsched.store.live import beginnings
+from pgsched.store.live import recorded_starts
 
 LARGEST = 1_048_576
 _AT_ONCE = 16  # readings in one round trip
@@ -97,7 +97,7 @@ class Payloads(Slots):
     async def _read_together(self, rows: Collection[ClaimedExecution]) -> dict[ClaimedExecution, ClaimedExecution]:
         """Reads the payloads that were asked for during the reading before."""
         try:
-            found = await beginnings.bring_payloads(await self._link.get(), [*rows])
+            found = await recorded_starts.bring_payloads(await self._link.get(), [*rows])
         except Exception as error:
             await self._link.drop(error)
             raise

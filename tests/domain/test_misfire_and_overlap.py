@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.job_rules import parse_rules
+from pgsched.domain.misfire_and_overlap import InstantDecision, SkippedRange, decide_instant
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.run_decisions import InstantDecision, SkippedRange, decide_instant
+from pgsched.domain.recurrence_rules import parse_rules
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)

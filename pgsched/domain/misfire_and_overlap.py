@@ -12,8 +12,8 @@ from enum import Enum, auto
 
 from pgsched.domain.counting_instants import Missed
 from pgsched.domain.duration import MICROSECOND, NO_TIME
-from pgsched.domain.job_rules import OnMissed, OnOverlap, Rules
 from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.recurrence_rules import OnMissed, OnOverlap, Rules
 from pgsched.domain.schedule import write_instant
 
 

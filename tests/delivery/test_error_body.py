@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from pgsched.delivery.error_text import error_text
+from pgsched.delivery.error_body import error_text
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed
 from tests.delivery.receiver import answering, deliver, receiving
 

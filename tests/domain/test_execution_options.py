@@ -3,7 +3,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pgsched.domain.options import Options, parse_options
+from pgsched.domain.execution_options import Options, parse_options
 from pgsched.errors import InvalidOptions
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgsched.domain.excluded_times import Between, ExcludedDays, Pattern
-from pgsched.domain.job_rules import MOST_PATTERNS, Also, OnMissed, OnOverlap, Rules, parse_rules
+from pgsched.domain.recurrence_rules import MOST_PATTERNS, Also, OnMissed, OnOverlap, Rules, parse_rules
 from pgsched.errors import InvalidSchedule
 
 

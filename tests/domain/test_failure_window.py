@@ -13,7 +13,7 @@ from pgsched.domain.attempt_outcome import (
     Released,
     Succeeded,
 )
-from pgsched.domain.circuit import OF_A_HOST, Window, asked_pause, is_healthy, is_target_fault
+from pgsched.domain.failure_window import OF_A_HOST, Window, asked_pause, is_healthy, is_target_fault
 
 MINUTE = timedelta(minutes=1)
 

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from pgsched.delivery.python import App
+from pgsched.delivery.app import App
 from pgsched.delivery.slots import NoFreeSlot
-from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.client_shares import Shares
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
