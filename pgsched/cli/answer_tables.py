@@ -54,7 +54,15 @@ def shown(row: Any) -> Answer:
     return Answer({**fields, "attempts": attempts}, text + tries + traceback)
 
 
-def listed(page: Any, columns: Sequence[str], nothing: str, *, note: str | None = None) -> Answer:
+async def listed(
+    pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any, columns: Sequence[str], nothing: str
+) -> Answer:
+    """What a listing finds, as ``fill`` reads it, as a table of these columns."""
+    page, note = await fill(pages, limit, after)
+    return tabled(page, columns, nothing, note)
+
+
+def tabled(page: Page[_Row], columns: Sequence[str], nothing: str, note: str | None = None) -> Answer:
     """A page as a table of these columns."""
     text = table(columns, cells(columns, page.items)) if page.items else nothing
     return Answer({"items": page.items, "next": page.next}, text, note)
@@ -83,7 +91,6 @@ def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str
     """The settings that flags give, and None for those that ``--clear`` resets. Raises InvalidInput if one is both
     given and cleared, and if there are none and an ``example`` is given for the message."""
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
-    found |= {name: dict(found[name]) for name in ("options", "rules", "labels") if name in found}
     for flag in given.get("clear", ()):
         name = flag.replace("-", "_")
         if name in found:

@@ -5,15 +5,15 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, fill, listed
+from pgsched.cli.answer_tables import Answer, listed
 from pgsched.cli.command_decorators import command
-from pgsched.cli.options import only_client, page_options
+from pgsched.cli.options import only, page_options
 
 _COLUMNS = ("id", "at", "client", "actor", "authenticated", "action", "kind", "name", "before", "after")
 
 
 @command()
-@only_client
+@only("client")
 @click.option("--subject", metavar="ID-or-KEY", help="Only changes of this job or execution.")
 @click.option("--kind", metavar="KIND", help="Only changes of this kind of object, e.g. client.")
 @click.option("--name", metavar="NAME", help="Only changes of the object with this name.")
@@ -25,5 +25,5 @@ async def audit(
 ) -> Answer:
     """List changes, newest first: who changed what, with the values before and after."""
     id = None if subject is None else await backend.identify("job or execution", subject, client)
-    page, note = await fill(partial(backend.list_changes, client=client, subject=id, **given), limit, after)
-    return listed(page, _COLUMNS, "nothing was changed", note=note)
+    pages = partial(backend.list_changes, client=client, subject=id, **given)
+    return await listed(pages, limit, after, _COLUMNS, "nothing was changed")

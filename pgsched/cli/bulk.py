@@ -10,17 +10,18 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill, listed, shown
+from pgsched.cli.answer_tables import Answer, changed, listed, shown
 from pgsched.cli.api_or_database import Ask
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.dead_letters import letter_filters
+from pgsched.cli.executions import execution_filters
 from pgsched.cli.id_or_key import of_job
-from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
-from pgsched.cli.parameters import Number, host_name, identity, instant, label
+from pgsched.cli.options import actor_option, only, options, page_options
+from pgsched.cli.parameters import Number, identity, instant
 from pgsched.cli.reply import Reply
 from pgsched.domain.duration import parse_shift
-from pgsched.domain.states import LIVE_STATUSES, each_once
+from pgsched.domain.states import LIVE_STATUSES
 from pgsched.errors import Conflict, InvalidSchedule
 from pgsched.store.bulk.values import ACTIONS, Action, BulkDetail
 
@@ -40,23 +41,8 @@ def _shift(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from None
 
 
-_labels = many_option("--label", "Those with all of these labels.", label)
-_executions = options(
-    only_client,
-    click.option("--status", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only this status; repeatable."),
-    click.option("--queue", metavar="NAME", help="Only of this queue."),
-    click.option(
-        "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
-    ),
-    of_job,
-    click.option("--key", metavar="KEY", help="Only those with this key."),
-    click.option(
-        "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant."
-    ),
-    click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant."),
-    _labels,
-)
-_jobs = options(only_client, _labels)
+_executions = execution_filters(LIVE_STATUSES)
+_jobs = only("client", "label")
 _instants = options(
     click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it."),
     of_job,
@@ -87,7 +73,9 @@ def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
     """Adds the command of an action, which takes these options."""
 
     async def start(backend: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
-        found = await backend.bulk(action, **_wanted(action, asked))
+        if action == "backfill":
+            del asked["client"]  # it says whose job it is, which is found by now
+        found = await backend.bulk(action, **asked)
         skipped = f", {found.skipped} have succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
         answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
@@ -114,8 +102,7 @@ _adds("cancel_jobs", "Cancel all jobs that match every filter, at once.", _jobs)
 @page_options()
 async def list_bulk(backend: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:
     """List bulk operations with their progress, newest first."""
-    page, note = await fill(partial(backend.list_bulk, **wanted), limit, after)
-    return listed(page, _COLUMNS, "no bulk operations", note=note)
+    return await listed(partial(backend.list_bulk, **wanted), limit, after, _COLUMNS, "no bulk operations")
 
 
 @command(bulk, with_ask=True)
@@ -133,18 +120,6 @@ async def show(backend: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
 async def stop(backend: Any, id: UUID) -> Answer:
     """Stop a bulk operation; what it has not reached stays unchanged."""
     return changed(await backend.stop_bulk(id), "stopped", "had ended before", id=id)
-
-
-def _wanted(action: Action, asked: dict[str, Any]) -> dict[str, Any]:
-    """What is asked for, as a backend takes it."""
-    wanted = dict(asked)
-    if "labels" in wanted:
-        wanted["labels"] = dict(wanted["labels"]) or None
-    if "status" in wanted:
-        wanted["status"] = list(each_once(wanted["status"])) or None
-    if action == "backfill":
-        del wanted["client"]  # it says whose job it is, which is found by now
-    return wanted
 
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, changes_in, fill, listed, shown
-from pgsched.cli.command_decorators import command
+from pgsched.cli.answer_tables import Answer, changed, changes_in, listed, shown
+from pgsched.cli.command_decorators import command, switch
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
+from pgsched.cli.options import actor_option, many_option, page_options
 from pgsched.cli.parameters import Number
 from pgsched.domain.duration import length_of
 from pgsched.domain.target import CHANNELS
@@ -26,8 +26,7 @@ clients = CommandGroup("clients")
 @page_options(str, "NAME")
 async def list_clients(backend: Any, limit: int, after: str | None) -> Answer:
     """List the clients that have settings."""
-    page, note = await fill(backend.list_clients, limit, after)
-    return listed(page, _COLUMNS, "no clients", note=note)
+    return await listed(backend.list_clients, limit, after, _COLUMNS, "no clients")
 
 
 @command(clients)
@@ -69,20 +68,10 @@ async def set_client(backend: Any, client: str, **given: Any) -> Answer:
     return changed(done, "set", "was so before", client=client)
 
 
-@command(clients)
-@click.argument("client")
-@note_and_actor
-async def hold(backend: Any, client: str, note: str | None) -> Answer:
-    """Start nothing more for a client until it is released."""
-    return changed(await backend.hold_client(client, note=note), "held", "was held already", client=client)
-
-
-@command(clients)
-@click.argument("client")
-@note_and_actor
-async def release(backend: Any, client: str, note: str | None) -> Answer:
-    """Release a held client."""
-    return changed(await backend.release_client(client, note=note), "released", "was not held", client=client)
+_CLIENT = click.argument("client")
+_HOLDS = "Start nothing more for a client until it is released."
+switch(clients, _CLIENT, "hold_client", _HOLDS, "held", "was held already")
+switch(clients, _CLIENT, "release_client", "Release a held client.", "released", "was not held")
 
 
 @command(clients)

@@ -20,8 +20,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer
+from pgsched.cli.answer_tables import Answer, changed
 from pgsched.cli.api_or_database import api_option, asking, refuse_api
+from pgsched.cli.options import note_and_actor
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 
@@ -43,6 +44,18 @@ def command(group: click.Group | None = None, name: str | None = None, *, with_a
         return found
 
     return _made(group, name, answer_of, is_for_both=True)
+
+
+def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: str, done: str, otherwise: str) -> None:
+    """Adds a command that pauses or resumes what ``named`` names, by this method of a backend, and is called as that
+    begins; the answer is ``done``, or ``otherwise`` where it was so before."""
+
+    async def change(backend: Any, note: str | None, **what: Any) -> Answer:
+        [name] = what.values()
+        return changed(await getattr(backend, method)(name, note=note), done, otherwise, **what)
+
+    change.__doc__ = says
+    command(group, method.partition("_")[0])(named(note_and_actor(change)))
 
 
 def database_command(

@@ -6,23 +6,21 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill, listed, shown
+from pgsched.cli.answer_tables import Answer, changed, listed, shown
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.id_or_key import of_job, of_one
-from pgsched.cli.options import actor_option, many_option, only_client, options, page_options, sort_option
-from pgsched.cli.parameters import host_name, instant, json_text, label
+from pgsched.cli.options import actor_option, many_option, only, options, page_options, sort_option
+from pgsched.cli.parameters import instant, json_text
 from pgsched.domain.states import LETTER_STATES
 
 _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_code", "target", "reason")
 letter_filters = options(
-    only_client,
+    only("client"),
     click.option("--target", metavar="TEXT", help="Only those whose target starts with this."),
-    click.option(
-        "--host", type=host_name, metavar="NAME", help="Only those whose target is on this host, at any port."
-    ),
+    only("host"),
     of_job,
-    click.option("--key", metavar="KEY", help="Only those with this key."),
+    only("key"),
     click.option(
         "--from", "start", type=instant, metavar="INSTANT", help="Only those that failed at or after this instant."
     ),
@@ -31,7 +29,7 @@ letter_filters = options(
     click.option(
         "--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those with this HTTP status code."
     ),
-    many_option("--label", "Only those with all of these labels.", label),
+    only("label"),
 )
 _said = options(click.option("--note", metavar="TEXT", help="Reason, for the audit log."), actor_option)
 
@@ -49,11 +47,9 @@ dead_letters = CommandGroup("dead-letters")
 )
 @sort_option
 @page_options()
-async def list_dead_letters(backend: Any, state: str, sort: str, limit: int, after: str | None, **given: Any) -> Answer:
+async def list_dead_letters(backend: Any, limit: int, after: str | None, **wanted: Any) -> Answer:
     """List dead letters."""
-    wanted = given | {"labels": dict(given["labels"]) or None}
-    page, note = await fill(partial(backend.list_dead_letters, state=state, sort=sort, **wanted), limit, after)
-    return listed(page, _COLUMNS, "no dead letters", note=note)
+    return await listed(partial(backend.list_dead_letters, **wanted), limit, after, _COLUMNS, "no dead letters")
 
 
 @command(dead_letters)
@@ -65,20 +61,12 @@ async def show(backend: Any, id: UUID) -> Answer:
 
 @command(dead_letters)
 @of_one("dead letter")
-@click.option("--new-target", metavar="TARGET", help="New target.")
+@click.option("--new-target", "target", metavar="TARGET", help="New target.")
 @click.option("--payload", type=json_text, metavar="JSON", help="New payload; @FILE reads a file.")
 @many_option("--option", "In place of all.")
 @_said
-async def replay(
-    backend: Any,
-    id: UUID,
-    note: str | None,
-    new_target: str | None,
-    payload: Any,
-    options: tuple[tuple[str, Any], ...],
-) -> Answer:
+async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
     """Run a dead letter again. Prints the new execution's id."""
-    changes = {"target": new_target, "payload": payload, "options": dict(options) or None, "note": note}
     new = await backend.replay(id, **{name: value for name, value in changes.items() if value is not None})
     return Answer({"id": new, "dead_letter": id}, str(new))
 

@@ -1,20 +1,30 @@
 """``pgsched executions``: those that wait, run and have finished."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, changes_in, edited, fill, listed, shown
+from pgsched.cli.answer_tables import Answer, changed, changes_in, edited, listed, shown
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.forecast import forecast
-from pgsched.cli.id_or_key import of_job, of_one
-from pgsched.cli.options import actor_option, many_option, only_client, page_options, payload_option, sort_option
-from pgsched.cli.parameters import host_name, instant, label
+from pgsched.cli.id_or_key import Question, of_job, of_one
+from pgsched.cli.options import (
+    actor_option,
+    many_option,
+    only,
+    options,
+    page_options,
+    payload_option,
+    sort_option,
+    status_option,
+)
+from pgsched.cli.parameters import instant, label
 from pgsched.cli.why import reasons
-from pgsched.domain.states import STATUSES, each_once
+from pgsched.domain.states import STATUSES
 
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 _BLOCKED_COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")
@@ -24,25 +34,28 @@ executions = CommandGroup("executions")
 executions.add_command(forecast)
 
 
+def execution_filters(statuses: Sequence[str]) -> Callable[[Question], Question]:
+    """The options that say which executions, of these statuses."""
+    scheduled = partial(click.option, type=instant, metavar="INSTANT")
+    return options(
+        only("client"),
+        status_option(statuses),
+        only("queue", "host"),
+        of_job,
+        only("key"),
+        scheduled("--from", "start", help="Only those scheduled at or after this instant."),
+        scheduled("--to", "end", help="Only those scheduled before this instant."),
+        only("label"),
+    )
+
+
 @command(executions, "list")
-@only_client
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status; repeatable.")
-@click.option("--queue", metavar="NAME", help="Only of this queue.")
-@click.option("--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port.")
-@of_job
-@click.option("--key", metavar="KEY", help="Only those with this key.")
-@click.option("--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant.")
-@click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant.")
-@many_option("--label", "Only those with all of these labels.", label)
+@execution_filters(STATUSES)
 @sort_option
 @page_options()
-async def list_executions(
-    backend: Any, sort: str, limit: int, after: str | None, statuses: tuple[str, ...], **given: Any
-) -> Answer:
+async def list_executions(backend: Any, limit: int, after: str | None, **wanted: Any) -> Answer:
     """List executions."""
-    wanted = given | {"status": list(each_once(statuses)) or None, "labels": dict(given["labels"]) or None}
-    page, note = await fill(partial(backend.list_executions, sort=sort, **wanted), limit, after)
-    return listed(page, _COLUMNS, "no executions", note=note)
+    return await listed(partial(backend.list_executions, **wanted), limit, after, _COLUMNS, "no executions")
 
 
 @command(executions)
@@ -90,12 +103,12 @@ async def cancel(backend: Any, id: UUID, note: str | None) -> Answer:
 
 
 @command(executions)
-@only_client
+@only("client")
 @page_options()
 async def blocked(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the ordering keys that a failed execution blocks, newest first."""
-    page, note = await fill(partial(backend.list_blocked, client=client), limit, after)
-    return listed(page, _BLOCKED_COLUMNS, "no ordering key is blocked", note=note)
+    pages = partial(backend.list_blocked, client=client)
+    return await listed(pages, limit, after, _BLOCKED_COLUMNS, "no ordering key is blocked")
 
 
 @command(executions)

@@ -8,23 +8,22 @@ from uuid import UUID
 import click
 
 from pgsched.api_responses import Job
-from pgsched.cli.answer_tables import Answer, changed, changes_in, edited, fill
-from pgsched.cli.command_decorators import command
+from pgsched.cli.answer_tables import Answer, changes_in, edited, fill
+from pgsched.cli.command_decorators import command, switch
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.id_or_key import of_one
 from pgsched.cli.import_ import import_
 from pgsched.cli.options import (
     actor_option,
     many_option,
-    note_and_actor,
-    only_client,
+    only,
     ordering_key_option,
     page_options,
     payload_option,
     recurrence_options,
     sort_option,
 )
-from pgsched.cli.parameters import host_name, instant, label
+from pgsched.cli.parameters import instant, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
@@ -41,14 +40,11 @@ for _command in (preview, import_):
 
 
 @command(jobs, "list")
-@only_client
+@only("client")
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
-@click.option("--key", metavar="KEY", help="Only those with this key.")
-@click.option("--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port.")
-@many_option("--label", "Only those with all of these labels.", label)
+@only("key", "host", "label")
 @click.option(
     "--last-outcomes",
-    "most",
     type=click.IntRange(0, MOST_OUTCOMES),
     default=0,
     metavar="NUMBER",
@@ -56,11 +52,10 @@ for _command in (preview, import_):
 )
 @sort_option
 @page_options()
-async def list_jobs(backend: Any, sort: str, limit: int, after: str | None, most: int, **given: Any) -> Answer:
+async def list_jobs(backend: Any, limit: int, after: str | None, **wanted: Any) -> Answer:
     """List jobs."""
-    wanted = given | {"labels": dict(given["labels"]) or None, "last_outcomes": most}
-    page, note = await fill(partial(backend.list_jobs, sort=sort, **wanted), limit, after)
-    columns = (*_COLUMNS, "last_outcomes") if most else _COLUMNS
+    page, note = await fill(partial(backend.list_jobs, **wanted), limit, after)
+    columns = (*_COLUMNS, "last_outcomes") if wanted["last_outcomes"] else _COLUMNS
     rows = [[_cell(job, name) for name in columns] for job in page.items]
     text = table(columns, rows) if rows else "no jobs"
     return Answer({"items": list(map(_shown, page.items)), "next": page.next}, text, note)
@@ -97,28 +92,10 @@ async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
     return edited(id, is_changed, planned, "fires next at")
 
 
-@command(jobs)
-@of_one("job")
-@note_and_actor
-async def pause(backend: Any, id: UUID, note: str | None) -> Answer:
-    """Pause a job: nothing more is planned until it is resumed."""
-    return changed(await backend.pause(id, note=note), "paused", "was paused already", id=id)
-
-
-@command(jobs)
-@of_one("job")
-@note_and_actor
-async def resume(backend: Any, id: UUID, note: str | None) -> Answer:
-    """Resume a paused job from the next instant on."""
-    return changed(await backend.resume(id, note=note), "resumed", "was active already", id=id)
-
-
-@command(jobs)
-@of_one("job")
-@note_and_actor
-async def cancel(backend: Any, id: UUID, note: str | None) -> Answer:
-    """Cancel a job for good."""
-    return changed(await backend.cancel_job(id, note=note), "cancelled", "was cancelled already", id=id)
+_JOB, _PAUSES = of_one("job"), "Pause a job: nothing more is planned until it is resumed."
+switch(jobs, _JOB, "pause", _PAUSES, "paused", "was paused already")
+switch(jobs, _JOB, "resume", "Resume a paused job from the next instant on.", "resumed", "was active already")
+switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was cancelled already")
 
 
 @command(jobs)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, listed
+from pgsched.cli.answer_tables import Answer, changed, tabled
 from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
@@ -70,7 +70,7 @@ async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     from pgsched.store.admin import api_keys
 
     found = await api_keys.all_keys(connection, limit=limit + 1, after=after)
-    return listed(
+    return tabled(
         page_of(found, limit, lambda row: row.id),
         _COLUMNS,
         "no keys: the API takes every request, and listens on loopback alone",

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.answer_tables import Answer, changed, listed
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
@@ -22,8 +22,7 @@ limits = CommandGroup("limits")
 @page_options(str, "KIND:NAME")
 async def list_limits(backend: Any, kind: str | None, limit: int, after: str | None) -> Answer:
     """List the limits that are set."""
-    page, note = await fill(partial(backend.list_limits, kind=kind), limit, after)
-    return listed(page, _COLUMNS, "no limits", note=note)
+    return await listed(partial(backend.list_limits, kind=kind), limit, after, _COLUMNS, "no limits")
 
 
 @command(limits, "set")

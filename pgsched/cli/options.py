@@ -1,14 +1,14 @@
 """Options that several commands have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from pgsched.cli.parameters import assignment, json_text
+from pgsched.cli.parameters import assignment, host_name, json_text, label
 from pgsched.cli.reply import Command
-from pgsched.domain.states import SORTS
+from pgsched.domain.states import SORTS, each_once
 from pgsched.errors import InvalidSettings
 from pgsched.password_hiding import has_password
 
@@ -18,7 +18,6 @@ actor_option = click.option(
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show."
 )
-only_client = click.option("--client", metavar="NAME", help="Only of this client.")
 ordering_key_option = click.option(
     "--ordering-key", metavar="KEY", help="Executions with the same ordering key run one at a time, in order."
 )
@@ -56,9 +55,44 @@ note_and_actor = options(
 
 
 def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Command], Command]:
-    """``--option NAME=VALUE`` and its like, any number of them; they arrive under the plural."""
+    """``--option NAME=VALUE`` and its like, any number of them; they arrive under the plural, as a dict, or None."""
     name, metavar = f"{flag.removeprefix('--')}s", "NAME=VALUE" if kind is assignment else "NAME=TEXT"
-    return click.option(flag, name, type=kind, multiple=True, metavar=metavar, help=text)
+    return click.option(
+        flag,
+        name,
+        type=kind,
+        multiple=True,
+        metavar=metavar,
+        help=text,
+        callback=lambda _, __, given: dict(given) or None,
+    )
+
+
+def status_option(statuses: Sequence[str]) -> Callable[[Command], Command]:
+    """``--status``, any number of them; they arrive as a list, each once, or None."""
+    return click.option(
+        "--status",
+        multiple=True,
+        type=click.Choice(statuses),
+        help="Only this status; repeatable.",
+        callback=lambda _, __, given: list(each_once(given)) or None,
+    )
+
+
+_FILTERS = {
+    "client": click.option("--client", metavar="NAME", help="Only of this client."),
+    "queue": click.option("--queue", metavar="NAME", help="Only of this queue."),
+    "host": click.option(
+        "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
+    ),
+    "key": click.option("--key", metavar="KEY", help="Only those with this key."),
+    "label": many_option("--label", "Only those with all of these labels.", label),
+}
+
+
+def only(*names: str) -> Callable[[Command], Command]:
+    """The filters of these names."""
+    return options(*(_FILTERS[name] for name in names))
 
 
 def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:

@@ -53,7 +53,6 @@ def preview(
     With a job, show its instants, and those that it would have with the given change.
     """
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
-    given["rules"] = dict(given["rules"]) or None
     if name is not None or key is not None:
         _preview_job(reply, asking(flags, api), (name, key, client), after, count, given)
         return

@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from pgsched.cli.answer_tables import Answer, cells, changed, changes_in, shown
-from pgsched.cli.command_decorators import command
+from pgsched.cli.command_decorators import command, switch
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.options import actor_option, many_option, note_and_actor, options
+from pgsched.cli.options import actor_option, many_option, options
 from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
@@ -64,20 +64,10 @@ async def set_queue(backend: Any, name: str, **given: Any) -> Answer:
     return changed(await backend.change_queue(name, changes), "set", "was so before", name=name)
 
 
-@command(queues)
-@click.argument("name")
-@note_and_actor
-async def pause(backend: Any, name: str, note: str | None) -> Answer:
-    """Pause a queue: workers start nothing more from it."""
-    return changed(await backend.pause_queue(name, note=note), "paused", "was paused already", name=name)
-
-
-@command(queues)
-@click.argument("name")
-@note_and_actor
-async def resume(backend: Any, name: str, note: str | None) -> Answer:
-    """Resume a paused queue."""
-    return changed(await backend.resume_queue(name, note=note), "resumed", "was not paused", name=name)
+_NAME = click.argument("name")
+_PAUSES = "Pause a queue: workers start nothing more from it."
+switch(queues, _NAME, "pause_queue", _PAUSES, "paused", "was paused already")
+switch(queues, _NAME, "resume_queue", "Resume a paused queue.", "resumed", "was not paused")
 
 
 @command(queues)

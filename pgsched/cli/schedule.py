@@ -48,8 +48,6 @@ async def schedule(backend: Any, target: str, **given: Any) -> Answer:
     TARGET is a URI such as https://host/path or python:name. Prints the id; with --json, also the outcome: created,
     replaced, existing or ended.
     """
-    for name in ("options", "rules", "labels"):
-        given[name] = dict(given[name]) or None
     given["after"] = list(given["after"]) or None
     placed = await backend.schedule(target, **{name: value for name, value in given.items() if value is not None})
     found = {"id": placed.id, "kind": placed.kind, "outcome": placed.outcome}

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.answer_tables import Answer, changed, listed
 from pgsched.cli.command_decorators import command, database_command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
@@ -17,6 +17,8 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.sealing import KeyRing, new_key
 from pgsched.settings import Settings
 from pgsched.store.admin import secrets as store
+
+_COLUMNS = ("name", "hosts", "created_at", "updated_at")
 
 secrets = CommandGroup("secrets")
 
@@ -47,9 +49,7 @@ async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> A
 @page_options(str, "NAME")
 async def list_secrets(backend: Any, client: str, limit: int, after: str | None) -> Answer:
     """List the secrets of CLIENT by their names."""
-    page, note = await fill(partial(backend.list_secrets, client), limit, after)
-    columns = ("name", "hosts", "created_at", "updated_at")
-    return listed(page, columns, "no secrets", note=note)
+    return await listed(partial(backend.list_secrets, client), limit, after, _COLUMNS, "no secrets")
 
 
 @command(secrets)

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.answer_tables import Answer, changed, listed
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.options import actor_option, note_and_actor, only_client, page_options
+from pgsched.cli.options import actor_option, note_and_actor, only, page_options
 from pgsched.cli.parameters import instant
 
 _COLUMNS = ("host", "client", "state", "failing_since", "until", "openings", "held", "reason")
@@ -19,12 +19,12 @@ targets = CommandGroup("targets")
 
 
 @command(targets, "list")
-@only_client
+@only("client")
 @page_options(str, "GATE")
 async def list_targets(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the hosts that fail, recover, or were sidelined by hand."""
-    page, note = await fill(partial(backend.list_sidelined, client=client), limit, after)
-    return listed(page, _COLUMNS, "no target is left alone", note=note)
+    pages = partial(backend.list_sidelined, client=client)
+    return await listed(pages, limit, after, _COLUMNS, "no target is left alone")
 
 
 @command(targets)

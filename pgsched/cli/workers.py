@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answer_tables import Answer, cells, changed, shown
-from pgsched.cli.command_decorators import command
+from pgsched.cli.answer_tables import Answer, cells, shown
+from pgsched.cli.command_decorators import command, switch
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.options import note_and_actor
 from pgsched.cli.reply import table
 
 _COLUMNS = ("id", "name", "state", "queues", "in_hand", "concurrency", "release", "started_at", "reason")
-_NUMBER = click.argument("worker", type=click.IntRange(1, 2**31 - 1))
+_NUMBER = click.argument("id", metavar="WORKER", type=click.IntRange(1, 2**31 - 1))
 
 workers = CommandGroup("workers")
 
@@ -25,22 +24,11 @@ async def list_workers(backend: Any) -> Answer:
 
 @command(workers)
 @_NUMBER
-async def show(backend: Any, worker: int) -> Answer:
+async def show(backend: Any, id: int) -> Answer:
     """Show one worker and what it can deliver."""
-    return shown(await backend.get_worker(worker))
+    return shown(await backend.get_worker(id))
 
 
-@command(workers)
-@_NUMBER
-@note_and_actor
-async def drain(backend: Any, worker: int, note: str | None) -> Answer:
-    """Drain a worker: it starts nothing more and finishes what it has in hand."""
-    return changed(await backend.drain_worker(worker, note=note), "drains", "was told so before", id=worker)
-
-
-@command(workers)
-@_NUMBER
-@note_and_actor
-async def resume(backend: Any, worker: int, note: str | None) -> Answer:
-    """Resume a drained worker."""
-    return changed(await backend.resume_worker(worker, note=note), "resumed", "was not drained", id=worker)
+_DRAINS = "Drain a worker: it starts nothing more and finishes what it has in hand."
+switch(workers, _NUMBER, "drain_worker", _DRAINS, "drains", "was told so before")
+switch(workers, _NUMBER, "resume_worker", "Resume a drained worker.", "resumed", "was not drained")
