@@ -4,8 +4,7 @@ Rows that are answered as the database has them (executions, queues, limits, …
 newer API adds are ignored.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 from uuid import UUID
@@ -14,7 +13,7 @@ import msgspec
 
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.lookup.row_types import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome, Progress
+from pgsched.store.lookup.row_types import JobRow, Json, LastOutcome
 from pgsched.store.lookup.throughput import Done
 from pgsched.store.schedule.calls import Outcome
 
@@ -110,23 +109,6 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     next: list[Fire]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionDetail(Execution):
-    """An execution with its failed tries, the first one first, those that it still waits for, and what its handler has
-    said of how far it is."""
-
-    attempts: list[Attempt]
-    waits_for: list[UUID]
-    progress: Progress | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterDetail(DeadLetter):
-    """A dead letter with its failed tries, the first one first."""
-
-    attempts: list[Attempt]
-
-
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """``id`` is the new execution's."""
 
@@ -139,14 +121,6 @@ def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
     return Job(**_of_job(row), last_outcomes=last_outcomes)
 
 
-def jobs_of(rows: Sequence[JobRow], last: Sequence[LastOutcome]) -> list[Job]:
-    """Jobs as they are shown, each with the outcomes that are its own."""
-    found: dict[UUID, list[LastOutcome]] = {row.id: [] for row in rows}
-    for outcome in last:
-        found[outcome.job_id].append(outcome)
-    return [job_of(row, found[row.id]) for row in rows]
-
-
 def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
     return JobDetail(**_of_job(row), fire_at=fire_at)
 
@@ -154,11 +128,6 @@ def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
     """A page of ``limit`` items, from one item more where there are more; ``after`` names the last one."""
     return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
-
-
-def with_attempts(kind: type[_Item], row: Execution | DeadLetter, **more: Any) -> _Item:
-    """A row of a listing with what is shown of it alone."""
-    return kind(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
 
 
 def _of_job(row: JobRow) -> dict[str, Any]:

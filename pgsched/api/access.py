@@ -116,14 +116,7 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
     """Raises Refused."""
     if scope not in grant.scopes:
         raise MissingScope(scope, f"this needs a key with the scope {scope}")
-    if everywhere:
-        check_everywhere(grant)
-
-
-def check_everywhere(grant: Grant) -> None:
-    """Raises Refused. What is looked up once for all who ask calls it, too: there no session is held to the clients of
-    a key."""
-    if grant.clients is not None:
+    if everywhere and grant.clients is not None:
         raise Refused("this concerns all clients, and the key is for some: use one for all clients")
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pgsched.api.connection_pool import WAIT, Database
 from pgsched.api.quotas import RateLimits
@@ -18,6 +18,9 @@ from pgsched.batched_lookups import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
 from pgsched.store import internal_verbs
+
+if TYPE_CHECKING:
+    from pgsched.api.provider_tokens import BearerTokens
 
 _KEPT_FOR = 0.5
 _OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
@@ -55,17 +58,11 @@ class _Kept:
             raise Unauthenticated(f"the key {key.id} has expired; {_HOW}")
 
 
-class Bearer(Protocol):
-    """What tells whom a token that is no key stands for."""
-
-    async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant: ...
-
-
 class Authentication:
     """Finds out what the holder of a token may do. One that ``is_open`` lets anybody in until a key is made; one with
     ``bearer`` takes other tokens than keys, too."""
 
-    def __init__(self, database: Database, *, is_open: bool, bearer: Bearer | None = None) -> None:
+    def __init__(self, database: Database, *, is_open: bool, bearer: "BearerTokens | None" = None) -> None:
         self._database, self._is_open, self._bearer = database, is_open and bearer is None, bearer
         self._open_until = 0.0
         self._kept: dict[str, _Kept] = {}

@@ -29,12 +29,11 @@ from pgsched.api.parameters import (
     page,
 )
 from pgsched.api.routing import made_at, makes, reads, removes
-from pgsched.api_responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
+from pgsched.api_responses import Changed, Page, Replayed
 from pgsched.domain.states import LetterState
-from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
 _HOW = "finished_at, RFC 3339 with an offset"
@@ -103,11 +102,7 @@ async def list_dead_letters(
 
 @reads("/dead-letters/{execution_id:str}", "Get a dead letter with its failed attempts", 404)
 async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadLetterDetail:
-    async with database.connection() as connection:
-        found = await listings.get_dead_letter(connection, execution_id)
-        if found is None:
-            raise NotFound(f"there is no dead letter {execution_id}; look it up in /v1/dead-letters?state=all")
-        return with_attempts(DeadLetterDetail, found, attempts=await listings.attempts_of(connection, execution_id))
+    return await database.ask(listings.dead_letter_detail, execution_id)
 
 
 @makes(

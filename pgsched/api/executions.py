@@ -33,13 +33,12 @@ from pgsched.api.parameters import (
     page,
 )
 from pgsched.api.routing import acts, reads, reads_version, sets
-from pgsched.api_responses import Changed, ExecutionDetail, Page, with_attempts
+from pgsched.api_responses import Changed, Page
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import NotFound
 from pgsched.store import verbs
-from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import Execution, ExecutionFilter
+from pgsched.store.lookup.row_types import Execution, ExecutionDetail, ExecutionFilter
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
 
@@ -115,10 +114,7 @@ async def get_execution(
 ) -> Response[ExecutionDetail]:
     """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
-        found = await listings.get_execution(connection, execution_id)
-        if found is None:
-            raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
-        return await in_detail(connection, found, if_none_match)
+        return await _in_detail(connection, await listings.get_execution(connection, execution_id), if_none_match)
 
 
 @sets("/executions/{execution_id:str}", "Change a waiting execution", 404, 409, 412, scope="schedule")
@@ -137,7 +133,7 @@ async def edit_execution(
             await edit(connection, execution_id, "{}")  # which locks it
             check_version(if_match, version_of_execution(await read(connection, execution_id)))
         await edit(connection, execution_id, changes, note=data.note, actor=actor)
-        return await in_detail(connection, await read(connection, execution_id))
+        return await _in_detail(connection, await read(connection, execution_id))
 
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
@@ -150,12 +146,8 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
     return Changed(id=execution_id, changed=changed)
 
 
-async def in_detail(
+async def _in_detail(
     connection: AsyncConnection[Any], row: Execution, unless: str | None = None
 ) -> Response[ExecutionDetail]:
-    """An execution with all that is shown of one, and the tag of its version; 304 to whom it is known."""
-    attempts = await listings.attempts_of(connection, row.id)
-    waits_for = await dependencies.waits_for(connection, row.id)
-    progress = await listings.progress_of(connection, row)
-    found = with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
-    return tagged(found, version_of_execution(row), unless)
+    """With the tag of its version; 304 to whom it is known."""
+    return tagged(await listings.execution_detail(connection, row), version_of_execution(row), unless)

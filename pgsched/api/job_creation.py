@@ -172,6 +172,5 @@ async def _place_job(connection: AsyncConnection[Any], order: ScheduleRequest) -
     async with connection.transaction():
         placed = await calls.schedule(connection, order)
         await plan_job(connection, placed.id)
-        row = await get_job(connection, placed.id)
-        fire_at = await next_instant(connection, row) if row else None
+        fire_at = await next_instant(connection, await get_job(connection, placed.id))
     return Scheduled(id=placed.id, kind="job", outcome=placed.outcome, fire_at=fire_at)

@@ -36,12 +36,12 @@ from pgsched.api.parameters import (
 )
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes, sets
-from pgsched.api_responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of, jobs_of
+from pgsched.api_responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of
 from pgsched.domain.jitter import identity_of
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import JobState
-from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.errors import InvalidSchedule
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
@@ -145,18 +145,14 @@ async def list_jobs(
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, **listing(limit, after, sort))
         last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
-    items = jobs_of(found.items, last) if last_outcomes else [job_of(row) for row in found.items]
-    return Page(items=items, next=cursor(found.next))
+    return Page(items=[job_of(row, last.get(row.id)) for row in found.items], next=cursor(found.next))
 
 
 @reads_version("/jobs/{job_id:str}", "Get a job and its next instant", 404)
 async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
     """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
-        row = await found_job(connection, job_id)
-        return tagged(
-            job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), if_none_match
-        )
+        return await _in_detail(connection, job_id, if_none_match)
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
@@ -191,7 +187,7 @@ async def job_executions(
     job_id: JobId, database: Pooled, sort: Sorted = "newest", limit: Limit = 50, after: After = None
 ) -> Page[Execution]:
     async with database.page() as connection:
-        await found_job(connection, job_id)
+        await listings.get_job(connection, job_id)
         wanted = ExecutionFilter(job=job_id)
         return page(await listings.list_executions(connection, wanted, **listing(limit, after, sort)))
 
@@ -214,8 +210,7 @@ async def edit_job(
         if version is not None:
             check_version(if_match, version_of_job(version))
         await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
-        row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at))
+        return await _in_detail(connection, job_id)
 
 
 @acts("/jobs/{job_id:str}/preview", "Preview an edit of a job", 404, 409, scope="read")
@@ -251,11 +246,10 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
     return Preview(next=fires)
 
 
-async def found_job(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:
+async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str | None = None) -> Response[JobDetail]:
+    """With the tag of its version; 304 to whom it is known."""
     row = await listings.get_job(connection, job_id)
-    if row is None:
-        raise NotFound(f"there is no job {job_id}; look it up in /v1/jobs, one-shots in /v1/executions")
-    return row
+    return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), unless)
 
 
 async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:

@@ -1,21 +1,16 @@
 """What Prometheus asks for: of this process, and of the installation as the database knows it."""
 
 import asyncio
-from contextlib import suppress
 
 import psycopg
 from litestar import Response
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
-from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
-from pgsched.api.doctor import Doctor
 from pgsched.api.middleware import RequestCounts
-from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import problems, reads
-from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError
 from pgsched.metrics.counts import Counts
 from pgsched.metrics.database import add_findings, measured
@@ -23,7 +18,7 @@ from pgsched.metrics.exposition import CONTENT_TYPE, page
 from pgsched.metrics.objectives import Objectives
 from pgsched.store.doctor.finding import Report
 
-_KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
+_KEPT, _FINDINGS_KEPT, _LONGEST, _GLANCE = 5.0, 60.0, 5.0, 0.1  # seconds
 
 
 class Metrics:
@@ -32,15 +27,13 @@ class Metrics:
     ``database`` acts for everybody's clients, so this is for those alone who may read of all of them.
     """
 
-    def __init__(self, database: Database, doctor: Doctor, requests: RequestCounts) -> None:
+    def __init__(self, database: Database, doctor: Cached[Report], requests: RequestCounts) -> None:
         self._database, self._doctor, self._requests = database, doctor, requests
         self._objectives = Objectives()
         self._values = Cached(self._ask, seconds=_KEPT)
         self._report: Report | None = None
 
-    async def page(self, grant: Grant) -> bytes:
-        """Raises Refused."""
-        check_everywhere(grant)
+    async def page(self) -> bytes:
         found = Counts()
         found.add(self._requests.counts)
         found.add(await self._values.get())
@@ -64,12 +57,8 @@ class Metrics:
     async def _add_findings(self, found: Counts) -> None:
         """Adds what the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and
         an alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
-        if self._report is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LONGEST):
-                    self._report = await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT)
-        else:
-            self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT) or self._report
+        within = _LONGEST if self._report is None else _GLANCE
+        self._report = await self._doctor.glance(kept=_FINDINGS_KEPT, within=within) or self._report
         if self._report:
             add_findings(self._report, found)
 
@@ -80,6 +69,6 @@ class Metrics:
     everywhere=True,
     responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
 )
-async def show_metrics(request: ApiRequest, metrics: NamedDependency[Metrics]) -> Response[bytes]:
+async def show_metrics(metrics: NamedDependency[Metrics]) -> Response[bytes]:
     """Requests to this process and the state of all queues, in the Prometheus text format."""
-    return Response(await metrics.page(grant_of(request)), media_type=CONTENT_TYPE)
+    return Response(await metrics.page(), media_type=CONTENT_TYPE)

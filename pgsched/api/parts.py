@@ -3,22 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Request
 from litestar.di import Provide
 
 from pgsched.api.access import Browsers, Guard, grant_of
-from pgsched.api.authentication import Authentication, Bearer
+from pgsched.api.authentication import Authentication
 from pgsched.api.connection_pool import Database
-from pgsched.api.doctor import Doctor
+from pgsched.api.doctor import doctor
 from pgsched.api.group_commit import GroupCommit, Intake
 from pgsched.api.long_polls import LongPolls
 from pgsched.api.metrics import Metrics
 from pgsched.api.middleware import RequestCounts
-from pgsched.api.pages.forecast import HourForecast
+from pgsched.api.oidc_code_flow import SignIns
+from pgsched.api.pages.forecast import hour_forecast
 from pgsched.api.pages.now_snapshot import LiveView
-from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
@@ -30,6 +30,9 @@ from pgsched.optional_tracing import recording
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
 
+if TYPE_CHECKING:
+    from pgsched.api.provider_tokens import BearerTokens
+
 
 class Parts:
     """Made of the settings; ``database_url`` is that of these. Raises InvalidSettings for those that cannot be used."""
@@ -39,14 +42,14 @@ class Parts:
         everything = database.acting(EVERYBODY)
         self.has_pages = settings.dashboard != "off"
         self.is_read_only = settings.dashboard == "read-only"
-        bearer, providers = _identity(settings, events)
+        bearer = _tokens(settings, events)
         authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
         browsers = Browsers(settings)
         self.guard = Guard(authentication, browsers, only_shown=self.is_read_only)
         self._group_commit, self._spans = GroupCommit(), recording(settings, "pgsched-api")
         self.feed, self.requests = Feed(database, events), RequestCounts()
         ring = KeyRing.parse(settings.secret_keys)
-        self._doctor = Doctor(everything, database_url, ring)
+        self._doctor = doctor(everything, database_url, ring)
         self._shared = {
             "long_polls": LongPolls(database_url, everything, events),
             "holders": everything,
@@ -57,8 +60,8 @@ class Parts:
             "browsers": browsers,
             "live": LiveView(everything),
             "throughput": ThroughputCharts(everything),
-            "forecast": HourForecast(everything),
-            "providers": providers,
+            "forecast": hour_forecast(everything),
+            "providers": SignIns(bearer),
             "authentication": authentication,
         }
 
@@ -97,12 +100,10 @@ def _always(part: object) -> Provide:
     return Provide(lambda: part, sync_to_thread=False)
 
 
-def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Providers]:
-    """What takes tokens of providers, and where people sign in."""
+def _tokens(settings: Settings, events: Events) -> "BearerTokens | None":
+    """What takes tokens of providers, where the settings name any."""
     if not settings.takes_tokens:
-        return None, Providers()
+        return None
     with extra("oidc", by="oidc"):
-        from pgsched.api.oidc_code_flow import SignIns
         from pgsched.api.provider_tokens import BearerTokens
-    tokens = BearerTokens(settings, events)
-    return tokens, SignIns(settings, tokens)
+    return BearerTokens(settings, events)

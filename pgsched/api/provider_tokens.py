@@ -32,10 +32,10 @@ class BearerTokens:
     """Those that providers of the setting ``oidc`` have signed. Raises InvalidSettings where that cannot be read."""
 
     def __init__(self, settings: Settings, events: Events) -> None:
-        self._providers = parse_providers(settings.oidc)
+        self.providers = parse_providers(settings.oidc)
+        self.context = trusting_context(settings.tls_authorities)
         self._rate_limits = RateLimits()
-        context = trusting_context(settings.tls_authorities)
-        self._keys = {issuer: SigningKeys(issuer, context, events) for issuer in self._providers}
+        self._keys = {issuer: SigningKeys(issuer, self.context, events) for issuer in self.providers}
 
     async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
         """What the holder of a token may do; to a ``page`` it may be one that the dashboard got when they signed in.
@@ -73,7 +73,7 @@ class BearerTokens:
         except _FAULTS:
             raise Unauthenticated("this is neither a key nor a token that can be read") from None
         head, issuer = found["header"], found["payload"].get("iss")
-        provider = self._providers.get(issuer) if isinstance(issuer, str) else None
+        provider = self.providers.get(issuer) if isinstance(issuer, str) else None
         if provider is None:
             raise Unauthenticated("the token's issuer is none of the setting oidc")
         if str(head.get("typ", "JWT")).lower().removeprefix("application/") not in _TYPES:

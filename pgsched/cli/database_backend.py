@@ -13,19 +13,7 @@ from uuid import UUID
 import msgspec
 from psycopg import AsyncConnection
 
-from pgsched.api_responses import (
-    DeadLetterDetail,
-    ExecutionDetail,
-    Job,
-    JobDetail,
-    Page,
-    Scheduled,
-    job_detail,
-    job_of,
-    jobs_of,
-    page_of,
-    with_attempts,
-)
+from pgsched.api_responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, page_of
 from pgsched.cli.why import Around
 from pgsched.domain.duration import length_of
 from pgsched.domain.event_position import Position
@@ -39,17 +27,18 @@ from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.lock_capacity import find_room
-from pgsched.store.ends import dependencies
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.row_types import (
     DeadLetter,
+    DeadLetterDetail,
     DeadLetterFilter,
     EditPreview,
     Event,
     EventFilter,
     Execution,
+    ExecutionDetail,
     ExecutionFilter,
     JobFilter,
     filter_json,
@@ -163,14 +152,11 @@ class DatabaseBackend:
         how = _window(sort, limit, after)
         found = await self._listings.list_jobs(self._connection, JobFilter(**wanted), **how)
         last = await self._listings.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
-        items = jobs_of(found.items, last) if last_outcomes else list(map(job_of, found.items))
-        return _page(found, items)
+        return _page(found, [job_of(row, last.get(row.id)) for row in found.items])
 
     async def get_job(self, id: UUID) -> JobDetail:
         """With the instant of the row that it waits with."""
         row = await self._listings.get_job(self._connection, id)
-        if row is None:
-            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
         planned, _ = await self._listings.planned_instant(self._connection, id)
         return job_detail(row, planned)
 
@@ -203,12 +189,8 @@ class DatabaseBackend:
 
     async def get_execution(self, id: UUID) -> ExecutionDetail:
         row = await self._listings.get_execution(self._connection, id)
-        if row is None:
-            raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
-        attempts = await self._listings.attempts_of(self._connection, id)
-        waits_for = await dependencies.waits_for(self._connection, id)
-        progress = await self._listings.progress_of(self._connection, row)
-        return with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
+        found: ExecutionDetail = await self._listings.execution_detail(self._connection, row)
+        return found
 
     async def around(self, row: Execution) -> Around:
         is_pulled = row.queue is not None and await queues.is_pulled(self._connection, row.queue)
@@ -263,10 +245,8 @@ class DatabaseBackend:
         return _page(await self._listings.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
 
     async def get_dead_letter(self, id: UUID) -> DeadLetterDetail:
-        row = await self._listings.get_dead_letter(self._connection, id)
-        if row is None:
-            raise NotFound(f"there is no dead letter {id}; see pgsched dead-letters list --state all")
-        return with_attempts(DeadLetterDetail, row, attempts=await self._listings.attempts_of(self._connection, id))
+        found: DeadLetterDetail = await self._listings.dead_letter_detail(self._connection, id)
+        return found
 
     async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
         options = json.dumps(changes["options"]) if "options" in changes else None

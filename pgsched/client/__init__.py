@@ -11,8 +11,6 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.api_responses import DeadLetterDetail as DeadLetterDetail
-from pgsched.api_responses import ExecutionDetail as ExecutionDetail
 from pgsched.api_responses import Job as Job
 from pgsched.api_responses import JobDetail as JobDetail
 from pgsched.api_responses import JobSchedule as JobSchedule
@@ -43,8 +41,10 @@ from pgsched.store.gates.limits import LimitRow as LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined as Sidelined
 from pgsched.store.lookup.row_types import Attempt as Attempt
 from pgsched.store.lookup.row_types import DeadLetter as DeadLetter
+from pgsched.store.lookup.row_types import DeadLetterDetail as DeadLetterDetail
 from pgsched.store.lookup.row_types import EditPreview as EditPreview
 from pgsched.store.lookup.row_types import Event as Event
 from pgsched.store.lookup.row_types import Execution as Execution
+from pgsched.store.lookup.row_types import ExecutionDetail as ExecutionDetail
 from pgsched.store.pull.claimed_messages import Message as Message
 from pgsched.store.schedule.calls import Placed as Placed

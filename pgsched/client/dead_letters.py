@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from pgsched.api_responses import DeadLetterDetail, Page
+from pgsched.api_responses import Page
 from pgsched.client.requests import (
     Call,
     Id,
@@ -18,7 +18,7 @@ from pgsched.client.requests import (
 )
 from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.states import Sort
-from pgsched.store.lookup.row_types import DeadLetter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
 
 class DeadLetterQuery(TypedDict, total=False):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from pgsched.api_responses import ExecutionDetail, Page
+from pgsched.api_responses import Page
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, named, path
 from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.states import Sort
-from pgsched.store.lookup.row_types import Execution
+from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 
 
 class ExecutionQuery(TypedDict, total=False):

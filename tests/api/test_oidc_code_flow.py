@@ -13,7 +13,7 @@ import pytest
 
 from pgsched.api import oidc_code_flow
 from pgsched.api.app import create_app
-from pgsched.api.pages.provider import PendingSignIn
+from pgsched.api.oidc_code_flow import PendingSignIn
 from pgsched.api.pages.session import BEGUN, COOKIE
 from pgsched.domain.identity_providers import parse_providers
 from pgsched.errors import InvalidSettings

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.api.entity_tags import check_version
+from pgsched.api.oidc_code_flow import PendingSignIn
 from pgsched.api.pages.forms import execution_filter, instant_in, letter_filter, number_in
-from pgsched.api.pages.provider import PendingSignIn
 from pgsched.api.pages.session import local
 from pgsched.api.problems import Unreadable
 from pgsched.cli import parameters

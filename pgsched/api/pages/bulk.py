@@ -25,7 +25,7 @@ from pgsched.api.pages.forms import (
     statuses_in,
 )
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, existing, shows
+from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
@@ -182,6 +182,6 @@ async def _backfill_form(
     found: BulkAsked | None = None,
     fault: PgschedError | None = None,
 ) -> Response[Any]:
-    job = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    job = await database.ask(listings.get_job, job_id)
     rate = given.get("rate") or _RATES["backfill"]
     return html(request, "backfill_form.html", fault=fault, job=job, fields=given, rate=rate, found=found)

@@ -3,10 +3,8 @@
 from typing import Any
 
 from litestar import Response
-from litestar.di import NamedDependency
 
-from pgsched.api.access import grant_of
-from pgsched.api.doctor import Doctor
+from pgsched.api.doctor import Examined
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
@@ -29,13 +27,13 @@ _TABLES, _HOLDERS = 20, 10
 
 
 @shows("/database", scope="admin", everywhere=True)
-async def show_database(request: ApiRequest, doctor: NamedDependency[Doctor], database: Pooled) -> Response[Any]:
+async def show_database(request: ApiRequest, doctor: Examined, database: Pooled) -> Response[Any]:
     """If the checks take long, the page comes without them, and asks again."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)
         ahead, of = await days_ahead(connection)
-    report = await doctor.glance(grant_of(request))
+    report = await doctor.glance()
     return html(
         request, "database.html", report=report, pages=PAGES_OF_CHECKS, tables=tables, holders=held, ahead=ahead, of=of
     )

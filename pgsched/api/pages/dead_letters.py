@@ -9,7 +9,7 @@ from litestar import Response
 from pgsched.api.pages.forms import OF_LETTERS, Text, filled, letter_filter, link_to, place, sent
 from pgsched.api.pages.payload_display import as_fields, edited, without_secrets
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, existing, shows
+from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.states import LETTER_STATES
@@ -52,7 +52,7 @@ async def show_dead_letters(
 
 @shows("/executions/{execution_id:uuid}/replay", scope="operate", form=True)
 async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
-    letter = existing("dead letter", execution_id, await database.ask(listings.get_dead_letter, execution_id))
+    letter = await database.ask(listings.get_dead_letter, execution_id)
     return html(request, "replay.html", letter=letter, fields=_as_fields(letter))
 
 
@@ -63,7 +63,7 @@ async def replay_execution(
     """As it was, or with what the form has changed of it."""
     form = await sent(request)
     note = form.get("note", "") or None
-    letter = existing("dead letter", execution_id, await database.ask(listings.get_dead_letter, execution_id))
+    letter = await database.ask(listings.get_dead_letter, execution_id)
     try:
         changes = _changes(letter, form)
         new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)

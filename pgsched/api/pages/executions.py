@@ -13,7 +13,7 @@ from pgsched.api.pages.forms import OF_EXECUTIONS, Text, execution_filter, fille
 from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.api.pages.payload_display import as_fields, content, edited, field_of_instant, without_secrets
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
+from pgsched.api.pages.routing import check_unchanged, does, done, shows
 from pgsched.api.pages.timeline import Records, timeline_of
 from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
 from pgsched.api.problems import Unreadable
@@ -59,7 +59,7 @@ async def show_executions(
 @shows("/executions/{execution_id:uuid}", scope="read")
 async def show_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = existing("execution", execution_id, await listings.get_execution(connection, execution_id))
+        row = await listings.get_execution(connection, execution_id)
         known = Records(
             attempts=await listings.attempts_of(connection, row.id),
             dependencies=await dependencies.dependencies_of(connection, row.id),

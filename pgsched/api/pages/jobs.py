@@ -19,11 +19,11 @@ from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.payload_display import as_fields, content, edited, without_secrets
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
+from pgsched.api.pages.routing import check_unchanged, does, done, shows
 from pgsched.api.pages.week import Day, days_of, week_of
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
-from pgsched.api_responses import job_of, jobs_of
+from pgsched.api_responses import job_of
 from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
@@ -52,7 +52,7 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
     return html(
         request,
         "jobs.html",
-        jobs=jobs_of(found.items, last),
+        jobs=[job_of(row, last[row.id]) for row in found.items],
         fires=await asyncio.to_thread(_next_of, found.items, now),
         asked=asked,
         states=JOB_STATES,
@@ -84,7 +84,7 @@ async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, af
 @shows("/jobs/{job_id:uuid}", scope="read")
 async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = existing("job", job_id, await listings.get_job(connection, job_id))
+        row = await listings.get_job(connection, job_id)
         fires = await next_instants(connection, row, _COMING)
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
@@ -94,7 +94,7 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
     return html(
         request,
         "job.html",
-        job=job_of(row, last),
+        job=job_of(row, last[job_id]),
         fires=fires,
         days=await asyncio.to_thread(_days, row, now),
         exceptions=[at for at in row.exceptions or () if at > now],
@@ -124,7 +124,7 @@ resume_job = changes(verbs.resume, "job", "/jobs/{job_id:uuid}/resume", "resume"
 
 @shows("/jobs/{job_id:uuid}/edit", scope="schedule", form=True)
 async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
-    row = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    row = await database.ask(listings.get_job, job_id)
     return _form(request, row, _as_fields(row), version_of_job(row.updated_at))
 
 
@@ -132,7 +132,7 @@ async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) ->
 async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
     """First shows when it would fire; then saves what was looked at, unless somebody else has changed it since."""
     form = await sent(request)
-    row = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    row = await database.ask(listings.get_job, job_id)
     version = form.get("version", "")
     given = {name: form.get(name, "") for name in _as_fields(row) if name in form}
     try:

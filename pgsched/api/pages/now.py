@@ -8,21 +8,20 @@ from litestar.params import QueryParameter
 from litestar.response import Redirect
 
 from pgsched.api.access import grant_of
-from pgsched.api.doctor import Doctor
+from pgsched.api.cached import Cached
+from pgsched.api.doctor import Examined
 from pgsched.api.pages.charts import chart
 from pgsched.api.pages.database import PAGES_OF_CHECKS
-from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.gate_descriptions import holder_of
 from pgsched.api.pages.now_snapshot import LATE, MOST_LETTERS, Live, LiveView
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.throughput import SPANS, ThroughputCharts
 from pgsched.api.request_reading import ApiRequest
-from pgsched.domain.api_key import Grant
 
 _KEPT, _MOST_FINDINGS = 25.0, 5
 Charted = NamedDependency[ThroughputCharts]
-Forecasted = NamedDependency[HourForecast]
+Forecasted = NamedDependency[Cached[dict[str, Any]]]
 Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 
@@ -32,42 +31,40 @@ async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: B
     the coming hour, which may take a moment to count."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
-    past = await throughput.look(grant_of(request), span)
-    of_now = await _of(live, grant_of(request))
-    return html(request, "now.html", past=past, spans=SPANS, **of_now)
+    return html(request, "now.html", past=await throughput.look(span), spans=SPANS, **await _of(live))
 
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: ApiRequest, live: Live) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
-    return html(request, "now_part.html", **await _of(live, grant_of(request)))
+    return html(request, "now_part.html", **await _of(live))
 
 
 @shows("/now/past", scope="read", everywhere=True)
 async def show_past(request: ApiRequest, throughput: Charted, span: Back = "1h") -> Response[Any]:
     """The part about the hours before, which is asked for twice a minute."""
-    return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
+    return html(request, "throughput_part.html", past=await throughput.look(span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
 async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any]:
     """The part about the coming hour, which is asked for twice a minute."""
-    return html(request, "forecast_part.html", coming=await forecast.look(grant_of(request)))
+    return html(request, "forecast_part.html", coming=await forecast.get())
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
-async def show_findings(request: ApiRequest, doctor: NamedDependency[Doctor]) -> Response[Any]:
+async def show_findings(request: ApiRequest, doctor: Examined) -> Response[Any]:
     """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute. While
     the checks are being made, what is shown stays."""
-    report = await doctor.glance(grant_of(request), kept=_KEPT)
+    report = await doctor.glance(kept=_KEPT)
     if report is None:
         return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})
     wrong = [finding for finding in report.findings if finding.severity != "note"]
     return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS, pages=PAGES_OF_CHECKS)
 
 
-async def _of(live: LiveView, grant: Grant) -> dict[str, Any]:
-    shown, moments, troubles = await live.look(grant)
+async def _of(live: LiveView) -> dict[str, Any]:
+    shown, moments, troubles = await live.look()
     at = [moment.at for moment in moments]
     rates = [line.ended for line in shown.queues if line.ended is not None]
     return {

@@ -1,19 +1,14 @@
 """Signing in at a provider: there with what is to come back, and back with a code."""
 
-import base64
-import hashlib
-import secrets
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
-import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
 from pgsched.api.access import PUBLIC, SCOPE, Browsers
 from pgsched.api.authentication import Authentication
+from pgsched.api.oidc_code_flow import PendingSignIn, SignIns
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import (
     BEGUN,
@@ -31,59 +26,7 @@ _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
 _RETURN = "/sign-in/return"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingSignIn:
-    """What a browser keeps until it comes back from the provider."""
-
-    issuer: str
-    state: str
-    nonce: str
-    verifier: str
-    next: str
-
-    @classmethod
-    def at(cls, issuer: str, next: str) -> "PendingSignIn":
-        state, nonce = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        return cls(issuer=issuer, state=state, nonce=nonce, verifier=secrets.token_urlsafe(48), next=next)
-
-    @property
-    def challenge(self) -> str:
-        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).decode().rstrip("=")
-
-    def written(self) -> str:
-        return base64.urlsafe_b64encode(msgspec.json.encode(asdict(self))).decode()
-
-    @classmethod
-    def read(cls, text: str | None) -> "PendingSignIn":
-        """Raises Unauthenticated for what was not written here."""
-        try:
-            return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
-        except (ValueError, msgspec.DecodeError):
-            raise Unauthenticated(
-                "this sign-in was not begun here, or longer than ten minutes ago: begin again"
-            ) from None
-
-
-class Providers:
-    """Where people sign in: nowhere, but with a key. ``api.oidc_code_flow`` has those of the setting ``oidc``."""
-
-    @property
-    def names(self) -> dict[str, str]:
-        """What the buttons say, by issuer."""
-        return {}
-
-    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
-        """What the browser is to keep, and where it goes. Raises Unauthenticated for an issuer at which nobody signs
-        in, and Unavailable."""
-        raise Unauthenticated("nobody signs in at a provider here")
-
-    async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
-        """The identity token of who has signed in, from the address ``caller``. Raises Unauthenticated, Unavailable;
-        TooManyRequests for a caller of whom the provider would be asked too often."""
-        raise Unauthenticated("nobody signs in at a provider here")
-
-
-Offered = NamedDependency[Providers]
+Offered = NamedDependency[SignIns]
 
 
 @get("/sign-in/at", **_PUBLIC)
@@ -125,7 +68,7 @@ async def finish_sign_in(
     return found
 
 
-def _again(request: ApiRequest, providers: Providers, next: str, error: PgschedError) -> Response[Any]:
+def _again(request: ApiRequest, providers: SignIns, next: str, error: PgschedError) -> Response[Any]:
     status = 503 if isinstance(error, Unavailable) else 429 if isinstance(error, TooManyRequests) else 401
     found = html(request, "sign_in.html", status=status, next=next, fault=error, providers=providers.names)
     found.cookies.append(cookie(request, "", BEGUN))

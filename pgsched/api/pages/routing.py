@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
-from uuid import UUID
 
 from litestar import Request, Response, get, post
 from litestar.exceptions import HTTPException
@@ -15,9 +14,8 @@ from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import local, sign_in_url
 from pgsched.api.problems import Unreadable, status_of
 from pgsched.domain.api_key import Scope
-from pgsched.errors import NotFound, PgschedError, Unauthenticated
+from pgsched.errors import PgschedError, Unauthenticated
 
-_Row = TypeVar("_Row")
 _Method = TypeVar("_Method", bound=HTTPRouteHandler)
 
 
@@ -51,13 +49,6 @@ def check_unchanged(read: str, there: str) -> None:
         raise Unreadable(
             "somebody has changed it since this form was filled: begin anew with what it has now", status=412
         )
-
-
-def existing(what: str, id: UUID, row: _Row | None) -> _Row:
-    """The row of this id. Raises NotFound."""
-    if row is None:
-        raise NotFound(f"there is no {what} {id}, or it is not of a client that you may see")
-    return row
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:

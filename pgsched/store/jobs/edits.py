@@ -53,10 +53,9 @@ async def edit_job(
         if not await calls.is_job(connection, job_id):
             raise NotFound(f"there is no job {job_id}: look it up among the jobs")
         changed = await verbs.edit(connection, job_id, changes, actor=actor, force=force)
-        row = await get_job(connection, job_id) if changed else None
-        if row is None:
+        if not changed:
             return False
-        await asyncio.to_thread(row.recurrence)
+        await asyncio.to_thread((await get_job(connection, job_id)).recurrence)
         if await calls.may_plan(connection):
             await plan_job(connection, job_id)
     return True
@@ -77,8 +76,6 @@ async def preview_job(
     """
     before = await get_job(connection, job_id)
     after = await get_edited_job(connection, job_id, changes)
-    if before is None or after is None:
-        raise NotFound(f"there is no job {job_id}: look it up among the jobs")
     moment = start or await verbs.now(connection)
     unchanged = await asyncio.to_thread(_as_it_is, before, moment, count)
     return EditPreview(

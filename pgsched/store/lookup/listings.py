@@ -8,6 +8,7 @@ Instants are in UTC. What Python cannot hold is read as None (``infinity``: held
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -15,7 +16,9 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.job_definition import Definition
-from pgsched.store.core.query import first, rows
+from pgsched.errors import NotFound
+from pgsched.store.core.query import first, one, rows
+from pgsched.store.ends.dependencies import waits_for
 from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value, query
 from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.pages import (
@@ -28,8 +31,10 @@ from pgsched.store.lookup.pages import (
 from pgsched.store.lookup.row_types import (
     Attempt,
     DeadLetter,
+    DeadLetterDetail,
     DeadLetterFilter,
     Execution,
+    ExecutionDetail,
     ExecutionFilter,
     JobFilter,
     JobRow,
@@ -57,8 +62,20 @@ async def list_executions(
     return await _look(connection, Execution, *pages, wanted, limit, contents=contents, after=after, order=order)
 
 
-async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
-    return next(iter(await rows(connection, Execution, "lookup/status_of", id=id)), None)
+async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution:
+    """Raises NotFound, as every function here that gets one does."""
+    missing = f"there is no execution {id}: look it up among the executions, or the jobs"
+    return await one(connection, Execution, "lookup/status_of", missing, id=id)
+
+
+async def execution_detail(connection: AsyncConnection[Any], row: Execution) -> ExecutionDetail:
+    """An execution with all that is shown of one."""
+    return ExecutionDetail(
+        **_fields(row),
+        attempts=await attempts_of(connection, row.id),
+        waits_for=await waits_for(connection, row.id),
+        progress=await progress_of(connection, row),
+    )
 
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
@@ -100,9 +117,16 @@ async def reasons_of(
     return await found(connection, LetterReason, reasons)
 
 
-async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
-    one = query("lookup/dead_letters", {"id": id}, limit=1, contents=True)
-    return next(iter(await found(connection, DeadLetter, one)), None)
+async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter:
+    asked = query("lookup/dead_letters", {"id": id}, limit=1, contents=True)
+    missing = f"there is no dead letter {id}: look it up among those of every state"
+    return _there(await found(connection, DeadLetter, asked), missing)
+
+
+async def dead_letter_detail(connection: AsyncConnection[Any], id: UUID) -> DeadLetterDetail:
+    """A dead letter with its failed tries."""
+    row = await get_dead_letter(connection, id)
+    return DeadLetterDetail(**_fields(row), attempts=await attempts_of(connection, id))
 
 
 async def list_jobs(
@@ -124,24 +148,45 @@ async def list_definitions(
     return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 
 
-async def last_outcomes(connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int) -> list[LastOutcome]:
-    """So many of each of these jobs as history has of them, the latest first."""
-    return await rows(connection, LastOutcome, "lookup/last_outcomes", jobs=list(jobs), most=most) if most else []
+async def last_outcomes(
+    connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int
+) -> dict[UUID, list[LastOutcome]]:
+    """So many of each of these jobs as history has of them, the latest first; of none where ``most`` is 0."""
+    if not most:
+        return {}
+    found: dict[UUID, list[LastOutcome]] = {id: [] for id in jobs}
+    for outcome in await rows(connection, LastOutcome, "lookup/last_outcomes", jobs=list(jobs), most=most):
+        found[outcome.job_id].append(outcome)
+    return found
 
 
-async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
-    return next(iter(await found(connection, JobRow, query("lookup/jobs", {"id": id}, limit=1))), None)
+async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow:
+    return _there(await found(connection, JobRow, query("lookup/jobs", {"id": id}, limit=1)), _no_job(id))
 
 
-async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
+async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow:
     """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
-    return next(iter(await rows(connection, JobRow, "lookup/edited_job", job=id, changes=changes)), None)
+    return await one(connection, JobRow, "lookup/edited_job", _no_job(id), job=id, changes=changes)
+
+
+def _no_job(id: UUID) -> str:
+    return f"there is no job {id}: look it up among the jobs, one-shots among the executions"
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
     """The instant of the row that a job waits with, or None; and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
+
+
+def _there(rows: Sequence[_Listed], missing: str) -> _Listed:
+    if not rows:
+        raise NotFound(missing)
+    return rows[0]
+
+
+def _fields(row: Execution | DeadLetter) -> dict[str, Any]:
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 async def _look(

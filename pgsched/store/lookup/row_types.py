@@ -141,6 +141,23 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionDetail(Execution):
+    """An execution with its failed tries, the first one first, those that it still waits for, and what its handler has
+    said of how far it is."""
+
+    attempts: list[Attempt]
+    waits_for: list[UUID]
+    progress: Progress | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterDetail(DeadLetter):
+    """A dead letter with its failed tries, the first one first."""
+
+    attempts: list[Attempt]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LetterReason:
     """How many dead letters have a reason that begins so, of how many clients, and when the first and the last of them
     failed. ``client`` is the first of the clients by name."""
