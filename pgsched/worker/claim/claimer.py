@@ -196,7 +196,7 @@ class Claimer(Claiming):
 
     async def _claim_evenly(self, partitions: Sequence[int], free: int) -> None:
         """Claims from all partitions alike, for a worker that is polling, and ends that once it is not worth it."""
-        started, low = time.monotonic(), self._earliest_due.front.begin_now
+        started, low = time.monotonic(), self._earliest_due.front.begin
         await self._polling.keep(await self._link.get())
         shares = spread(partitions, self._bound(free), batch=self._batch, low=low)
         found = await self._claim(shares, look=False) if shares else 0

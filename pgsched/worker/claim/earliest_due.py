@@ -8,7 +8,6 @@ import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from pgsched.domain.queue_partitions import queue_of
-from pgsched.service import Signal
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.worker.assignment import Assignment
@@ -36,16 +35,14 @@ class Front:
     is a hint: a row behind it is announced by its notification, or else found by the sweeper.
 
     While claims pass a client's due rows over, they begin no further back than a moment ago, because to pass over a row
-    is to read it. ``left_behind`` is called with each partition and the mark from which rows are left to the sweeper.
+    is to read it. What stands further back is left to the sweeper.
     """
 
-    def __init__(self, assignment: Assignment, clock: DatabaseClock) -> None:
-        self._assignment, self._clock = assignment, clock
+    def __init__(self, clock: DatabaseClock) -> None:
+        self._clock = clock
         self._marks: dict[int, int] = {}
-        self.left_behind: Signal[[int, int]] = Signal()
         self._passed_over: set[str] = set()
         self._since = 0
-        self._has_left = False
 
     def low(self, partition: int) -> int:
         """The mark of a partition (wire count)."""
@@ -72,28 +69,16 @@ class Front:
         marks and the partitions must be looked at again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
-            self._since, self._has_left = self._clock.now(), False
+            self._since = self._clock.now()
         if not before - self._passed_over:
             return False
-        if self._has_left:
-            self.clear()
-        else:
-            self.reach_back(self._since - REREAD)
+        self.reach_back(self._since - REREAD)
         return True
 
     def begin(self, partition: int) -> int:
         """Where a claim begins."""
         low = self.low(partition)
         return max(low, self.moment_back) if self._passed_over else low
-
-    def begin_now(self, partition: int) -> int:
-        """The same for a claim that is made now: what it leaves behind is announced."""
-        low, begin = self.low(partition), self.begin(partition)
-        if low < begin:
-            self._has_left = True
-            if partition in self._assignment.own:
-                self.left_behind(partition, low)
-        return begin
 
     def look_from(self, partition: int) -> int:
         """Where a look begins: no later than a moment ago, though a claim that looked ahead may have read further."""
@@ -113,7 +98,7 @@ class EarliestDue:
 
     def __init__(self, assignment: Assignment, clock: DatabaseClock, *, ahead: int) -> None:
         self._assignment, self._clock, self.ahead = assignment, clock, ahead
-        self.front = Front(assignment, clock)
+        self.front = Front(clock)
         self.due: dict[int, int] = {}
         self._taken: dict[int, int] = {}
         self._heard: dict[int, int] = {}
@@ -240,7 +225,7 @@ class EarliestDue:
             left = rooms[queue_of(partition)]
             most = min(batch, left, max(SMALLEST_SHARE, 2 * self._taken.get(partition, 0)))
             if most > 0:
-                shares.append(PartitionShare(partition, self.front.begin_now(partition), most))
+                shares.append(PartitionShare(partition, self.front.begin(partition), most))
                 rooms[queue_of(partition)] -= most
         return shares
 

@@ -13,10 +13,8 @@ Otherwise it names the spans that are worth a claim, and reads on once they have
 While the worker has nothing to do and there are no dead entries at the edge, the claimer's looks read from there, and
 the sweeper has nothing to read.
 
-A full sweep reads every partition from the left edge of its index. One begins every poll interval, or as soon as the
-one before has ended if that took longer. Between two full sweeps, partial ones read on from the marks that were noted
-meanwhile. A sweep never starts again before it has ended, so no mark, however often it is noted, keeps the rest from
-being read: a row that stands when a full sweep begins is read by that sweep.
+A sweep reads every partition from the left edge of its index. One begins every poll interval, or as soon as the one
+before has ended if that took longer. A row that stands when a sweep begins is read by that sweep.
 
 Reading takes one part in ``ONE_IN`` of the time. So whatever comes in, a row is read within the poll interval and twice
 ``ONE_IN`` times as long as it takes to read once all rows that stand before the front.
@@ -24,7 +22,7 @@ Reading takes one part in ``ONE_IN`` of the time. So whatever comes in, a row is
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
@@ -52,26 +50,25 @@ class Sweeps:
     def __init__(self, *, every: float) -> None:
         self._every, self.pace = every, DutyCycle(ONE_IN)
         self._marks: dict[int, int] = {}
-        self._noted: dict[int, int] = {}
         self._begun_at = float("-inf")
-        self._is_full, self._count, self._seconds = False, 0, 0.0
+        self._count, self._seconds = 0, 0.0
         self.took = float("inf")
-        """Seconds of reading in the last full sweep."""
-
-    def note(self, partition: int, mark: int) -> None:
-        """Has this partition read from this instant on, once the sweep under way has ended."""
-        self._noted[partition] = min(mark, self._noted.get(partition, mark))
+        """Seconds of reading in the last sweep."""
 
     def next(self, own: Collection[int], others: Collection[int] = (), *, is_partial: bool = False) -> dict[int, int]:
         """The marks to read on from now. Empty while there is nothing to read, or nothing may be read.
 
-        Full sweeps read the worker's ``own`` partitions and the ``others``, of workers that may have no room. If it
-        ``is_partial``, reading those takes long, and only one full sweep in ``OTHERS_ONE_IN`` does.
+        Sweeps read the worker's ``own`` partitions and the ``others``, of workers that may have no room. If it
+        ``is_partial``, reading those takes long, and only one sweep in ``OTHERS_ONE_IN`` does.
         """
         if not self.pace.is_due:
             return {}
-        if not self._keep([*own, *others]):
-            self._begin(own if is_partial and self._count % OTHERS_ONE_IN else [*own, *others])
+        now, kept = time.monotonic(), {*own, *others}
+        self._marks = {partition: mark for partition, mark in self._marks.items() if partition in kept}
+        if not self._marks and now - self._begun_at >= self._every:
+            with_others = not is_partial or self._count % OTHERS_ONE_IN == 0
+            self._marks = dict.fromkeys([*own, *others] if with_others else own, LONG_AGO)
+            self._begun_at, self._count, self._seconds = now, self._count + 1, 0.0
         return dict(self._marks)
 
     def read(self, read_to: Mapping[int, int | None], *, seconds: float) -> None:
@@ -82,33 +79,19 @@ class Sweeps:
             else:
                 self._marks[partition] = mark
         self._seconds += seconds
-        if self._is_full and not self._marks:
+        if read_to and not self._marks:
             self.took = self._seconds
 
     def swept(self, seconds: float) -> None:
         """Notes that somebody else has just read all partitions from the left edge, in this many seconds. They do so
-        every poll interval, so a full sweep waits a moment longer than that."""
+        every poll interval, so a sweep waits a moment longer than that."""
         self._begun_at, self.took = time.monotonic() + self._every / 10, seconds
 
     @property
     def pause(self) -> float:
         """Seconds until there is something to read."""
-        until_sweep = 0.0 if self._marks or self._noted else self._begun_at + self._every - time.monotonic()
+        until_sweep = 0.0 if self._marks else self._begun_at + self._every - time.monotonic()
         return max(until_sweep, self.pace.pause)
-
-    def _keep(self, partitions: Iterable[int]) -> bool:
-        """Forgets all other partitions. Returns whether anything of the sweep is left."""
-        kept = set(partitions)
-        self._marks = {partition: mark for partition, mark in self._marks.items() if partition in kept}
-        self._noted = {partition: mark for partition, mark in self._noted.items() if partition in kept}
-        return bool(self._marks)
-
-    def _begin(self, partitions: Iterable[int]) -> None:
-        now = time.monotonic()
-        self._is_full, self._seconds = now - self._begun_at >= self._every, 0.0
-        self._marks, self._noted = dict.fromkeys(partitions, LONG_AGO) if self._is_full else self._noted, {}
-        if self._is_full:
-            self._begun_at, self._count = now, self._count + 1
 
 
 class Sweeper(Service):
@@ -139,12 +122,6 @@ class Sweeper(Service):
         self.has_found: Signal[[]] = Signal()
         self.found: dict[int, InstantRange] = {}
         self.sweeps = Sweeps(every=every)
-        front.left_behind.connect(self._read_from)
-
-    def _read_from(self, partition: int, mark: int) -> None:
-        """Has this partition read from this instant on."""
-        self.sweeps.note(partition, mark)
-        self.wake()
 
     async def turn(self) -> float:
         if not (self._assignment.number and self._selection.is_ready and self._clock.known):
@@ -208,7 +185,8 @@ class Sweeper(Service):
         self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
     def claimed(self, shares: list[PartitionShare], answer: Claimed) -> None:
-        """Takes the answer to a claim of these shares. Where one was taken whole there may be more."""
+        """Takes the answer to a claim of these shares. Where one was taken whole there may be more, and so there are
+        where it planned rows that claims do not reach either."""
         taken = defaultdict[int, list[int]](list)
         for row in answer.taken:
             taken[row.partition].append(row.fire_at)
@@ -218,5 +196,8 @@ class Sweeper(Service):
             span, instants = self.found.pop(partition), taken[partition]
             if len(instants) == batch and max(instants) <= span.until:  # a claim reaches a moment further
                 self.found[partition] = span._replace(low=max(instants))
+        for partition, instant in answer.planned.items():
+            if partition not in self.found and instant < self._end(partition):
+                self.found[partition] = InstantRange(instant, instant)
         if not self.found:
             self.wake()

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgsched.event_emitter import Events
-from pgsched.service import Signal
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import InstantRange, WaitingRange
@@ -64,7 +63,7 @@ class World:
             SimpleNamespace(known=True, now=lambda: NOW),
             SimpleNamespace(spare=0),
         ]
-        front: Any = SimpleNamespace(begin=lambda partition: NOW, left_behind=Signal())
+        front: Any = SimpleNamespace(begin=lambda partition: NOW)
         selection: Any = SimpleNamespace(is_ready=True, is_partial=self.is_partial, row_filter=None)
         self.sweeper = Sweeper(*given, front=front, every=EVERY, selection=selection)
 

@@ -1,4 +1,4 @@
-"""The law of the sweeper: every row is read within a bound, whatever is noted meanwhile and however slow reading is."""
+"""The law of the sweeper: every row is read within a bound, however slow reading is."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsched.store.core.wire import LONG_AGO
 from pgsched.worker.claim.sweeper import ONE_IN, OTHERS_ONE_IN, Sweeps
 from tests.worker.claim.still import CLOCK, stopped_clock
 
@@ -72,18 +71,14 @@ WORLDS = st.builds(
 
 @settings(deadline=None, max_examples=100)
 @given(world=WORLDS, data=st.data(), is_partial=st.booleans())
-def test_a_row_is_read_within_the_bound_whatever_is_noted(world: World, data: st.DataObject, is_partial: bool) -> None:
+def test_a_row_is_read_within_the_bound(world: World, data: st.DataObject, is_partial: bool) -> None:
     for _ in range(data.draw(st.integers(0, 40), label="turns before")):
         world.step(is_partial=is_partial)
     partition = data.draw(st.integers(0, len(world.depths) - 1), label="partition")
     instant = data.draw(st.integers(0, world.depths[partition]), label="instant")
-    noise = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 200)), max_size=5), label="noise")
-    full_sweeps = OTHERS_ONE_IN if is_partial and partition >= len(world.depths) // 2 else 1
-    bound = CLOCK.now + full_sweeps * (EVERY + 2 * ONE_IN * world.whole) + 1e-5
+    sweeps = OTHERS_ONE_IN if is_partial and partition >= len(world.depths) // 2 else 1
+    bound = CLOCK.now + sweeps * (EVERY + 2 * ONE_IN * world.whole) + 1e-5
     while True:
-        for noted, mark in noise:  # somebody who announces rows at each moment
-            if noted < len(world.depths):
-                world.sweeps.note(noted, mark)
         if world.step(is_partial=is_partial) and world.has_read(partition, instant):
             break
         assert CLOCK.now <= bound
@@ -106,17 +101,6 @@ def test_a_statement_that_stands_still_delays_the_next_by_seconds(sweeps: Sweeps
     assert sweeps.pause <= ONE_IN
 
 
-def test_noted_marks_are_read_right_after_the_sweep(sweeps: Sweeps) -> None:
-    assert sweeps.next([1, 2]) == {1: LONG_AGO, 2: LONG_AGO}
-    sweeps.note(2, 50)
-    sweeps.read({1: None, 2: None}, seconds=0.0)
-    assert sweeps.pause == 0.0
-    assert sweeps.next([1, 2]) == {2: 50}
-    sweeps.read({2: None}, seconds=0.0)
-    assert sweeps.next([1, 2]) == {}
-    assert sweeps.pause == EVERY
-
-
 def test_a_reading_by_somebody_else_puts_the_next_sweep_off(sweeps: Sweeps) -> None:
     sweeps.swept(0.25)
     assert sweeps.pause >= EVERY
@@ -136,6 +120,5 @@ def test_some_sweeps_read_the_partitions_of_others_past_held_clients(sweeps: Swe
 
 def test_a_partition_that_is_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
     sweeps.next([1, 2])
-    sweeps.note(2, 7)
     sweeps.read({1: 5, 2: 5}, seconds=0.0)
     assert sweeps.next([1]) == {1: 5}
