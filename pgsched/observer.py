@@ -24,17 +24,6 @@ class BatchClaimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDelivered:
-    """Outcomes have gathered, and are about to be settled together.
-
-    ``seconds`` is the time since the first of them came.
-    """
-
-    rows: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettled:
     """The database has taken a batch.
 
@@ -93,9 +82,6 @@ class Observer:
 
     def claimed(self, batch: BatchClaimed) -> None:
         """Called before the rows are dispatched."""
-
-    def delivered(self, batch: BatchDelivered) -> None:
-        """Called before the batch is sent for the first time."""
 
     def settled(self, batch: BatchSettled) -> None:
         """Called once the batch is committed."""

@@ -9,7 +9,6 @@ keep it short: a claim takes a dozen turns, and is as late as all of them are lo
 import asyncio
 import socket
 import ssl
-import time
 from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
@@ -26,10 +25,9 @@ from pgsched.delivery.url import Origin
 _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
 _MOST_ADDRESSES = 16
-_LONGEST_TURN = 0.002
-"""Seconds that a turn of the event loop may take in which connections are begun. To begin one takes up to half a
-millisecond, and one that is refused at once waits for nothing."""
-_MOST_A_TURN = 64
+_A_TURN = 4
+"""Connections that are begun in a turn of the event loop. To begin one takes up to half a millisecond, and one that is
+refused at once waits for nothing."""
 
 
 class Opener:
@@ -40,7 +38,7 @@ class Opener:
         self, egress: Egress, *, tls: ssl.SSLContext | None = None, is_shared: Callable[[], bool] = alone
     ) -> None:
         self._egress, self._resolver, self._tls = egress, Resolver(egress, is_shared=is_shared), tls
-        self._turnstile = Turnstile(longest=_LONGEST_TURN)
+        self._turnstile = Turnstile()
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
         """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoFreeSlot
@@ -137,14 +135,12 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
 
 
 class Turnstile:
-    """Lets a few pass in each turn of the loop, at least one: as many as a turn does not become longer than ``longest``
-    seconds by. Those who wait pass client by client, one of each at a time. So hundreds who come at once keep the loop
-    from nobody for long, and whose client has but one waits for none of the others."""
+    """Lets a few pass in each turn of the loop. Those who wait pass client by client, one of each at a time. So
+    hundreds who come at once keep the loop from nobody for long, and whose client has but one waits for none of the
+    others."""
 
-    def __init__(self, *, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._longest, self._clock = longest, clock
-        self._most = self._left = 1
-        self._turned_at = 0.0
+    def __init__(self) -> None:
+        self._left = _A_TURN
         self._is_turning = False
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
@@ -153,7 +149,6 @@ class Turnstile:
         loop = asyncio.get_running_loop()
         if not self._is_turning:
             self._is_turning = True
-            self._turned_at = self._clock()
             loop.call_soon(self._turn, loop)
         if self._left > 0 and not self._waiting:
             self._left -= 1
@@ -163,22 +158,12 @@ class Turnstile:
         await place
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._measure()
-        self._left = self._most
+        self._left = _A_TURN
         self._is_turning = bool(self._waiting)
         while self._waiting and self._left:
             self._let_next()
         if self._is_turning:
             loop.call_soon(self._turn, loop)
-
-    def _measure(self) -> None:
-        """Lets fewer pass after a turn that was long, and more after a short one in which others had to wait."""
-        now = self._clock()
-        took, self._turned_at = now - self._turned_at, now
-        if took > self._longest:
-            self._most = max(self._most // 2, 1)
-        elif self._waiting and took < self._longest / 2:
-            self._most = min(self._most * 2, _MOST_A_TURN)
 
     def _let_next(self) -> None:
         client = next(iter(self._waiting))

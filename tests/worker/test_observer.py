@@ -1,4 +1,4 @@
-"""Observers are told of each batch that a worker claims, delivers and settles."""
+"""Observers are told of each batch that a worker claims and settles."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ import pytest
 from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.event_emitter import Events
-from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer
+from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from tests.worker.conftest import Connection, until_history
@@ -27,13 +27,9 @@ class Noting(Observer):
 
     def __init__(self) -> None:
         self.claims, self.settles = list[BatchClaimed](), list[BatchSettled]()
-        self.deliveries = list[BatchDelivered]()
 
     def claimed(self, batch: BatchClaimed) -> None:
         self.claims.append(batch)
-
-    def delivered(self, batch: BatchDelivered) -> None:
-        self.deliveries.append(batch)
 
     def settled(self, batch: BatchSettled) -> None:
         self.settles.append(batch)
@@ -81,7 +77,7 @@ async def test_rows_are_told_of_by_the_batch_from_claim_to_settle(
     await run(database_url, db, [noting], until=(("succeeded", 500),))
     assert sum(batch.rows for batch in noting.claims) == sum(batch.rows for batch in noting.settles) == 500
     assert noting.outcomes == {"succeeded": 500}
-    assert len(noting.deliveries) == len(noting.settles) < 100
+    assert len(noting.settles) < 100
     assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.settles)
 
 
@@ -91,7 +87,7 @@ async def test_each_batch_tells_its_statements_and_its_time(db: Connection, data
     assert all(batch.statements >= 3 or batch.at_once for batch in noting.claims)
     assert all(batch.statements >= 1 for batch in noting.settles)
     seconds = [batch.seconds for batch in noting.claims] + [batch.seconds for batch in noting.settles]
-    assert min(seconds + [batch.seconds for batch in noting.deliveries]) > 0
+    assert min(seconds) > 0
 
 
 async def test_outcomes_are_counted_by_what_becomes_of_the_rows(

@@ -65,8 +65,7 @@ class UnbegunRows:
 
     def take_all(self) -> list[ClaimedExecution]:
         """Removes all rows and returns them."""
-        rows = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all(), *self.kept_back.values()]
-        self._rounds.clear()
+        rows = [*self._take(lambda _: True), *self.kept_back.values()]
         self.kept_back.clear()
         self._recalled.clear()
         return rows

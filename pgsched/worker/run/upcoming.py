@@ -51,13 +51,6 @@ class Upcoming:
             moment = self._clock.monotonic(self._rows[0][0])
             self._alarm.set(max(moment, self._rang_at + _APART))
 
-    def take_all(self) -> list[ClaimedExecution]:
-        """Removes all rows and returns them."""
-        rows = [row for _, _, row in self._rows]
-        self._rows.clear()
-        self.far.clear()
-        return rows
-
     def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
         """Removes the rows for which this is so, and returns them."""
         rows = [row for _, _, row in self._rows if wanted(row)]
@@ -155,7 +148,3 @@ class StartOrder:
             if self.behind and not self.now:
                 self.begin_next()
         return taken
-
-    def clear(self) -> None:
-        for rows in (self.now, self._given, self.behind):
-            rows.clear()

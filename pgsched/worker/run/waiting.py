@@ -109,10 +109,6 @@ class Waiting:
             self.count -= len(taken)
         return taken
 
-    def take_all(self) -> list[ClaimedExecution]:
-        """Removes all rows and returns them."""
-        return [row for _, rows in self.take_overdue(float("inf")) for row in rows]
-
     def copy(self) -> list[ClaimedExecution]:
         """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]

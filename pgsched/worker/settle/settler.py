@@ -35,7 +35,7 @@ from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
-from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
+from pgsched.observer import AttemptsEnded, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
@@ -211,9 +211,6 @@ class Settler(Service):
         self._sending = batch
         self._sent_measured, self._measured = self._sent_measured + self._measured, []
         self._measured_one_in, self._mark = max(batch.count // MEASURED_IN_A_BATCH, 1), 0
-        for observer in self.events.observers:
-            seconds = time.monotonic() - self._since
-            observer.delivered(BatchDelivered(rows=batch.count, seconds=seconds))
         return batch
 
     async def _send(self, batch: Batch) -> None:

@@ -67,6 +67,6 @@ def test_what_would_start_last_is_taken_back_first() -> None:
     rounds = filled(("a", 100), ("b", 5))
     assert rounds.take_last().id.decode() == "a       00000099"
     assert len([*rounds]) == len(rounds) == 104
-    rounds.clear()
+    assert len(rounds.take(lambda _: True)) == 104
     assert not len(rounds)
     assert not rounds.now
