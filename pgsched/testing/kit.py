@@ -1,4 +1,9 @@
-"""The kit: one object for a test that has all of it."""
+"""The kit: one object for a test that has all of it.
+
+All of pgsched asks ``pgsched.now()`` for the time. So a test that travels in time replaces that function, in its own
+database, by one that answers with an instant; every session sees it as soon as that is committed. Nothing else goes by
+that clock: PostgreSQL's own ``now()`` and Python's clocks stay as they are.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -7,15 +12,16 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg import sql
 
 from pgsched.client.transaction import Executes
 from pgsched.delivery.app import App
 from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs import declaring
 from pgsched.testing import scheduled
-from pgsched.testing.clock import Clock
 from pgsched.testing.inline import inline
 from pgsched.testing.scheduled import ANYTHING, Expected, ScheduledCall
 from pgsched.testing.stepped import Ran, SteppedWorker
@@ -43,9 +49,7 @@ class Kit:
         self._session = psycopg.connect(database_url, autocommit=True)
         try:
             self._check_alone()
-            self.clock = Clock(self._session)
-            if self.clock.stands_still:  # a test before it was killed
-                self.clock.restore()
+            self._let_clock_go_on()  # a test before it may have been killed
         except BaseException:
             self._session.close()
             raise
@@ -60,8 +64,7 @@ class Kit:
         """Has the database's clock go on, if it was stopped."""
         if self._session.closed:
             return
-        if self.clock.stands_still:
-            self.clock.restore()
+        self._let_clock_go_on()
         self._session.close()
 
     def clear(self) -> None:
@@ -81,16 +84,21 @@ class Kit:
 
     def now(self) -> datetime:
         """The time that pgsched goes by."""
-        return self.clock.now()
+        [found] = self._session.execute(verbs.now.text()).fetchone() or (None,)
+        assert isinstance(found, datetime)
+        return found
 
     def travel_to(self, instant: datetime | str) -> datetime:
-        """Stops pgsched's clock at an instant. Nothing runs by that alone. Raises InvalidSchedule for one without an
-        offset."""
-        return self.clock.travel_to(instant)
+        """Stops pgsched's clock at an instant, later or earlier than now. Nothing runs by that alone. Raises
+        InvalidSchedule for one without an offset, and psycopg.errors.InsufficientPrivilege for a role that does not own
+        pgsched."""
+        at = instant_of(instant, "instant")
+        self._session.execute(sql.SQL(statement("testing/set_clock")).format(sql.Literal(at.isoformat())))
+        return at
 
     def advance(self, by: timedelta | str) -> datetime:
         """Stops pgsched's clock so much later than it is now, as in ``advance("1d")``."""
-        return self.clock.advance(by)
+        return self.travel_to(self.now() + length_of(by))
 
     def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
         """Runs what is due at this moment, what that makes due, and so on; returns the attempts in their order.
@@ -129,7 +137,7 @@ class Kit:
 
     def _move_on(self, until: datetime) -> bool:
         """Travels to the next instant at which something is due, and no further than ``until``; whether that was on."""
-        if self.now() >= until and self.clock.stands_still:
+        if self.now() >= until and self._stands_still():
             return False
         [due] = self._session.execute(statement("testing/next_due")).fetchone() or (None,)
         self.travel_to(until if due is None else min(due, until))
@@ -195,6 +203,14 @@ class Kit:
         ``schedule_async`` themselves, and raise from there; nothing of it is kept. What is scheduled for later, for
         other targets, by ``schedule_many`` or by plain SQL is scheduled as ever."""
         return inline(self.app)
+
+    def _stands_still(self) -> bool:
+        [found] = self._session.execute(statement("testing/clock_stands_still")).fetchone() or (False,)
+        return bool(found)
+
+    def _let_clock_go_on(self) -> None:
+        if self._stands_still():
+            self._session.execute(statement("testing/restore_clock"))
 
     def _check_alone(self) -> None:
         if living := [name for (name,) in self._session.execute(statement("testing/living_workers"))]:
