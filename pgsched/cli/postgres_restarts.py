@@ -7,6 +7,7 @@ it from starting is said once, and again only where it becomes something else; t
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 
 from pgsched.cli.supervisor import how_it_ended
@@ -21,39 +22,29 @@ _STEADY = 60.0
 
 async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:
     """Starts the server again whenever it has ended, until it is cancelled. ``report`` gets what is said about it."""
-    loop = asyncio.get_running_loop()
     pause = 0.0
     while True:
-        since = loop.time()
-        status = await _end_of(server)
+        since = time.monotonic()
+        while (status := server.exit_status) is None:  # noqa: ASYNC110  nothing tells that it has ended
+            await asyncio.sleep(0.2)
         report(f"PostgreSQL ended unexpectedly ({how_it_ended(status)}); starting it again")
-        pause = 0.0 if loop.time() - since > _STEADY else min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
-        pause = await _start_again(server, report, pause)
+        pause = 0.0 if time.monotonic() - since > _STEADY else _longer(pause)
+        said, is_back = "", False
+        while not is_back:
+            await asyncio.sleep(pause)
+            try:
+                await _restart(server)
+                is_back = True
+            except EmbeddedPostgresError as error:
+                pause = _longer(pause)
+                if str(error) != said:
+                    said = str(error)
+                    report(f"PostgreSQL does not start yet, trying again: {said}")
         report("PostgreSQL is back")
 
 
-async def _end_of(server: EmbeddedPostgres) -> int:
-    while True:
-        status = server.exit_status
-        if status is not None:
-            return status
-        await asyncio.sleep(0.2)
-
-
-async def _start_again(server: EmbeddedPostgres, report: Callable[[str], None], pause: float) -> float:
-    """Tries until it runs; returns the pause that it took last."""
-    said = ""
-    while True:
-        await asyncio.sleep(pause)
-        try:
-            await _restart(server)
-        except EmbeddedPostgresError as error:
-            if str(error) != said:
-                said = str(error)
-                report(f"PostgreSQL does not start yet, trying again: {said}")
-            pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
-        else:
-            return pause
+def _longer(pause: float) -> float:
+    return min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
 
 
 async def _restart(server: EmbeddedPostgres) -> None:
