@@ -116,7 +116,13 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
     """Raises Refused."""
     if scope not in grant.scopes:
         raise MissingScope(scope, f"this needs a key with the scope {scope}")
-    if everywhere and grant.clients is not None:
+    if everywhere:
+        check_everywhere(grant)
+
+
+def check_everywhere(grant: Grant) -> None:
+    """Raises Refused."""
+    if grant.clients is not None:
         raise Refused("this concerns all clients, and the key is for some: use one for all clients")
 
 

@@ -5,26 +5,32 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from pgsched.api.access import check_everywhere
+from pgsched.domain.api_key import Grant
+
 _Found = TypeVar("_Found")
 _GLANCE = 0.1  # seconds
 
 
 class Cached(Generic[_Found]):
     """Looks when somebody asks, one look at a time, and gives all who ask within so many seconds what it found. A look
-    goes on when who asked for it is gone."""
+    goes on when who asked for it is gone. It is about all clients, and no session is held to those of a key: so it
+    refuses, too, whose key is for some."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
         self._looking: asyncio.Task[_Found] | None = None
         self._found_at = float("-inf")
 
-    async def get(self) -> _Found:
-        """Raises what the look raises."""
+    async def get(self, grant: Grant) -> _Found:
+        """Raises Refused, and what the look raises."""
+        check_everywhere(grant)
         return await asyncio.shield(self._latest(self._seconds))
 
-    async def glance(self, *, kept: float | None = None, within: float = _GLANCE) -> _Found | None:
+    async def glance(self, grant: Grant, *, kept: float | None = None, within: float = _GLANCE) -> _Found | None:
         """The same for somebody who takes what is ``kept`` seconds old, and waits no longer than ``within``: None if
         the look takes longer. It goes on, and who asks again has what it found."""
+        check_everywhere(grant)
         looking = self._latest(self._seconds if kept is None else kept)
         await asyncio.wait([looking], timeout=within)
         return looking.result() if looking.done() else None

@@ -2,8 +2,10 @@
 
 from litestar.di import NamedDependency
 
+from pgsched.api.access import grant_of
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.sealing import KeyRing
 from pgsched.store.doctor.examination import examine
@@ -20,7 +22,7 @@ def doctor(database: Database, url: str, ring: KeyRing | None) -> Cached[Report]
 
 
 @reads("/doctor", "Check the installation", scope="admin", everywhere=True)
-async def examine_all(doctor: Examined) -> Report:
+async def examine_all(request: ApiRequest, doctor: Examined) -> Report:
     """Runs the checks of pgsched doctor as the API's login. status is the worst severity found: warning or error. The
     answer may be ten seconds old."""
-    return await doctor.get()
+    return await doctor.get(grant_of(request))

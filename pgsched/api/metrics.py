@@ -7,10 +7,13 @@ from litestar import Response
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
+from pgsched.api.access import grant_of
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
 from pgsched.api.middleware import RequestCounts
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import problems, reads
+from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError
 from pgsched.metrics.counts import Counts
 from pgsched.metrics.database import add_findings, measured
@@ -33,10 +36,11 @@ class Metrics:
         self._values = Cached(self._ask, seconds=_KEPT)
         self._report: Report | None = None
 
-    async def page(self) -> bytes:
+    async def page(self, grant: Grant) -> bytes:
+        """Raises Refused."""
         found = Counts()
         found.add(self._requests.counts)
-        found.add(await self._values.get())
+        found.add(await self._values.get(grant))
         return page(found)
 
     async def _ask(self) -> Counts:
@@ -58,7 +62,7 @@ class Metrics:
         """Adds what the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and
         an alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
         within = _LONGEST if self._report is None else _GLANCE
-        self._report = await self._doctor.glance(kept=_FINDINGS_KEPT, within=within) or self._report
+        self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT, within=within) or self._report
         if self._report:
             add_findings(self._report, found)
 
@@ -69,6 +73,6 @@ class Metrics:
     everywhere=True,
     responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
 )
-async def show_metrics(metrics: NamedDependency[Metrics]) -> Response[bytes]:
+async def show_metrics(request: ApiRequest, metrics: NamedDependency[Metrics]) -> Response[bytes]:
     """Requests to this process and the state of all queues, in the Prometheus text format."""
-    return Response(await metrics.page(), media_type=CONTENT_TYPE)
+    return Response(await metrics.page(grant_of(request)), media_type=CONTENT_TYPE)

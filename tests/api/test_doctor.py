@@ -8,6 +8,7 @@ import pytest
 from pgsched.api import doctor
 from pgsched.api.app import create_app
 from pgsched.api.connection_pool import Database
+from pgsched.domain.api_key import EVERYBODY
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from pgsched.store.doctor.examination import CHECKS, examine
@@ -47,7 +48,7 @@ async def test_where_the_database_is_away_the_report_says_so() -> None:
     database = Database(url, Events(), wait=0.1)
     await database.open()
     try:
-        report = await doctor.doctor(database, url, None).get()
+        report = await doctor.doctor(database, url, None).get(EVERYBODY)
     finally:
         await database.close()
     assert (report.status, [one.check for one in report.findings]) == ("error", ["database"])

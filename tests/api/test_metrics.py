@@ -11,6 +11,7 @@ from pgsched.api.app import create_app
 from pgsched.api.connection_pool import Database
 from pgsched.api.metrics import Metrics
 from pgsched.api.middleware import RequestCounts
+from pgsched.domain.api_key import EVERYBODY
 from pgsched.event_emitter import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.database import measured
@@ -81,7 +82,7 @@ async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
     database = Database(url, Events(), wait=0.1)
     await database.open()
     try:
-        found = await Metrics(database, doctor.doctor(database, url, None), RequestCounts()).page()
+        found = await Metrics(database, doctor.doctor(database, url, None), RequestCounts()).page(EVERYBODY)
     finally:
         await database.close()
     assert read(found) == {("pgsched_database_up", ()): 0}

@@ -4,6 +4,7 @@ from typing import Any
 
 from litestar import Response
 
+from pgsched.api.access import grant_of
 from pgsched.api.doctor import Examined
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
@@ -33,7 +34,7 @@ async def show_database(request: ApiRequest, doctor: Examined, database: Pooled)
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)
         ahead, of = await days_ahead(connection)
-    report = await doctor.glance()
+    report = await doctor.glance(grant_of(request))
     return html(
         request, "database.html", report=report, pages=PAGES_OF_CHECKS, tables=tables, holders=held, ahead=ahead, of=of
     )

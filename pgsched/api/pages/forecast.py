@@ -6,6 +6,7 @@ from typing import Any
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
 from pgsched.api.pages.charts import bars
+from pgsched.domain.api_key import EVERYBODY
 from pgsched.store import verbs
 from pgsched.store.lookup.forecast import bound_of_workers, forecast
 
@@ -26,7 +27,7 @@ def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
     busiest = Cached(ask_busiest, seconds=_BOUND_KEPT)
 
     async def count() -> dict[str, Any]:
-        return await _count(database, await busiest.get())
+        return await _count(database, await busiest.get(EVERYBODY))
 
     return Cached(count, seconds=_KEPT)
 

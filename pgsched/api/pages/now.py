@@ -18,6 +18,7 @@ from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.throughput import SPANS, ThroughputCharts
 from pgsched.api.request_reading import ApiRequest
+from pgsched.domain.api_key import Grant
 
 _KEPT, _MOST_FINDINGS = 25.0, 5
 Charted = NamedDependency[ThroughputCharts]
@@ -31,40 +32,41 @@ async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: B
     the coming hour, which may take a moment to count."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
-    return html(request, "now.html", past=await throughput.look(span), spans=SPANS, **await _of(live))
+    past = await throughput.look(grant_of(request), span)
+    return html(request, "now.html", past=past, spans=SPANS, **await _of(live, grant_of(request)))
 
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: ApiRequest, live: Live) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
-    return html(request, "now_part.html", **await _of(live))
+    return html(request, "now_part.html", **await _of(live, grant_of(request)))
 
 
 @shows("/now/past", scope="read", everywhere=True)
 async def show_past(request: ApiRequest, throughput: Charted, span: Back = "1h") -> Response[Any]:
     """The part about the hours before, which is asked for twice a minute."""
-    return html(request, "throughput_part.html", past=await throughput.look(span))
+    return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
 async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any]:
     """The part about the coming hour, which is asked for twice a minute."""
-    return html(request, "forecast_part.html", coming=await forecast.get())
+    return html(request, "forecast_part.html", coming=await forecast.get(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
 async def show_findings(request: ApiRequest, doctor: Examined) -> Response[Any]:
     """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute. While
     the checks are being made, what is shown stays."""
-    report = await doctor.glance(kept=_KEPT)
+    report = await doctor.glance(grant_of(request), kept=_KEPT)
     if report is None:
         return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})
     wrong = [finding for finding in report.findings if finding.severity != "note"]
     return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS, pages=PAGES_OF_CHECKS)
 
 
-async def _of(live: LiveView) -> dict[str, Any]:
-    shown, moments, troubles = await live.look()
+async def _of(live: LiveView, grant: Grant) -> dict[str, Any]:
+    shown, moments, troubles = await live.look(grant)
     at = [moment.at for moment in moments]
     rates = [line.ended for line in shown.queues if line.ended is not None]
     return {

@@ -11,7 +11,7 @@ from litestar.di import NamedDependency
 
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
-from pgsched.domain.api_key import Grant
+from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.store import verbs
 from pgsched.store.admin.worker_listing import FormerWorker, former_workers
 from pgsched.store.lookup.now import Edge, Now, look, open_letters
@@ -58,14 +58,14 @@ class LiveView:
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
         self._troubles = Cached(self._find_troubles, seconds=_KEPT)
 
-    async def look(self) -> tuple[Shown, Sequence[Moment], Troubles]:
-        """The lines of now, the moments before, and what people have to see to. Raises Unavailable."""
-        return await self._latest.get(), list(self._moments), await self._troubles.get()
+    async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment], Troubles]:
+        """The lines of now, the moments before, and what people have to see to. Raises Refused, Unavailable."""
+        return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
         """What clients have due and in hand; of those that the grant is not for, without their names. Raises
         Unavailable."""
-        shown = await self._latest.get()
+        shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
         if allowed is None:
             return shown.clients
@@ -74,7 +74,7 @@ class LiveView:
     async def held_clients(self, grant: Grant) -> Sequence[str]:
         """The clients of which a limit, a hold or a failing target keeps something back, as far as the grant is for
         them. Raises Unavailable."""
-        shown = await self._latest.get()
+        shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}
         return sorted(found if grant.clients is None else found.intersection(grant.clients))
 

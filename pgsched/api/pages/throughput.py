@@ -8,6 +8,7 @@ from typing import Any
 from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
 from pgsched.api.pages.charts import Chart, chart
+from pgsched.domain.api_key import Grant
 from pgsched.store import verbs
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.throughput import Done, Span, step_for
@@ -26,9 +27,10 @@ class ThroughputCharts:
         self._hour = Cached(self._last_hour, seconds=_KEPT)
         self._charts = {span: Cached(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
 
-    async def look(self, span: str) -> dict[str, Any]:
-        """What was done in a span, over time, and in the last hour, by queue and by client. Raises Unavailable."""
-        return {"span": span, "charts": await self._charts[span].get()} | await self._hour.get()
+    async def look(self, grant: Grant, span: str) -> dict[str, Any]:
+        """What was done in a span, over time, and in the last hour, by queue and by client. Raises Refused,
+        Unavailable."""
+        return {"span": span, "charts": await self._charts[span].get(grant)} | await self._hour.get(grant)
 
     async def _over_time(self, span: str) -> list[Chart]:
         async with self._database.glance() as connection:
