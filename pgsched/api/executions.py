@@ -1,6 +1,7 @@
 """The executions: those that wait, run or have ended, with their outcomes; those that wait can be changed."""
 
 from typing import Annotated, Any
+from uuid import UUID
 
 import msgspec
 from litestar import Response
@@ -40,7 +41,7 @@ from pgsched.store import verbs
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.row_types import Execution, ExecutionDetail, ExecutionFilter
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
+from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit
 
 _HOW = "scheduled_for, RFC 3339 with an offset"
 Start = Annotated[
@@ -114,7 +115,7 @@ async def get_execution(
 ) -> Response[ExecutionDetail]:
     """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
-        return await _in_detail(connection, await listings.get_execution(connection, execution_id), if_none_match)
+        return await _in_detail(connection, execution_id, if_none_match)
 
 
 @sets("/executions/{execution_id:str}", "Change a waiting execution", 404, 409, 412, scope="schedule")
@@ -131,9 +132,9 @@ async def edit_execution(
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
             await edit(connection, execution_id, "{}")  # which locks it
-            check_version(if_match, version_of_execution(await read(connection, execution_id)))
+            check_version(if_match, version_of_execution(await listings.get_execution(connection, execution_id)))
         await edit(connection, execution_id, changes, note=data.note, actor=actor)
-        return await _in_detail(connection, await read(connection, execution_id))
+        return await _in_detail(connection, execution_id)
 
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
@@ -147,7 +148,8 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 
 
 async def _in_detail(
-    connection: AsyncConnection[Any], row: Execution, unless: str | None = None
+    connection: AsyncConnection[Any], id: UUID, unless: str | None = None
 ) -> Response[ExecutionDetail]:
     """With the tag of its version; 304 to whom it is known."""
-    return tagged(await listings.execution_detail(connection, row), version_of_execution(row), unless)
+    found = await listings.execution_detail(connection, id)
+    return tagged(found, version_of_execution(found), unless)

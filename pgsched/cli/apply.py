@@ -9,12 +9,14 @@ import click
 
 from pgsched.cli.answer_tables import Answer
 from pgsched.cli.command_decorators import database_command
+from pgsched.cli.load_app import load_app
 from pgsched.cli.options import actor_option
 from pgsched.cli.settings_flags import DEFAULT_FILE
 from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import InvalidInput
 from pgsched.extras import extra
 from pgsched.settings import load
+from pgsched.store.jobs import declaring
 
 _YAML = frozenset({".yaml", ".yml"})
 _COUNTED = ("added", "changed", "removed", "unchanged")
@@ -39,12 +41,10 @@ async def apply(
     actor: str | None,
 ) -> Answer:
     """Apply the recurring jobs that FILE (TOML or YAML) and an application declare, and show the difference."""
-    from pgsched.store.jobs import declaring
-
     if file is None and app is None:
         file = DEFAULT_FILE
     name = name or app or str(file and file.name)
-    jobs = checked([*(_of_app(app) if app else ()), *(jobs_of(file) if file else ())])
+    jobs = checked([*(load_app(app).declared if app else ()), *(jobs_of(file) if file else ())])
     changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
     await declaring.apply(connection, name, changes, actor=actor, undo=dry_run)
     counts = {what: sum(change.what == what for change in changes) for what in _COUNTED}
@@ -66,12 +66,6 @@ def jobs_of(file: Path) -> Sequence[DeclaredJob]:
     if tables is None:
         raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
     return declared_in(tables, str(file))
-
-
-def _of_app(name: str) -> Sequence[DeclaredJob]:
-    from pgsched.cli.load_app import load_app
-
-    return load_app(name).declared
 
 
 def _told(change: Any) -> str:

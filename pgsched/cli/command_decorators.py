@@ -2,16 +2,15 @@
 
     @command(clients)
     @click.argument("client")
-    @note_and_actor
-    async def hold(backend: Any, client: str, note: str | None) -> Answer:
-        \"\"\"Start nothing more for a client until it is released.\"\"\"
+    @actor_option
+    async def drop(backend: Any, client: str) -> Answer:
+        \"\"\"Delete a client's settings; its jobs and executions stay.\"\"\"
         ...
 
 The function is given a backend (see ``api_or_database``): the database, in a transaction that is committed when it
 returns, or the API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and
 ``--actor`` is kept from it. One that only the database can answer is a ``database_command``: it is given the
-connection, and its actor. Their modules import the calls of the store at the top, except those that bring
-SQLAlchemy along, which takes longer to import than most commands take.
+connection, and its actor.
 """
 
 from collections.abc import Awaitable, Callable

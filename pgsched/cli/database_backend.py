@@ -1,7 +1,5 @@
 """Commands over the database: on one connection, the methods of the SDK's client that commands call, with the same
 answers, and what they ask beside those.
-
-Listings are imported where they are asked for, since they bring SQLAlchemy along.
 """
 
 import json
@@ -25,25 +23,27 @@ from pgsched.settings import Settings
 from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.bulk.values import Action, BulkAsked
 from pgsched.store.core.lock_capacity import find_room
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
+from pgsched.store.jobs import edits
+from pgsched.store.lookup import audit_pages, bulk_pages, listings
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.row_types import (
     DeadLetter,
-    DeadLetterDetail,
     DeadLetterFilter,
     EditPreview,
     Event,
     EventFilter,
     Execution,
-    ExecutionDetail,
     ExecutionFilter,
     JobFilter,
     filter_json,
 )
 from pgsched.store.schedule import calls
+from pgsched.store.schedule import edits as schedule_edits
 from pgsched.store.schedule.schedule_parameters import request_of
 
 _Found = TypeVar("_Found")
@@ -112,7 +112,11 @@ class DatabaseBackend:
 
     pause, resume = _switches("job")
     trigger = _does(verbs.trigger)
+    get_execution = _asks(listings.execution_detail)
+    get_dead_letter = _asks(listings.dead_letter_detail)
     discard = _does(verbs.discard)
+    get_bulk = _asks(bulk_pages.get_detail)
+    list_bulk = _lists(bulk_pages.list_operations, lambda row: row.id, read=_place)
     stop_bulk = _does(verbs.stop_bulk)
     list_clients = _lists(clients.all_clients, lambda row: row.client)
     get_client = _asks(clients.get_client)
@@ -150,30 +154,26 @@ class DatabaseBackend:
         self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
     ) -> Page[Job]:
         how = _window(sort, limit, after)
-        found = await self._listings.list_jobs(self._connection, JobFilter(**wanted), **how)
-        last = await self._listings.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
+        found = await listings.list_jobs(self._connection, JobFilter(**wanted), **how)
+        last = await listings.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
         return _page(found, [job_of(row, last.get(row.id)) for row in found.items])
 
     async def get_job(self, id: UUID) -> JobDetail:
         """With the instant of the row that it waits with."""
-        row = await self._listings.get_job(self._connection, id)
-        planned, _ = await self._listings.planned_instant(self._connection, id)
+        row = await listings.get_job(self._connection, id)
+        planned, _ = await listings.planned_instant(self._connection, id)
         return job_detail(row, planned)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
         """Whether anything is different now, and when it fires next."""
-        from pgsched.store.jobs import edits
-
         asked = edits.changes_of(changes)
         is_changed = await edits.edit_job(self._connection, id, asked, actor=self._actor, force=force)
-        planned, _ = await self._listings.planned_instant(self._connection, id)
+        planned, _ = await listings.planned_instant(self._connection, id)
         return is_changed, planned
 
     async def preview_job(
         self, id: UUID, changes: Mapping[str, Any], *, start: datetime | None, count: int
     ) -> EditPreview:
-        from pgsched.store.jobs import edits
-
         return await edits.preview_job(self._connection, id, edits.changes_of(changes), start=start, count=count)
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
@@ -185,12 +185,7 @@ class DatabaseBackend:
         self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Execution]:
         named = ExecutionFilter(statuses=each_once(status or ()), **wanted)
-        return _page(await self._listings.list_executions(self._connection, named, **_window(sort, limit, after)))
-
-    async def get_execution(self, id: UUID) -> ExecutionDetail:
-        row = await self._listings.get_execution(self._connection, id)
-        found: ExecutionDetail = await self._listings.execution_detail(self._connection, row)
-        return found
+        return _page(await listings.list_executions(self._connection, named, **_window(sort, limit, after)))
 
     async def around(self, row: Execution) -> Around:
         is_pulled = row.queue is not None and await queues.is_pulled(self._connection, row.queue)
@@ -206,10 +201,10 @@ class DatabaseBackend:
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
         """Whether anything is different now, and when it fires."""
-        from pgsched.store.schedule.edits import changes_of, edit, read
-
-        is_changed = await edit(self._connection, id, changes_of(changes), note=note, actor=self._actor)
-        return is_changed, (await read(self._connection, id)).fire_at
+        is_changed = await schedule_edits.edit(
+            self._connection, id, schedule_edits.changes_of(changes), note=note, actor=self._actor
+        )
+        return is_changed, (await listings.get_execution(self._connection, id)).fire_at
 
     async def bulk(
         self,
@@ -227,26 +222,11 @@ class DatabaseBackend:
         asked = {"dry_run": dry_run, "actor": self._actor, **given}
         return await operations.ask(self._connection, action, filter_json(wanted), **asked)
 
-    async def get_bulk(self, id: UUID) -> BulkDetail:
-        from pgsched.store.lookup import bulk_pages
-
-        return await bulk_pages.get_detail(self._connection, id)
-
-    async def list_bulk(self, *, limit: int, after: str | None, **wanted: Any) -> Page[BulkOperation]:
-        from pgsched.store.lookup import bulk_pages
-
-        how: Any = {"limit": limit + 1, "after": _place(after), **wanted}
-        return page_of(await bulk_pages.list_operations(self._connection, **how), limit, lambda row: row.id)
-
     async def list_dead_letters(
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
     ) -> Page[DeadLetter]:
         how = {"state": state, **_window(sort, limit, after)}
-        return _page(await self._listings.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
-
-    async def get_dead_letter(self, id: UUID) -> DeadLetterDetail:
-        found: DeadLetterDetail = await self._listings.dead_letter_detail(self._connection, id)
-        return found
+        return _page(await listings.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
 
     async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
         options = json.dumps(changes["options"]) if "options" in changes else None
@@ -287,8 +267,6 @@ class DatabaseBackend:
         return await secrets.put(self._connection, self._ring, client, name, value, hosts=hosts, actor=self._actor)
 
     async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
-        from pgsched.store.lookup import audit_pages
-
         how: Any = {"limit": limit + 1, "after": None if after is None else int(after)}
         found = await audit_pages.changes(self._connection, audit.AuditFilter(**wanted), **how)
         return page_of(found, limit, lambda row: row.id)
@@ -296,12 +274,6 @@ class DatabaseBackend:
     @property
     def _ring(self) -> KeyRing | None:
         return KeyRing.parse(self._settings.secret_keys)
-
-    @property
-    def _listings(self) -> Any:
-        from pgsched.store.lookup import listings
-
-        return listings
 
 
 def _page(found: Any, items: list[Any] | None = None) -> Page[Any]:
@@ -315,6 +287,4 @@ def _text_of(payload: msgspec.Raw | None) -> str | None:
 
 
 def _window(sort: str, limit: int, after: str | None) -> dict[str, Any]:
-    from pgsched.store.lookup.clauses import SortOrder
-
     return {"limit": limit, "after": _place(after), "order": SortOrder(sort)}

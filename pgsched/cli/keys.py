@@ -5,13 +5,16 @@ from typing import Any
 
 import click
 
+from pgsched.api_responses import page_of
 from pgsched.cli.answer_tables import Answer, changed, tabled
 from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES
+from pgsched.domain.duration import length_of
 from pgsched.store import internal_verbs
+from pgsched.store.admin import api_keys
 
 _COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at", "rate", "burst")
 _ONCE = "it is shown this once: keep it where only its user reads it"
@@ -54,8 +57,6 @@ async def create(
     **given: Any,
 ) -> Answer:
     """Create a key for SUBJECT and print its token."""
-    from pgsched.store.admin import api_keys
-
     token = await api_keys.create(
         connection, subject=subject, clients=clients or None, scopes=scopes, expires_at=expires_at, **given
     )
@@ -66,9 +67,6 @@ async def create(
 @page_options(str, "ID")
 async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     """List the keys, including revoked ones."""
-    from pgsched.api_responses import page_of
-    from pgsched.store.admin import api_keys
-
     found = await api_keys.all_keys(connection, limit=limit + 1, after=after)
     return tabled(
         page_of(found, limit, lambda row: row.id),
@@ -83,9 +81,6 @@ async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
 @actor_option
 async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | None) -> Answer:
     """Give a key a new secret and print its token."""
-    from pgsched.domain.duration import length_of
-    from pgsched.store.admin import api_keys
-
     kept = timedelta(0) if keep_for is None else length_of(keep_for)
     token = await api_keys.rotate(connection, id, keep_for=kept, actor=actor)
     return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
@@ -105,7 +100,6 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
     """Limit a key's requests per second in each API process; without --rate, remove the limit."""
-
     is_changed = await internal_verbs.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
     return changed(is_changed, "set", "was so before", id=id)
 
@@ -115,5 +109,4 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
     """Revoke a key: within a second, every API process refuses it."""
-
     return changed(await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "was revoked before", id=id)

@@ -4,15 +4,16 @@ It is kept as the header that a request has, so that ``curl -H @FILE`` needs no 
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from psycopg import AsyncConnection
+
+from pgsched.cli.database_connection import ask
 from pgsched.domain.api_key import SCOPES, Token
 from pgsched.own_files import write_own
 from pgsched.settings import Settings
 from pgsched.store import internal_verbs
-
-if TYPE_CHECKING:
-    from psycopg import AsyncConnection
+from pgsched.store.admin import api_keys
 
 _HEADER = "Authorization: Bearer "
 
@@ -20,8 +21,6 @@ _HEADER = "Authorization: Bearer "
 def own_key(settings: Settings) -> Path:
     """The file with the header, which its owner alone may read. Its key is for everything; another is made where the
     database does not take it. Raises PgschedError and OSError."""
-    from pgsched.cli.database_connection import ask
-
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
     made = ask(settings, lambda connection: _made(connection, found))
@@ -37,9 +36,7 @@ def _token_in(file: Path) -> Token | None:
         return None
 
 
-async def _made(connection: "AsyncConnection[Any]", found: Token | None) -> Token | None:
-    from pgsched.store.admin import api_keys
-
+async def _made(connection: AsyncConnection[Any], found: Token | None) -> Token | None:
     known = await internal_verbs.look_up_keys(connection, [found.id]) if found else []
     if found and any(found.fits(key.hash) and not key.revoked and key.expires_in is None for key in known):
         return None

@@ -68,12 +68,13 @@ async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution
     return await one(connection, Execution, "lookup/status_of", missing, id=id)
 
 
-async def execution_detail(connection: AsyncConnection[Any], row: Execution) -> ExecutionDetail:
+async def execution_detail(connection: AsyncConnection[Any], id: UUID) -> ExecutionDetail:
     """An execution with all that is shown of one."""
+    row = await get_execution(connection, id)
     return ExecutionDetail(
         **_fields(row),
-        attempts=await attempts_of(connection, row.id),
-        waits_for=await waits_for(connection, row.id),
+        attempts=await attempts_of(connection, id),
+        waits_for=await waits_for(connection, id),
         progress=await progress_of(connection, row),
     )
 

@@ -1,4 +1,4 @@
-"""Edits executions that wait: the parameters of ``pgsched.edit``, and what was read of one before."""
+"""Edits executions that wait: the parameters of ``pgsched.edit``."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,8 +12,6 @@ from pgsched.domain.schedule import instant_of
 from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.core.text import check_text
-from pgsched.store.lookup.listings import get_execution
-from pgsched.store.lookup.row_types import Execution
 from pgsched.store.schedule import calls
 
 CHANGEABLE = ("target", "payload", "options", "labels", "fire_at")
@@ -39,17 +37,5 @@ async def edit(
     Raises NotFound, and Conflict where it runs, has ended or is a job's, or has begun before and is not only moved.
     """
     if await calls.is_job(connection, id):
-        raise _not_found(id)
+        raise NotFound(f"there is no execution {id}: look it up among the executions")
     return await verbs.edit(connection, id, changes, note=note, actor=actor)
-
-
-async def read(connection: AsyncConnection[Any], id: UUID) -> Execution:
-    """Raises NotFound."""
-    found = await get_execution(connection, id)
-    if found is None:
-        raise _not_found(id)
-    return found
-
-
-def _not_found(id: UUID) -> NotFound:
-    return NotFound(f"there is no execution {id}: look it up among the executions")
