@@ -26,7 +26,6 @@ _FORMS: Mapping[str, Mapping[str, str]] = {
     "/ordering-keys/unblock": _SHOP | {"ordering_key": f"{MARK}-order"},
     "/queues/{name:str}/settings": {"weight": "7"},
     "/bulk/new": _SHOP | {"action": "cancel"},
-    "/jobs/{job_id:uuid}/backfill": {"from": "2026-01-01T00:00", "to": "2026-01-02T00:00", "do": "start"},
 }
 _NAMES_SHOP = {
     "/client": "name=shop",

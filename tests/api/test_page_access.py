@@ -11,7 +11,7 @@ from pgsched.api import access, request_reading
 from pgsched.api.app import create_app
 from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import gates as gate_pages
-from pgsched.api.pages import pausing
+from pgsched.api.pages import verb_forms
 from pgsched.domain.api_key import SCOPES, Grant, Token
 from pgsched.settings import Settings
 from tests.api.access_arrange import MARK, make_key, rows_of_all, things_of_shop
@@ -93,7 +93,7 @@ async def test_with_the_filters_of_the_pages_taken_out_the_database_lets_nothing
         "select pgsched.schedule('notify:a', client => %s) from generate_series(1, 5)", [f"{MARK}-rival"]
     )  # is among those that have something due
     signed_in(page, make_key(db, clients=["other"]))
-    for room in (access, request_reading, client_pages, pausing, gate_pages):
+    for room in (access, request_reading, client_pages, verb_forms, gate_pages):
         monkeypatch.setattr(room, "check_clients", lambda *_: None)
     monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
     monkeypatch.setattr(Grant, "is_for", lambda *_: True)

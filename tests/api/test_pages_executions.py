@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from pgsched.api.pages import bulk
-from pgsched.api.pages.timeline import Records, timeline_of
+from pgsched.api.pages.timeline import timeline_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.row_types import Attempt, Execution
@@ -40,7 +40,7 @@ def attempt(number: int, *, seconds: float, took: float | None = 0.5, error: str
 
 def told(found: Execution, now: float = 60.0, **known: Any) -> list[tuple[float | None, str]]:
     """When, in seconds after noon, and what."""
-    steps = timeline_of(found, Records(**known), NOON + timedelta(seconds=now))
+    steps = timeline_of(found, NOON + timedelta(seconds=now), **known)
     return [(None if step.at is None else (step.at - NOON).total_seconds(), step.title) for step in steps]
 
 
@@ -64,7 +64,7 @@ def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
         b' {"held_by": "circuit:a.example shop", "since": "2026-03-01T12:00:30Z"}]'
     )
     waiting = row(status="held", held_by="circuit:a.example shop", waits=waits)
-    steps = timeline_of(waiting, Records(attempts=[attempt(1, seconds=9)]), NOON + timedelta(seconds=40))
+    steps = timeline_of(waiting, NOON + timedelta(seconds=40), attempts=[attempt(1, seconds=9)])
     assert [(step.title, step.took and step.took.total_seconds()) for step in steps[1:]] == [
         ("Waited to begin", 5),
         ("Held until client shop was released or had room under its limit", 2),

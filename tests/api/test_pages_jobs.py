@@ -139,12 +139,12 @@ async def test_a_declared_job_is_changed_only_if_that_is_meant(page: httpx.Async
 
 async def test_a_backfill_is_counted_started_followed_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, cron="0 * * * *", key="hourly")
-    path = f"/jobs/{id}/backfill"
-    form = fields((await page.get(path)).text)
-    assert (await page.post(path, data=form | {"do": "count"})).status_code == 400
-    counted = (await page.post(path, data=form | {"from": "2026-01-01T00:00", "to": "2026-01-02T00:00"})).text
-    assert "Run 24" in counted
-    did = await page.post(path, data=fields(counted) | {"rate": "3", "do": "start"})
+    form = fields((await page.get(f"/jobs/{id}/backfill")).text)
+    assert (await page.get("/bulk/new", params=form)).status_code == 400
+    times = {"from": "2026-01-01T00:00", "to": "2026-01-02T00:00"}
+    counted = (await page.get("/bulk/new", params=form | times)).text
+    assert "Backfill 24 instants" in counted
+    did = await page.post("/bulk/new", data=fields(counted) | {"rate": "3"})
     backfill = value(db, "select id from pgsched.bulk_operations")
     assert did.headers["location"] == f"/bulk/{backfill}?done=start"
     assert column(db, "select rate from pgsched.bulk_operations") == [3.0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pgsched.api.entity_tags import check_version
 from pgsched.api.oidc_code_flow import PendingSignIn
-from pgsched.api.pages.forms import execution_filter, instant_in, letter_filter, number_in
+from pgsched.api.pages.forms import OF_EXECUTIONS, OF_LETTERS, filter_of, instant_in, number_in
 from pgsched.api.pages.session import local
 from pgsched.api.problems import Unreadable
 from pgsched.cli import parameters
@@ -42,6 +42,7 @@ from pgsched.errors import (
 )
 from pgsched.sealing import KeyRing
 from pgsched.store.core.text import check_text
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter
 from tests.parsers.drawn import garbled, thoroughly
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -50,7 +51,6 @@ _KEY = "bKQ5dRl3GkTzMpqF0QmXoR2nW8sV1yJ7eH4cU6aN9iA="
 _BEGUN = PendingSignIn(issuer="https://login.example", state="s", nonce="n", verifier="v", next="/jobs")
 _POSITION = str(Position.beginning(_NOW))
 _PARTLY = "69a3a0c0.5.2f4.2f0-1-2.2f1.0198c5a47b1e7c3a9f523d1f0a6e2b47"
-_FIELDS = ("client", "target", "host", "job", "key", "reason", "status_code", "label")
 
 
 def _cron(text: str) -> None:
@@ -61,11 +61,12 @@ def _cron(text: str) -> None:
 
 def _filters(text: str) -> None:
     """Each field by itself, since the first that is wrong hides the others."""
-    for name in _FIELDS:
+    for name in OF_LETTERS:
         with suppress(Unreadable):
-            letter_filter({name: text})
+            filter_of(DeadLetterFilter, {name: text})
+    for name in OF_EXECUTIONS:
         with suppress(Unreadable):
-            execution_filter({name: text}, [text])
+            filter_of(ExecutionFilter, {name: text})
 
 
 class NeverRaised(Exception):

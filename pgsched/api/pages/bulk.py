@@ -1,9 +1,8 @@
 """Bulk operations: what a filter names is counted, then changed at a rate, shown and stopped; so are the instants of a
-backfill."""
+job that a backfill runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import msgspec
 from litestar import Response
@@ -14,10 +13,10 @@ from pgsched.api.pages.forms import (
     OF_EXECUTIONS,
     OF_LETTERS,
     Text,
-    execution_filter,
     filled,
+    filter_of,
+    id_in,
     instant_in,
-    letter_filter,
     link_to,
     number_in,
     place,
@@ -26,6 +25,7 @@ from pgsched.api.pages.forms import (
 )
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.pages.verb_forms import does_to
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
@@ -36,10 +36,10 @@ from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
 from pgsched.store.lookup import bulk_pages, listings
-from pgsched.store.lookup.row_types import filter_json
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
-_ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay")
+_ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
 _RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
 """Seconds that a page counts for, unless whoever looks asks it to go on; a page may count twice."""
@@ -57,7 +57,7 @@ class _Wanted(NamedTuple):
 @shows("/bulk/new", scope="operate", form=True)
 async def count_first(request: ApiRequest, database: Pooled, action: Text = None) -> Response[Any]:
     given = dict(request.query_params)
-    if action not in _OF_EXECUTIONS and not filled(given, OF_LETTERS):  # all dead letters there are by now
+    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # all dead letters there are by now
         given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
     wanted = _wanted(request, action, given, request.query_params.getall("status", []))
     return await _form(request, database, wanted, {})
@@ -97,22 +97,33 @@ async def show_operation(request: ApiRequest, operation_id: OperationId, databas
     return html(request, "bulk_operation.html", row=row, filter=msgspec.json.decode(row.filter))
 
 
-@does("/bulk/{operation_id:uuid}/stop", scope="operate")
-async def stop_operation(operation_id: OperationId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.stop_bulk, operation_id, actor=actor)
-    return done(f"/bulk/{operation_id}", "stop", changed=changed)
+stop_operation = does_to(verbs.stop_bulk, "/bulk/{operation_id:uuid}/stop", "stop", scope="operate")
 
 
 def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], statuses: Sequence[str]) -> _Wanted:
     """Raises InvalidInput, Unreadable, and Refused for another client."""
     if action not in _ACTIONS:
         raise InvalidInput(f"action: write one of {', '.join(_ACTIONS)}")
-    asked, chosen = filled(given, OF_LETTERS), tuple[str, ...]()
-    if action in _OF_EXECUTIONS:
+    chosen: tuple[str, ...] = ()
+    if action == "backfill":
+        asked = filled(given, ("job", "from", "to"))
+        named = _times_filter(asked)
+    elif action in _OF_EXECUTIONS:
         asked, chosen = filled(given, OF_EXECUTIONS), statuses_in(statuses)
+        named = filter_of(ExecutionFilter, asked, statuses=chosen).as_json()
+    else:
+        asked = filled(given, OF_LETTERS)
+        named = filter_of(DeadLetterFilter, asked).as_json()
     check_clients(grant_of(request), [asked.get("client")])
-    named = execution_filter(asked, chosen) if action in _OF_EXECUTIONS else letter_filter(asked)
-    return _Wanted(action, asked, chosen, named.as_json())
+    return _Wanted(action, asked, chosen, named)
+
+
+def _times_filter(asked: Mapping[str, str]) -> str:
+    """Raises Unreadable."""
+    job, start, end = (id_in("job", asked.get("job")), *(instant_in(name, asked.get(name)) for name in ("from", "to")))
+    if job is None or start is None or end is None:
+        raise Unreadable("of which job, from which instant, and up to which? Give all three")
+    return filter_json({"job": job, "start": start, "end": end})
 
 
 async def _form(
@@ -125,7 +136,7 @@ async def _form(
 ) -> Response[Any]:
     """What a filter names, how many these are, and what is to be said before they are changed."""
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
-    counted: Action = "cancel" if wanted.action in _OF_EXECUTIONS else "replay"
+    counted = {"reschedule": "cancel", "discard": "replay"}.get(wanted.action, wanted.action)
     how: Any = {"dry_run": True, "counted_within": within}
     found: BulkAsked = await database.ask(operations.ask, counted, wanted.filter, **how)
     fields = {name: given.get(name, "") for name in ("note", "fire_at", "shift", "new_target")}
@@ -138,50 +149,13 @@ async def _form(
         found=found,
         fault=fault,
         fields=fields,
-        rate=given.get("rate") or _RATES[wanted.action],
+        rate=given.get("rate") or request.query_params.get("rate") or _RATES[wanted.action],
         counts_on=None if found.complete or fault or "count" in request.query_params else link_to(request, count="on"),
     )
 
 
 @shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
 async def show_backfill_form(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
-    return await _backfill_form(request, job_id, database, {})
-
-
-@does("/jobs/{job_id:uuid}/backfill", scope="operate")
-async def backfill_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    """Counts first, and starts what was counted."""
-    form = await sent(request)
-    given = {name: form.get(name, "") for name in ("from", "to", "rate")}
-    starts = form.get("do") == "start"
-    try:
-        rate = number_in("rate", given["rate"], _RATES["backfill"])
-        wanted = _times_filter(job_id, given)
-        found = await database.ask(operations.ask, "backfill", wanted, rate=rate, dry_run=not starts, actor=actor)
-    except PgschedError as error:
-        return await _backfill_form(request, job_id, database, given, fault=error)
-    if found.id is not None:
-        return done(f"/bulk/{found.id}", "start")
-    return await _backfill_form(request, job_id, database, given, found=found)
-
-
-def _times_filter(job_id: UUID, given: dict[str, str]) -> str:
-    """Raises Unreadable."""
-    start, end = instant_in("from", given["from"]), instant_in("to", given["to"])
-    if start is None or end is None:
-        raise Unreadable("from which instant, and up to which? Give both")
-    return filter_json({"job": job_id, "start": start, "end": end})
-
-
-async def _backfill_form(
-    request: ApiRequest,
-    job_id: JobId,
-    database: Pooled,
-    given: dict[str, str],
-    *,
-    found: BulkAsked | None = None,
-    fault: PgschedError | None = None,
-) -> Response[Any]:
+    """Asks from when to when, which ``/bulk/new`` then counts."""
     job = await database.ask(listings.get_job, job_id)
-    rate = given.get("rate") or _RATES["backfill"]
-    return html(request, "backfill_form.html", fault=fault, job=job, fields=given, rate=rate, found=found)
+    return html(request, "backfill_form.html", job=job, rate=_RATES["backfill"])

@@ -1,8 +1,7 @@
 """*Clients*: what is set for each, and what it has due and in hand; held, released and tuned while everything runs."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from litestar import Response
@@ -12,9 +11,9 @@ from pgsched.api.clients import ClientSettings
 from pgsched.api.pages.forms import Text, named, place, sent, struct_of
 from pgsched.api.pages.gate_descriptions import bounds
 from pgsched.api.pages.now_snapshot import LATE, Live
-from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html, length, number
 from pgsched.api.pages.routing import client_page, does, done, shows
+from pgsched.api.pages.verb_forms import changes
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api_responses import page_of
@@ -30,27 +29,18 @@ _NOTHING = Edge()
 _Row = TypeVar("_Row")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientShare:
-    """What a client has of all that is in hand, and what it would have by its weight among those that have something
-    due or in hand; both as parts of one, None where nobody has any."""
-
-    edge: Edge
-    has: float | None
-    fair: float | None
-
-
-def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> ClientShare:
-    """``weights`` are those of the clients that something is set for; the others have 1."""
+def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> dict[str, Any]:
+    """What a client ``has`` of all that is in hand, and what would be ``fair`` by its weight among those that have
+    something due or in hand; both as parts of one, None where nobody has any. ``weights`` are those of the clients that
+    something is set for; the others have 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)
     fair = weights.get(client, 1) / all_weights if edge is not _NOTHING else None
-    return ClientShare(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
+    return {"edge": edge, "has": edge.in_hand / in_hand if in_hand else None, "fair": fair}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hindrance:
+class Hindrance(NamedTuple):
     """What stands in the way, in a word and in a few; and the page that shows more of it."""
 
     word: str
@@ -64,20 +54,20 @@ def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[
     yield from found
     if not found and (edge.oldest_due or 0.0) > LATE:
         link = f"/executions?{urlencode({'client': held.client, 'status': 'scheduled', 'sort': 'oldest'})}"
-        yield Hindrance(word="late", text=f"by {length(edge.oldest_due)}", link=link)
+        yield Hindrance("late", f"by {length(edge.oldest_due)}", link)
 
 
 def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
     if held.held:
         link = f"/executions?{urlencode({'client': held.client, 'status': 'held'})}"
         more = "+" if held.held >= HELD else ""
-        yield Hindrance(word="held back", text=f"{number(held.held)}{more} by its {by}", link=link)
+        yield Hindrance("held back", f"{number(held.held)}{more} by its {by}", link)
     if held.failing is not None:
         link = f"/targets?{urlencode({'client': held.client})}"
-        yield Hindrance(word="failing", text=f"target {held.failing}", link=link)
+        yield Hindrance("failing", f"target {held.failing}", link)
     if edge.paused:
         more = "+" if edge.cut else ""
-        yield Hindrance(word="paused", text=f"{number(edge.paused)}{more} due in paused queues", link="/queues")
+        yield Hindrance("paused", f"{number(edge.paused)}{more} due in paused queues", "/queues")
 
 
 @shows("/clients", scope="read")
@@ -129,7 +119,7 @@ async def show_client(request: ApiRequest, database: Pooled, live: Live, name: T
         request,
         "client.html",
         client=client,
-        hindrances=list(hindrances_of(share.edge, held[client], on_hold=row is not None and row.state == "held")),
+        hindrances=list(hindrances_of(share["edge"], held[client], on_hold=row is not None and row.state == "held")),
         row=row,
         hosts=hosts,
         keys=keys,

@@ -1,22 +1,24 @@
 """*Dead letters*: what failed for good, by its reason, to be replayed, changed or discarded."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 from litestar import Response
 
-from pgsched.api.pages.forms import OF_LETTERS, Text, filled, letter_filter, link_to, place, sent
+from pgsched.api.pages.forms import OF_LETTERS, Text, filled, filter_of, link_to, place, sent
 from pgsched.api.pages.payload_display import as_fields, edited, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.pages.verb_forms import does_to
 from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import DeadLetter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
 
 _GROUPED = 1_000
 """The dead letters that are told apart by their reasons: the newest ones."""
@@ -30,7 +32,7 @@ async def show_dead_letters(
     if chosen not in LETTER_STATES:
         raise InvalidInput(f"there is no state {chosen!r}: choose one of {', '.join(LETTER_STATES)}")
     asked = filled(request.query_params, OF_LETTERS)
-    wanted = letter_filter(asked)
+    wanted = filter_of(DeadLetterFilter, asked)
     async with database.page() as connection:
         how: Any = {"state": chosen, "limit": 50, "after": position(after or None)}
         found = await listings.list_dead_letters(connection, wanted, contents=False, **how)
@@ -88,7 +90,5 @@ def _as_fields(letter: DeadLetter) -> dict[str, str]:
     return found | as_fields(payload=letter.payload, options=without_secrets(letter.options))
 
 
-@does("/executions/{execution_id:uuid}/discard", scope="operate")
-async def discard_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.discard, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "discard", changed=changed)
+_DISCARD = partial(verbs.discard, note=None)
+discard_execution = does_to(_DISCARD, "/executions/{execution_id:uuid}/discard", "discard", scope="operate")

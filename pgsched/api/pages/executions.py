@@ -9,12 +9,13 @@ from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.api.entity_tags import version_of_execution
-from pgsched.api.pages.forms import OF_EXECUTIONS, Text, execution_filter, filled, instant_in, place, sent, statuses_in
+from pgsched.api.pages.forms import OF_EXECUTIONS, Text, filled, filter_of, instant_in, place, sent, statuses_in
 from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.api.pages.payload_display import as_fields, content, edited, field_of_instant, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, shows
-from pgsched.api.pages.timeline import Records, timeline_of
+from pgsched.api.pages.timeline import timeline_of
+from pgsched.api.pages.verb_forms import does_to
 from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
@@ -26,8 +27,8 @@ from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import audit_pages, listings
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.row_types import Execution
-from pgsched.store.schedule.edits import changes_of, edit, read
+from pgsched.store.lookup.row_types import Execution, ExecutionFilter
+from pgsched.store.schedule.edits import changes_of, edit
 
 _MOST_CHANGES = 50
 Sorted = Annotated[str | None, QueryParameter(name="sort")]
@@ -38,7 +39,7 @@ async def show_executions(
     request: ApiRequest, database: Pooled, sort: Sorted = None, after: Text = None
 ) -> Response[Any]:
     asked, chosen = filled(request.query_params, OF_EXECUTIONS), statuses_in(request.query_params.getall("status", []))
-    wanted = execution_filter(asked, chosen)
+    wanted = filter_of(ExecutionFilter, asked, statuses=chosen)
     order = SortOrder.OLDEST if sort == "oldest" else SortOrder.NEWEST
     async with database.page() as connection:
         how: Any = {"after": position(after or None), "order": order}
@@ -60,11 +61,11 @@ async def show_executions(
 async def show_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
         row = await listings.get_execution(connection, execution_id)
-        known = Records(
-            attempts=await listings.attempts_of(connection, row.id),
-            dependencies=await dependencies.dependencies_of(connection, row.id),
-            changes=await audit_pages.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
-        )
+        known: dict[str, Any] = {
+            "attempts": await listings.attempts_of(connection, row.id),
+            "dependencies": await dependencies.dependencies_of(connection, row.id),
+            "changes": await audit_pages.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
+        }
         progress = await listings.progress_of(connection, row)
         letter = await listings.get_dead_letter(connection, row.id) if row.status == "failed" else None
         now = await verbs.now(connection)
@@ -72,7 +73,7 @@ async def show_execution(request: ApiRequest, execution_id: ExecutionId, databas
         request,
         "execution.html",
         row=row,
-        timeline=timeline_of(row, known, now),
+        timeline=timeline_of(row, now, **known),
         progress=progress,
         letter=letter,
         is_live=row.status in LIVE_STATUSES,
@@ -84,10 +85,7 @@ async def show_execution(request: ApiRequest, execution_id: ExecutionId, databas
     )
 
 
-@does("/executions/{execution_id:uuid}/cancel", scope="schedule")
-async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.cancel, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "cancel", changed=changed)
+cancel_execution = does_to(verbs.cancel, "/executions/{execution_id:uuid}/cancel", "cancel", scope="schedule")
 
 
 @does("/executions/{execution_id:uuid}/run-now", scope="schedule")
@@ -101,7 +99,7 @@ async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: 
 
 @shows("/executions/{execution_id:uuid}/edit", scope="schedule", form=True)
 async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
-    row = await database.ask(read, execution_id)
+    row = await database.ask(listings.get_execution, execution_id)
     if not is_editable(row):
         raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
     return _edit_form(request, row, _as_fields(row), version_of_execution(row))
@@ -114,7 +112,7 @@ async def edit_execution_by_form(
     """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
     form = await sent(request)
     version = form.get("version", "")
-    row = await database.ask(read, execution_id)
+    row = await database.ask(listings.get_execution, execution_id)
     try:
         changed = await database.ask(_edit, execution_id, form, version, actor)
     except PgschedError as error:
@@ -131,7 +129,7 @@ def is_editable(row: Execution) -> bool:
 async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
     async with connection.transaction():
         await edit(connection, id, "{}")  # which locks it
-        row = await read(connection, id)
+        row = await listings.get_execution(connection, id)
         check_unchanged(version, version_of_execution(row))
         changes = changes_of(_changes(row, form))
         return await edit(connection, id, changes, note=form.get("note", "") or None, actor=actor)

@@ -1,9 +1,10 @@
 """What forms and links send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from math import isfinite
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -19,7 +20,7 @@ from pgsched.domain.schedule import instant_of, read_instant
 from pgsched.domain.states import STATUSES, each_once
 from pgsched.domain.target import host_alone
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter
+from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
 
 OF_EXECUTIONS = ("client", "queue", "host", "key", "job", "label", "from", "to")
 OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", "target", "from", "to")
@@ -28,6 +29,7 @@ _READ_AT_ONCE = 65_536
 _NAMES = frozenset({"client", "name", "key", "ordering_key"})
 """Fields that name something: a blank at an end may be a part of the name."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_Filter = TypeVar("_Filter", ExecutionFilter, DeadLetterFilter, JobFilter)
 Text = Annotated[str | None, QueryParameter()]
 """A field of a filter; empty where nobody has written something."""
 
@@ -112,46 +114,15 @@ def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
     return each_once(chosen)
 
 
-def execution_filter(asked: Mapping[str, str], statuses: Sequence[str]) -> ExecutionFilter:
-    """Raises Unreadable."""
-    return ExecutionFilter(
-        statuses=each_once(statuses),
-        client=asked.get("client"),
-        queue=asked.get("queue"),
-        host=host_in(asked.get("host")),
-        key=asked.get("key"),
-        job=id_in("job", asked.get("job")),
-        start=instant_in("from", asked.get("from")),
-        end=instant_in("to", asked.get("to")),
-        labels=labels_of(asked),
-    )
-
-
-def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
-    """Raises Unreadable."""
-    return DeadLetterFilter(
-        client=asked.get("client"),
-        target=asked.get("target"),
-        host=host_in(asked.get("host")),
-        job=id_in("job", asked.get("job")),
-        key=asked.get("key"),
-        start=instant_in("from", asked.get("from")),
-        end=instant_in("to", asked.get("to")),
-        reason=asked.get("reason"),
-        status_code=code_in(asked.get("status_code")),
-        labels=labels_of(asked),
-    )
-
-
 def labels_of(asked: Mapping[str, str]) -> dict[str, str] | None:
     """``name=value``, several of them apart by commas. Raises Unreadable."""
     return labels_in([part.strip() for part in asked.get("label", "").split(",") if part.strip()])
 
 
-def host_in(text: str | None) -> str | None:
+def host_in(text: str) -> str:
     """A host, which is looked for without a port. Raises Unreadable where there is one."""
     try:
-        return None if text is None else host_alone(text)
+        return host_alone(text)
     except InvalidInput as error:
         raise Unreadable(f"host: {error}") from None
 
@@ -175,10 +146,8 @@ def whole_in(name: str, text: str | None) -> int | None:
     return int(text)
 
 
-def code_in(text: str | None) -> int | None:
+def code_in(text: str) -> int:
     """A status of HTTP that somebody has typed. Raises Unreadable."""
-    if text is None:
-        return None
     if not (len(text) == 3 and text.isascii() and text.isdigit() and 100 <= int(text) <= 599):
         raise Unreadable(f"status_code: {text[:50]!r} is no status from 100 to 599")
     return int(text)
@@ -203,3 +172,20 @@ def instant_in(name: str, text: str | None) -> datetime | None:
         return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
     except (ValueError, InvalidSchedule):
         raise Unreadable(f"{name}: {text[:50]!r} is no instant: write 2026-03-01T09:00, in UTC") from None
+
+
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "host": host_in,
+    "job": partial(id_in, "job"),
+    "from": partial(instant_in, "from"),
+    "to": partial(instant_in, "to"),
+    "status_code": code_in,
+}
+_NAMED = {"from": "start", "to": "end"}
+
+
+def filter_of(kind: type[_Filter], asked: Mapping[str, str], **more: Any) -> _Filter:
+    """A filter of the store, by the fields that are filled in. Raises Unreadable."""
+    plain = {name: text for name, text in asked.items() if name != "label"}
+    found = {_NAMED.get(name, name): _READ.get(name, str)(text) for name, text in plain.items()}
+    return kind(**found, labels=labels_of(asked), **more)

@@ -12,9 +12,9 @@ from litestar import Response
 from pgsched.api.access import check_clients, grant_of
 from pgsched.api.gates import Limit
 from pgsched.api.pages.forms import Text, cleared, id_in, named, place, sent, struct_of
-from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
+from pgsched.api.pages.verb_forms import changes
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api_responses import page_of

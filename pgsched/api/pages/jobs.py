@@ -14,12 +14,12 @@ from psycopg import AsyncConnection
 
 from pgsched.api.entity_tags import version_of_job
 from pgsched.api.jobs import next_instants
-from pgsched.api.pages.forms import Text, filled, host_in, instant_in, labels_of, link_to, place, sent
+from pgsched.api.pages.forms import Text, filled, filter_of, instant_in, link_to, place, sent
 from pgsched.api.pages.gate_descriptions import words_of
-from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.payload_display import as_fields, content, edited, without_secrets
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, shows
+from pgsched.api.pages.verb_forms import changes, does_to
 from pgsched.api.pages.week import Day, days_of, week_of
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
@@ -44,7 +44,7 @@ _LONGEST = 0.1  # seconds for that
 @shows("/jobs", scope="read")
 async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -> Response[Any]:
     asked = filled(request.query_params, _FIELDS)
-    wanted = _filter(asked)
+    wanted = _filter(asked, asked.get("job_state"))
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, limit=50, after=position(after or None))
         last = await listings.last_outcomes(connection, [row.id for row in found.items], MOST_OUTCOMES)
@@ -64,7 +64,7 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
 async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, after: Text = None) -> Response[Any]:
     """Of as many jobs as can be looked at in the time for a page; of the others on the next one."""
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
-    wanted = _filter(asked | {"job_state": "active"})
+    wanted = _filter(asked, "active")
     async with database.page() as connection:
         found = await listings.list_definitions(connection, wanted, limit=_IN_A_WEEK, after=position(after or None))
         now = await verbs.now(connection)
@@ -105,18 +105,8 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
     )
 
 
-@does("/jobs/{job_id:uuid}/cancel", scope="schedule")
-async def cancel_job_of_page(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.cancel, job_id, note=None, actor=actor)
-    return done(f"/jobs/{job_id}", "cancel", changed=changed)
-
-
-@does("/jobs/{job_id:uuid}/trigger", scope="operate")
-async def run_job_now(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    await database.ask(verbs.trigger, job_id, actor=actor)
-    return done(f"/jobs/{job_id}", "trigger")
-
-
+cancel_job_of_page = does_to(verbs.cancel, "/jobs/{job_id:uuid}/cancel", "cancel", scope="schedule")
+run_job_now = does_to(verbs.trigger, "/jobs/{job_id:uuid}/trigger", "trigger", scope="operate")
 _PAUSING: Any = {"field": "job_id", "page": "/jobs/{job_id}", "scope": "operate"}
 pause_job = changes(verbs.pause, "job", "/jobs/{job_id:uuid}/pause", "pause", **_PAUSING)
 resume_job = changes(verbs.resume, "job", "/jobs/{job_id:uuid}/resume", "resume", **_PAUSING)
@@ -208,14 +198,11 @@ def _form(
     )
 
 
-def _filter(asked: dict[str, str]) -> JobFilter:
+def _filter(asked: dict[str, str], state: str | None) -> JobFilter:
     """Raises InvalidInput, Unreadable."""
-    chosen = asked.get("job_state")
-    if chosen not in {None, *JOB_STATES}:
-        raise InvalidInput(f"there is no state {chosen!r}: choose one of {', '.join(JOB_STATES)}")
-    labels = labels_of(asked)
-    named = {name: asked.get(name) for name in ("client", "key")}
-    return JobFilter(state=chosen, labels=labels, host=host_in(asked.get("host")), **named)
+    if state not in {None, *JOB_STATES}:
+        raise InvalidInput(f"there is no state {state!r}: choose one of {', '.join(JOB_STATES)}")
+    return filter_of(JobFilter, {name: text for name, text in asked.items() if name != "job_state"}, state=state)
 
 
 def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:

@@ -6,9 +6,9 @@ from litestar import Response
 from litestar.params import FromPath
 
 from pgsched.api.pages.forms import sent, struct_of
-from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.pages.verb_forms import changes
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.queues import QueueSettings
 from pgsched.api.request_reading import ApiRequest

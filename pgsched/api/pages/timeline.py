@@ -49,29 +49,27 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
-    """What is kept of an execution beside its row."""
-
-    attempts: Sequence[Attempt] = ()
-    dependencies: Sequence[Dependency] = ()
-    changes: Sequence[AuditEntry] = ()
-
-
-def timeline_of(row: Execution, known: Records, now: datetime) -> list[TimelineStep]:
+def timeline_of(
+    row: Execution,
+    now: datetime,
+    *,
+    attempts: Sequence[Attempt] = (),
+    dependencies: Sequence[Dependency] = (),
+    changes: Sequence[AuditEntry] = (),
+) -> list[TimelineStep]:
     """In the order in which it happened; what is yet to come is last."""
     steps = [TimelineStep(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
-    steps += [_did(one) for one in known.changes]
-    steps += [_waited_for(one) for one in known.dependencies if one.finished_at is not None]
+    steps += [_did(one) for one in changes]
+    steps += [_waited_for(one) for one in dependencies if one.finished_at is not None]
     if row.scheduled_for is not None and row.scheduled_for <= now and row.scheduled_for > row.created_at:
         steps.append(TimelineStep(at=row.scheduled_for, kind="plain", title="Due"))
     waits = _waits(row)
     steps += [_waited(one, one.until) for one in waits if one.until is not None]
-    steps += _attempts(row, known.attempts, waits)
+    steps += _attempts(row, attempts, waits)
     steps.sort(key=lambda step: step.at or now)
     if row.finished_at is not None:
         return [*steps, _end(row)]
-    return [*steps, *_now(row, known, now)]
+    return [*steps, *_now(row, attempts, dependencies, now)]
 
 
 def _for_when(row: Execution) -> str:
@@ -142,14 +140,16 @@ def _end(row: Execution) -> TimelineStep:
     return TimelineStep(at=row.finished_at, kind=kind, title=f"{row.status.capitalize()}{again}", text=text)
 
 
-def _now(row: Execution, known: Records, now: datetime) -> list[TimelineStep]:
+def _now(
+    row: Execution, attempts: Sequence[Attempt], dependencies: Sequence[Dependency], now: datetime
+) -> list[TimelineStep]:
     if row.status == "running":
         until = f"lease until {row.lease_expires_at:%H:%M:%S} UTC" if row.lease_expires_at else None
         who = f"on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
         return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} runs {who}", text=until)]
     if row.status == "held":
-        return _held(row, [one.after_id for one in known.dependencies if one.finished_at is None], now)
-    return _to_come(row, {one.error for one in known.attempts}, now)
+        return _held(row, [one.after_id for one in dependencies if one.finished_at is None], now)
+    return _to_come(row, {one.error for one in attempts}, now)
 
 
 def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[TimelineStep]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from litestar import Response
 
-from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
+from pgsched.api.pages.verb_forms import changes
 from pgsched.api.parameters import Pooled
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api.workers import WorkerNumber

@@ -1,4 +1,4 @@
-"""What pages pause and resume: each form names it in the path or by a field, and all are one call of the database."""
+"""Forms that are one call of the database: what they do it to is named in the path, or by a field."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,6 +13,17 @@ from pgsched.api.pages.routing import does, done
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
 from pgsched.store.verbs import PausedKind
+
+
+def does_to(verb: Callable[..., Awaitable[object]], path: str, says: str, **access: Any) -> HTTPRouteHandler:
+    """The form at ``path``, which names something by its id and leads back to the page of that."""
+
+    async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
+        [id] = request.path_params.values()
+        changed = await database.ask(verb, id, actor=actor)
+        return done(request.url.path.rpartition("/")[0], says, changed=bool(changed))
+
+    return does(path, **access)(change)
 
 
 def changes(
