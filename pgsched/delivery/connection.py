@@ -10,12 +10,14 @@ What happens on each failure:
 - the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
   not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
 - the peer closes before the head of the answer is complete, or says what has no status: the exchange has failed.
-- the parser refuses the head: its first line decides (``malformed_head``), and the connection is not used again.
+- the parser refuses the head: its first line decides (``malformed_head``), and the connection is not used again. So
+  that this line is there, the parser is given each head as a whole.
 - anything after the head is complete: its status decides, and the connection is not used again.
 - the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
 """
 
 import asyncio
+import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
 
@@ -23,18 +25,21 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 
 from pgsched.delivery.error_body import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
-from pgsched.delivery.malformed_head import LONGEST_HEAD, MalformedHead
+from pgsched.delivery.malformed_head import check_first_line, read_malformed
 from pgsched.domain.attempt_outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
     from pgsched.delivery.pool import OriginSlots
 
+LONGEST_HEAD = 65_536
+"""Bytes the head of an answer may have, interim answers before it included."""
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""
 MOST_HEADERS = 256
 """Header lines an answer may have."""
 
 _LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, where chunks have heads of their own
+_END = re.compile(rb"\n\r?\n")
 _KEPT = 4 * LONGEST_ERROR  # four bytes are the most a character takes
 _MOST_PIECES = 4_096  # in which what follows the head may come
 _BODY_SECONDS = 1.0
@@ -55,14 +60,15 @@ class Connection(asyncio.Protocol):
     no further exchange."""
 
     __slots__ = (
+        "_head",
         "_heard",
+        "_is_refused",
         "_keep",
-        "_line",
         "_loop",
-        "_malformed_head",
         "_owner",
         "_parser",
         "_pieces",
+        "_searched",
         "_state",
         "_transport",
         "_used",
@@ -77,10 +83,9 @@ class Connection(asyncio.Protocol):
         self._heard: Exchange  # the exchange of the data that is being parsed
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
-        self._used = self._keep = False
-        self._malformed_head: MalformedHead | None = None
-        self._line = bytearray()  # what has come of a line of the head, each piece of which would cost as much as all
-        self._pieces = 0
+        self._used = self._keep = self._is_refused = False
+        self._head = b""  # what has come of a head, each piece of which would cost the parser as much as all
+        self._searched = self._pieces = 0
         self._parser = HttpResponseParser(self)
         # What a target did counts, also where its lines end or its header values look a little odd.
         self._parser.set_dangerous_leniencies(
@@ -96,7 +101,7 @@ class Connection(asyncio.Protocol):
         if self._state is ConnectionState.NEW:
             self._state = ConnectionState.OPEN
             self._owner.opened(self)
-        self._keep, self._pieces = False, 0
+        self._keep, self._searched, self._pieces = False, 0, 0
         self.exchange = self._heard = exchange
         exchange.connection = self
         self._transport.write(exchange.request)
@@ -125,32 +130,18 @@ class Connection(asyncio.Protocol):
         if exchange is None:
             self.discard()
             return
-        if exchange.received and not exchange.status:
-            self._line += data
-            exchange.received += len(data)
-            if b"\n" not in data and exchange.received <= LONGEST_HEAD:
-                return
-            data = bytes(self._line)
-            self._line.clear()
-        else:
-            exchange.received += len(data)
+        exchange.received += len(data)
         try:
-            if self._malformed_head is not None:
-                self._read_malformed(self._malformed_head, exchange, data)
-            elif exchange.received > LONGEST_HEAD and not exchange.status:
-                self._feed_head(exchange, data)
-            else:
+            if not exchange.status:
+                data = self._read_heads(exchange, data)
+            if data:
                 self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as error:
-            if not self._read_anyway(exchange, data, error):
-                return
+            self.discard(_malformed(error))
+            return
         if exchange.complete:
             self._finish(exchange)
-        elif not exchange.status:
-            if self._malformed_head is None:
-                exchange.head = exchange.head or bytearray()
-                exchange.head += data
-        else:
+        elif exchange.status:
             self._pieces += 1
             if exchange.received > _LONGEST_ANSWER or self._pieces > _MOST_PIECES:
                 self.discard()
@@ -216,33 +207,35 @@ class Connection(asyncio.Protocol):
         else:  # an interim answer, such as 103; the real one follows
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
-    def _feed_head(self, exchange: Exchange, data: bytes) -> None:
-        """Feeds the parser, and refuses a head that is too long."""
-        room = LONGEST_HEAD - (exchange.received - len(data))
-        self._parser.feed_data(data[:room])
-        if not exchange.status:
-            raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
-        self._parser.feed_data(data[room:])
+    def _read_heads(self, exchange: Exchange, data: bytes) -> bytes:
+        """Takes the head, and interim ones before it, each once it is whole. Returns what has come of the body."""
+        head, self._head = self._head + data, b""
+        while not exchange.status:
+            head = head.lstrip(b"\r\n")
+            end = _END.search(head, self._searched)
+            at = len(head) if end is None else end.end()
+            if end is None or exchange.received - (len(head) - at) > LONGEST_HEAD:
+                check_first_line(head)
+                if exchange.received > LONGEST_HEAD:
+                    raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
+                self._head, self._searched = head, max(at - 2, 0)
+                return b""
+            self._read_head(exchange, head[:at])
+            head, self._searched = head[at:], 0
+        return b"" if self._is_refused else head
 
-    def _read_anyway(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
-        """Goes on with a head that the parser has refused; False where that ended the connection."""
-        is_final = isinstance(error, (HttpParserCallbackError, Malformed))
-        if exchange.status or self._malformed_head is not None or is_final:
-            self.discard(_malformed(error))
-            return False
-        self._malformed_head = MalformedHead()
+    def _read_head(self, exchange: Exchange, head: bytes) -> None:
+        """Has the parser take a head; one that it refuses counts by what can be read of it."""
         try:
-            self._read_malformed(self._malformed_head, exchange, bytes(exchange.head or b"") + data)
-        except Malformed as final:
-            self.discard(final)
-            return False
-        return True
-
-    def _read_malformed(self, malformed: MalformedHead, exchange: Exchange, data: bytes) -> None:
-        head = malformed.feed(data)
-        if head is not None:
-            exchange.status, exchange.reason, exchange.retry_after = head
-            exchange.told, exchange.complete = None, True
+            self._parser.feed_data(head)
+        except HttpParserCallbackError:
+            raise
+        except (HttpParserError, HttpParserUpgrade):
+            if exchange.status:
+                raise
+            status, exchange.reason, exchange.retry_after = read_malformed(head)
+            if status >= 200:
+                exchange.status, exchange.told, exchange.complete, self._is_refused = status, None, True, True
 
     def _finish(self, exchange: Exchange) -> None:
         all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()

@@ -18,12 +18,11 @@ class Exchange:
 
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
     answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body, of
-    which ``pieces`` are kept and make the ``body`` at the end;
-    ``again`` says that the request has been sent before, on a connection that turned out to be closed; ``head`` is what
-    has been received of a head that did not come whole; ``once`` says that it may be sent on no connection that was
-    used before, for where such a one ends without an answer nobody can tell whether the request was taken; ``keeps`` is
-    how many bytes of the body of a success are kept; ``told`` has those of its headers that an error is told with,
-    and ``address`` is where a redirect leads.
+    which ``pieces`` are kept and make the ``body`` at the end; ``again`` says that the request has been sent before, on
+    a connection that turned out to be closed; ``once`` says that it may be sent on no connection that was used before,
+    for where such a one ends without an answer nobody can tell whether the request was taken; ``keeps`` is how many
+    bytes of the body of a success are kept; ``told`` has those of its headers that an error is told with, and
+    ``address`` is where a redirect leads.
     """
 
     request: bytes
@@ -41,7 +40,6 @@ class Exchange:
     reason: bytes = b""
     pieces: list[bytes] | None = None
     body: bytes = b""
-    head: bytearray | None = None
     retry_after: bytes | None = None
     told: dict[bytes, bytes] | None = None
     address: bytes = b""

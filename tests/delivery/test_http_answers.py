@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from pgsched.delivery.connection import LONGEST_BODY, MOST_HEADERS
-from pgsched.delivery.malformed_head import LONGEST_HEAD
+from pgsched.delivery.connection import LONGEST_BODY, LONGEST_HEAD, MOST_HEADERS
 from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded
 from pgsched.domain.execution_options import Options
 from tests.delivery.peer import OK, Wire, peer, saying
@@ -189,7 +188,7 @@ async def flood(*, first: bytes, forever: bytes) -> tuple[Outcome, int]:
     [
         (b"HTTP/1.1 200 OK\r\nX: ", b"x" * 4096, f"its head is over {LONGEST_HEAD} bytes"),
         (b"HTTP/1.1 200 ", b"x" * 4096, f"its head is over {LONGEST_HEAD} bytes"),
-        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 64, f"it has more than {MOST_HEADERS} headers"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 64, f"its head is over {LONGEST_HEAD} bytes"),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 64, f"its head is over {LONGEST_HEAD} bytes"),
     ],
 )
@@ -212,6 +211,13 @@ async def test_a_body_without_end_counts_by_its_status_and_is_not_read(first: by
     outcome, sent = await flood(first=first, forever=forever)
     assert outcome == DONE
     assert sent < 200 * LONGEST_BODY
+
+
+async def test_a_head_of_too_many_headers_is_refused() -> None:
+    async with peer(saying(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * (MOST_HEADERS + 1) + b"\r\n")) as target:
+        outcome = await deliver(target.url)
+    error = f"the answer is malformed: it has more than {MOST_HEADERS} headers"
+    assert outcome == Failed(error=error, retryable=True)
 
 
 async def test_a_large_head_that_ends_in_time_is_read() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pgsched.delivery.malformed_head import LONGEST_HEAD
+from pgsched.delivery.connection import LONGEST_HEAD
 from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.execution_options import Options
 from tests.delivery.peer import Wire, peer, saying
