@@ -1,4 +1,4 @@
-"""Recurrences drawn at random around the changes of the clocks, each with a plain account of what it means."""
+"""Random recurrences around DST changes, each with a simple model of the expected result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _SPAN = timedelta(hours=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """An item of ``exclude``, and whether it takes an instant out that shows as a local time."""
+    """An item of ``exclude`` and a predicate: whether it excludes an instant, given its local time."""
 
     text: str
     takes: Callable[[datetime], bool]
@@ -38,7 +38,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """Arguments of ``recurrence``, and around which change of the clocks to look at it."""
+    """Arguments of ``recurrence``, and the DST change to test around."""
 
     arguments: dict[str, Any]
     rules: dict[str, Any]
@@ -49,7 +49,7 @@ class Drawn:
         return recurrence(**self.arguments, rules=parse_rules(self.rules))
 
     def instants(self) -> list[datetime]:
-        """One after the other, from each schedule by itself; each with the exclusions asked in turn."""
+        """Returns the expected instants in order: steps through each schedule and checks every exclusion."""
         low, high = self.change - _SPAN, self.change + _SPAN
         zone, anchor = self.arguments["timezone"], self.arguments["anchor"]
         own = {key: self.arguments[key] for key in ("cron", "every", "gap", "overlap") if key in self.arguments}
@@ -135,7 +135,7 @@ def _pattern_out(
 
 @st.composite
 def drawn(draw: st.DrawFn) -> Drawn:
-    """A recurrence with further schedules and exclusions, each of them perhaps none."""
+    """Draws a recurrence with up to three additional schedules and up to three exclusions."""
     zone, text = draw(st.sampled_from(CHANGES))
     change = datetime.fromisoformat(text).replace(tzinfo=UTC)
     own = draw(st.one_of(_crons(), _everies))

@@ -1,4 +1,4 @@
-"""To which hour, day, week or month a run belongs, and how the rule is read."""
+"""The ``after`` rule: parsing it, and the hour, day, week or month that a run belongs to."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,19 +17,19 @@ from pgsched.errors import InvalidSchedule
         ("month", datetime(2026, 2, 28, 23, tzinfo=UTC), 743),
     ],
 )
-def test_a_period_is_one_of_the_clock_also_where_that_is_changed(same: str, begin: datetime, hours: int) -> None:
+def test_periods_follow_local_time_across_dst_changes(same: str, begin: datetime, hours: int) -> None:
     instant = datetime(2026, 3, 29, 10, 30, 5, 7, tzinfo=UTC)
     found = After(job="a", same=Same(same)).period(instant, "Europe/Berlin")
     assert found == (begin, begin + timedelta(hours=hours))
 
 
-def test_a_rule_is_read() -> None:
+def test_a_rule_is_parsed() -> None:
     assert parse_after("after", {"job": "import", "on_none": None}) == After(job="import")
     found = parse_after("after", {"job": "import", "same": "hour", "on_failure": "wait"})
     assert (found.same, found.on_failure) == (Same.HOUR, OnFailure.WAIT)
 
 
 @pytest.mark.parametrize("value", ["import", {}, {"job": ""}, {"job": "a", "same": []}, {"job": "a", "when": "now"}])
-def test_a_rule_that_cannot_be_read_is_refused_with_what_to_write(value: object) -> None:
+def test_an_invalid_rule_is_refused_with_advice(value: object) -> None:
     with pytest.raises(InvalidSchedule, match="write"):
         parse_after("after", value)

@@ -1,4 +1,4 @@
-"""What Python says of an outcome before the database decides: text that it accepts, and whether an attempt is late."""
+"""What Python checks in an outcome before the database: whether its text can be stored, and whether an attempt is late."""
 
 import pytest
 from hypothesis import given
@@ -17,12 +17,12 @@ from pgsched.domain.execution_options import Options
         (b'"\xff"', '"\ufffd"'),
     ],
 )
-def test_a_result_is_one_that_jsonb_accepts(result: bytes, kept: str) -> None:
+def test_a_result_is_stored_as_valid_jsonb(result: bytes, kept: str) -> None:
     assert json_text(result) == kept
 
 
 @given(st.text(alphabet=st.characters(), max_size=5000))
-def test_an_error_is_kept_as_text_that_the_database_accepts(error: str) -> None:
+def test_an_error_is_stored_as_text_that_the_database_accepts(error: str) -> None:
     kept = kept_error(error)
     assert len(kept) <= 2000
     assert "\0" not in kept
@@ -30,24 +30,24 @@ def test_an_error_is_kept_as_text_that_the_database_accepts(error: str) -> None:
 
 
 @pytest.mark.parametrize(("age", "late"), [(-0.1, False), (29.9, False), (30.0, False), (30.1, True)])
-def test_an_execution_is_late_past_its_relevancy_window(age: float, late: bool) -> None:
+def test_an_execution_is_late_after_its_relevance_window(age: float, late: bool) -> None:
     assert is_late(Options(relevant_for=30), 1, age) is late
 
 
 @pytest.mark.parametrize(("age", "late"), [(29.9, False), (30.0, True)])
-def test_an_attempt_that_would_begin_at_the_deadline_or_after_is_late(age: float, late: bool) -> None:
+def test_an_attempt_starting_at_or_after_the_deadline_is_late(age: float, late: bool) -> None:
     assert is_late(Options(deadline=30), 1, age) is late
 
 
-def test_a_first_attempt_that_is_very_late_has_no_retry_but_is_made() -> None:
+def test_max_retry_age_stops_retries_but_not_the_first_attempt() -> None:
     assert not is_late(Options(max_retry_age=10), 1, 3600)
     assert is_late(Options(max_retry_age=10), 2, 3600)
 
 
-def test_without_bounds_nothing_is_ever_late() -> None:
+def test_without_limits_nothing_is_late() -> None:
     assert not is_late(Options(), 2, 1e9)
 
 
 @pytest.mark.parametrize(("age", "seconds"), [(0, 60), (50, 50), (200, 0)])
-def test_a_target_has_no_longer_than_the_deadline_to_complete_what_it_accepted(age: float, seconds: float) -> None:
+def test_a_deferred_completion_may_not_outlast_the_deadline(age: float, seconds: float) -> None:
     assert longest_deferred(Options(deferred=60.0, deadline=100.0), age) == seconds

@@ -1,16 +1,16 @@
-"""What is remembered up to a total size."""
+"""A cache with a limit on its total weight."""
 
 from pgsched.domain.bounded_cache import Memo
 
 
-def test_what_was_put_is_known() -> None:
+def test_get_returns_what_was_put() -> None:
     memo = Memo[str](10)
     assert memo.put("a", "A", 3) == "A"
     assert memo.get("a") == "A"
     assert memo.get("b") is None
 
 
-def test_what_was_used_longest_ago_is_forgotten_first() -> None:
+def test_the_least_recently_used_entry_is_evicted_first() -> None:
     memo = Memo[str](10)
     memo.put("a", "A", 5)
     memo.put("b", "B", 5)
@@ -19,14 +19,14 @@ def test_what_was_used_longest_ago_is_forgotten_first() -> None:
     assert [memo.get(key) for key in "abc"] == ["A", None, "C"]
 
 
-def test_what_is_put_again_weighs_once() -> None:
+def test_replacing_an_entry_counts_its_weight_once() -> None:
     memo = Memo[str](10)
     for _ in range(5):
         memo.put("a", "A", 4)
     assert memo.weight == 4
 
 
-def test_what_is_too_large_is_not_kept() -> None:
+def test_an_oversized_entry_is_not_kept() -> None:
     memo = Memo[str](10)
     memo.put("a", "A", 4)
     assert memo.put("b", "B", 11) == "B"

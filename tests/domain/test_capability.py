@@ -1,4 +1,4 @@
-"""What targets need, and which workers are responsible for what."""
+"""The capabilities that targets need, and the workers responsible for them."""
 
 import pytest
 from hypothesis import given
@@ -18,16 +18,16 @@ from pgsched.domain.capability import crews, left_to_others, needs
         ("https://kafka:1/python:x", None),
     ],
 )
-def test_only_some_targets_need_what_not_every_worker_has(target: str, capability: str | None) -> None:
+def test_some_targets_need_a_capability(target: str, capability: str | None) -> None:
     assert needs(target) == capability
 
 
-def test_where_all_can_do_the_same_there_is_one_crew() -> None:
+def test_workers_with_equal_capabilities_form_one_crew() -> None:
     everyone = {number: frozenset({"python:a", "python:b"}) for number in (1, 2, 3)}
     assert crews(everyone[1], everyone) == {(1, 2, 3)}
 
 
-def test_what_not_all_can_do_has_a_crew_of_those_who_can() -> None:
+def test_a_capability_that_some_workers_lack_has_its_own_crew() -> None:
     peers = {1: frozenset[str](), 2: frozenset({"python:a"}), 3: frozenset({"python:a", "kafka:"})}
     assert crews(peers[1], peers) == {(1, 2, 3)}
     assert crews(peers[2], peers) == {(1, 2, 3), (2, 3)}
@@ -35,7 +35,7 @@ def test_what_not_all_can_do_has_a_crew_of_those_who_can() -> None:
 
 
 @given(st.dictionaries(st.integers(1, 20), st.frozensets(st.sampled_from("abcd")), min_size=1))
-def test_each_place_of_each_capability_is_somebodys_who_has_it(peers: dict[int, frozenset[str]]) -> None:
+def test_every_capability_has_a_responsible_worker_for_each_partition(peers: dict[int, frozenset[str]]) -> None:
     for capability in frozenset[str]().union(*peers.values()):
         for place in range(16):
             responsible = {
@@ -46,6 +46,6 @@ def test_each_place_of_each_capability_is_somebodys_who_has_it(peers: dict[int, 
             assert responsible
 
 
-def test_left_to_others_is_what_they_have_and_this_one_lacks() -> None:
+def test_left_to_others_lists_only_capabilities_that_this_worker_lacks() -> None:
     others = [frozenset({"python:a", "kafka:"}), frozenset({"python:b"})]
     assert left_to_others(frozenset({"python:a"}), others) == ("kafka:", "python:b")

@@ -1,4 +1,4 @@
-"""Cron: exact instants, also where the clocks are changed, and what the refusals say."""
+"""Cron: exact instants, including across DST changes, and the error messages."""
 
 from datetime import UTC, datetime
 
@@ -71,7 +71,7 @@ FIRST_INSTANTS = [
     ("0 15 10 ? * *", "2026-01-01T10:15:00"),
     ("0 0/5 14,18 * * ?", "2026-01-01T14:00:00"),
 ]
-"""Expressions, each with its first instant after the beginning of 2026 in UTC."""
+"""Expressions, each with its first instant in 2026, in UTC."""
 
 
 def _at(text: str) -> datetime:
@@ -79,7 +79,7 @@ def _at(text: str) -> datetime:
 
 
 def _cron(expression: str, timezone: str = "UTC", policy: str = "") -> Cron:
-    """A Cron whose policies are those named in ``policy``, such as "skip second"."""
+    """Returns a Cron with the policies named in ``policy``, such as "skip second"."""
     named = policy.split()
     gap = next((gap for gap in Gap if gap in named), Gap.SHIFT)
     overlap = next((overlap for overlap in Overlap if overlap in named), Overlap.FIRST)
@@ -87,7 +87,7 @@ def _cron(expression: str, timezone: str = "UTC", policy: str = "") -> Cron:
 
 
 def _shown(found: list[datetime]) -> str:
-    """Day and time of each in UTC; the day only where it is another than the one before."""
+    """Formats instants as day and time in UTC, leaving out the day if it is that of the instant before."""
     days = [None, *(at.date() for at in found)]
     return " ".join(
         f"{at:%H:%M}" if at.date() == day else f"{at:%d/%H:%M}" for at, day in zip(found, days, strict=False)
@@ -125,7 +125,7 @@ def _shown(found: list[datetime]) -> str:
         ("30 2 * * *", "America/New_York", "skip", "2026-03-07T00:00", "07/07:30 09/06:30"),
         ("30 1 * * *", "America/New_York", "first", "2026-10-31T12:00", "01/05:30 02/06:30"),
         ("30 1 * * *", "America/New_York", "second", "2026-10-31T12:00", "01/06:30 02/06:30"),
-        # By elapsed time, nothing fires at a shifted 03:00.
+        # A cron that goes by elapsed time does not fire at a shifted 03:00.
         ("0 */2 * * *", "America/New_York", "shift", "2026-03-08T05:30", "08/08:00 10:00"),
         # Lord Howe moves by half an hour: 5 April 2026 (02:00 to 01:30) and 4 October (02:00 to 02:30).
         ("45 1 * * *", "Australia/Lord_Howe", "first", "2026-04-04T00:00", "04/14:45 05/15:15"),
@@ -133,25 +133,25 @@ def _shown(found: list[datetime]) -> str:
         ("15 2 * * *", "Australia/Lord_Howe", "shift", "2026-10-02T20:00", "03/15:30 04/15:15"),
         ("15 2 * * *", "Australia/Lord_Howe", "skip", "2026-10-02T20:00", "04/15:15 05/15:15"),
         ("*/15 * * * *", "Australia/Lord_Howe", "shift", "2026-10-03T15:00", "03/15:15 15:30 15:45"),
-        # Apia left out the whole of 30 December 2011: midnight of the 29th ended at 10:00 UTC of the 30th.
+        # Apia skipped the whole of 30 December 2011: midnight after the 29th, 10:00 UTC of the 30th, began the 31st.
         ("0 12 * * *", "Pacific/Apia", "shift", "2011-12-29T00:00", "29/22:00 30/10:00 22:00 31/22:00"),
         ("0 12 * * *", "Pacific/Apia", "skip", "2011-12-29T00:00", "29/22:00 30/22:00 31/22:00"),
         ("0 0 * * *", "Pacific/Apia", "shift", "2011-12-29T00:00", "29/10:00 30/10:00 31/10:00"),
         ("0 9 30 12 *", "Pacific/Apia", "shift", "2011-12-01T00:00", "30/10:00 29/19:00"),
         ("0 9 30 12 *", "Pacific/Apia", "skip", "2011-12-01T00:00", "29/19:00"),
-        # Casablanca goes back for Ramadan (15 February 2026, 03:00 to 02:00) and forward again (22 March).
+        # Casablanca moves back for Ramadan (15 February 2026, 03:00 to 02:00) and forward again (22 March).
         ("30 2 * * *", "Africa/Casablanca", "first", "2026-02-14T12:00", "15/01:30 16/02:30"),
         ("30 2 * * *", "Africa/Casablanca", "both", "2026-02-14T12:00", "15/01:30 02:30 16/02:30"),
         ("30 2 * * *", "Africa/Casablanca", "shift", "2026-03-21T12:00", "22/02:00 23/01:30"),
         # Cairo's gap is at midnight (24 April 2026).
         ("0 0 * * *", "Africa/Cairo", "shift", "2026-04-23T00:00", "23/22:00 24/21:00"),
         ("@daily", "Africa/Cairo", "skip", "2026-04-23T00:00", "24/21:00 25/21:00"),
-        # Clocks that are never changed.
+        # Zones without DST.
         ("0 9 * * MON-FRI", "Asia/Kolkata", "", "2026-03-27T00:00", "27/03:30 30/03:30"),
         ("30 2 * * *", "UTC", "", "2026-03-29T00:00", "29/02:30 30/02:30"),
     ],
 )
-def test_instants_when_the_clocks_change(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
+def test_instants_across_dst_changes(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
     count = len(expected.split())
     assert _shown(Recurrence(specs=(_cron(expression, zone, policy),)).instants(_at(after), count)) == expected
 
@@ -261,7 +261,7 @@ def test_first_instant_after_new_year_2026(expression: str, expected: str) -> No
         ("0 0 31 4,6,9,11 *", "never occurs"),
     ],
 )
-def test_a_bad_expression_is_refused_with_advice(expression: str, advice: str) -> None:
+def test_an_invalid_expression_is_refused_with_advice(expression: str, advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         _cron(expression)
     assert advice in str(refusal.value)
@@ -287,7 +287,7 @@ def test_a_bad_expression_is_refused_with_advice(expression: str, advice: str) -
         ("0 9 ? * MON/2,L *", "0 9 * * MON,WED,FRI,SAT"),
     ],
 )
-def test_the_six_fields_of_eventbridge_are_refused_with_five(expression: str, written: str) -> None:
+def test_six_field_eventbridge_cron_is_refused_with_a_five_field_form(expression: str, written: str) -> None:
     with pytest.raises(InvalidSchedule, match="where EventBridge's year comes last") as refusal:
         _cron(expression)
     assert f"write five fields without it, '{written}'" in str(refusal.value)
@@ -295,7 +295,7 @@ def test_the_six_fields_of_eventbridge_are_refused_with_five(expression: str, wr
 
 
 @pytest.mark.parametrize("expression", ["*/5 * * * * root", "0 0 * * HOL", "RAND * * * *", "0 0 * HER *"])
-def test_a_word_is_not_taken_for_a_value_that_is_drawn(expression: str) -> None:
+def test_an_unknown_word_is_not_read_as_h(expression: str) -> None:
     with pytest.raises(InvalidSchedule, match="cannot be read"):
         _cron(expression)
 
@@ -303,7 +303,7 @@ def test_a_word_is_not_taken_for_a_value_that_is_drawn(expression: str) -> None:
 @pytest.mark.parametrize(
     "expression", ["0 30 2 ? * 2-6", "0 30 2 ? * 6#3", "0 0 ? * 1", "0 0 0 ? * 1,WED", "0 0 0 ? * 1/2"]
 )
-def test_counted_days_of_the_week_are_refused_beside_a_question_mark(expression: str) -> None:
+def test_numbered_weekdays_beside_a_question_mark_are_refused(expression: str) -> None:
     with pytest.raises(InvalidSchedule, match="write their names, such as MON-FRI"):
         _cron(expression)
 
@@ -311,7 +311,7 @@ def test_counted_days_of_the_week_are_refused_beside_a_question_mark(expression:
 @pytest.mark.parametrize(
     "expression", ["cron(0 10 * * ? *)", "rate(5 minutes)", "CRON(0 10 * * *)", "at(2026-01-01T00:00:00)"]
 )
-def test_what_stands_in_brackets_is_asked_for_without_them(expression: str) -> None:
+def test_a_wrapped_expression_is_refused_with_advice_to_unwrap_it(expression: str) -> None:
     with pytest.raises(InvalidSchedule, match="write what is between the brackets"):
         _cron(expression)
 
@@ -342,21 +342,21 @@ def test_an_unknown_zone_is_refused_with_advice(zone: str, advice: str) -> None:
     assert not str(refusal.value).endswith(f"such as {zone}")
 
 
-def test_a_time_that_falls_into_every_gap_is_refused_when_gaps_are_skipped() -> None:
+def test_a_time_that_always_falls_into_a_skipped_gap_is_refused() -> None:
     assert _cron("30 2 * 3 L7", "Europe/Berlin", "shift")
     with pytest.raises(InvalidSchedule, match="never occurs in Europe/Berlin with gap=skip"):
         _cron("30 2 * 3 L7", "Europe/Berlin", "skip")
 
 
-def test_blanks_do_not_make_another_schedule() -> None:
+def test_extra_whitespace_makes_no_difference() -> None:
     assert _cron(" 0  12 * * * ") == _cron("0 12 * * *")
 
 
-def test_there_is_nothing_at_the_end_of_time() -> None:
+def test_next_instant_is_none_at_the_end_of_the_calendar() -> None:
     assert next_instant(_cron("0 0 * * *"), datetime.max.replace(tzinfo=UTC)) is None
 
 
-def test_what_came_before_1970_is_passed_over() -> None:
+def test_instants_before_1970_are_skipped() -> None:
     assert next_instant(_cron("0 0 * * *"), datetime.min.replace(tzinfo=UTC)) == _at("1970-01-02T00:00")
 
 
@@ -387,7 +387,7 @@ def test_what_came_before_1970_is_passed_over() -> None:
         ("0 * * * *", "Europe/Berlin", "", "2026-03-29T00:30", "2026-03-29T03:00:00+02:00", None),
     ],
 )
-def test_a_preview_tells_what_the_clocks_do(
+def test_a_preview_explains_dst_shifts(
     expression: str, zone: str, policy: str, after: str, local: str, note: str | None
 ) -> None:
     [fire] = Recurrence(specs=(_cron(expression, zone, policy),), timezone=zone).fires(_at(after), 1)
@@ -395,7 +395,7 @@ def test_a_preview_tells_what_the_clocks_do(
     assert fire.fire_at == datetime.fromisoformat(local)
 
 
-def test_a_hundred_thousand_jobs_with_one_schedule_cost_one_search() -> None:
+def test_jobs_with_the_same_schedule_share_one_search() -> None:
     cron, after = _cron("7 3 * * 2", "Asia/Tokyo"), _at("2031-07-04T11:22:33")
     searches = next_occurrence.cache_info().misses
     assert len({next_instant(cron, after) for _ in range(100_000)}) == 1

@@ -1,4 +1,4 @@
-"""The days of a year that an expression names, against what each form means of a single day."""
+"""The days of a year that an expression matches, compared with a check of each day."""
 
 from calendar import monthrange
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def last_of(day: date) -> int:
 
 
 def nearest(wanted: int, day: date) -> bool:
-    """Whether it is the weekday nearest to this day of its month, in the same month."""
+    """True if ``day`` is the weekday nearest to the ``wanted`` day of the same month."""
     weekdays = [n for n in range(1, last_of(day) + 1) if day.replace(day=n).weekday() < 5]
     return wanted <= last_of(day) and day.day == min(weekdays, key=lambda n: abs(n - wanted))
 
@@ -70,7 +70,7 @@ _MONTHS = {
 
 @settings(max_examples=150, deadline=None)
 @given(*(st.sampled_from(list(forms)) for forms in (_DATES, _MONTHS, _WEEKDAYS)), st.integers(1971, 2400))
-def test_the_days_are_those_that_each_field_means(in_month: str, months: str, in_week: str, year: int) -> None:
+def test_days_match_a_check_of_each_day(in_month: str, months: str, in_week: str, year: int) -> None:
     try:
         days = read(f"0 0 {in_month} {months} {in_week}").days
     except InvalidSchedule:
@@ -85,7 +85,7 @@ def test_the_days_are_those_that_each_field_means(in_month: str, months: str, in
     assert days_of_year(days, year) == expected
 
 
-def test_days_that_nobody_has_asked_for_take_no_time_to_find() -> None:
+def test_finding_days_of_uncached_years_is_fast() -> None:
     began = thread_time()
     for day in range(1, 30):
         for year in range(3000, 3010):

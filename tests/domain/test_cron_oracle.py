@@ -1,8 +1,8 @@
-"""Cron against cronsim, which was written apart from it: random expressions, around the changes of the clocks.
+"""Compares Cron with cronsim, an independent implementation, on random expressions around DST changes.
 
-cronsim follows Debian's cron. Where it means something else than pgsched, the expression is not drawn or the answer is
-brought to ours; what is done, and why, stands at each place. Not drawn at all: days of the week as ``1/2`` (for cronsim
-Sunday, as 7, belongs to what follows 1; for pgsched the week ends with 6) and six fields, which it has by elapsed time.
+cronsim follows Debian's cron. Where its meaning differs from pgsched's, the expression is not drawn, or the result is
+converted; a comment says how and why. Two forms are never drawn: weekdays such as ``1/2`` (cronsim includes Sunday as
+day 7; pgsched's week ends with 6) and six fields, which cronsim evaluates by elapsed time.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -24,8 +24,8 @@ ZONES = [
     "America/New_York",
     "Asia/Kolkata",
     "Australia/Lord_Howe",  # by half an hour
-    "Africa/Casablanca",  # back for a month, and forward again
-    "Pacific/Apia",  # left out 30 December 2011
+    "Africa/Casablanca",  # back for a month, then forward again
+    "Pacific/Apia",  # skipped 30 December 2011
 ]
 YEARS = range(2009, 2031)
 _COUNT = 12
@@ -35,7 +35,7 @@ _SPAN = timedelta(days=4)
 
 @cache
 def changes(zone: str) -> list[datetime]:
-    """The hours, in UTC, in which the zone's clocks are changed; some day of each year where they never are."""
+    """Returns the hours, in UTC, of the zone's DST changes, or one day of each year if there are none."""
     clock, hour, day = ZoneInfo(zone), timedelta(hours=1), timedelta(days=1)
 
     def changed(at: datetime, step: timedelta) -> bool:
@@ -48,7 +48,7 @@ def changes(zone: str) -> list[datetime]:
 
 
 def field(low: int, high: int) -> st.SearchStrategy[str]:
-    """A field as people write it. A range or step over the end is refused by cronsim, so none is drawn."""
+    """Draws a field as people write it. cronsim refuses a range or step past the end, so none is drawn."""
     number = st.integers(low, high)
     ends = st.tuples(number, number).filter(lambda pair: pair[0] < pair[1])
     step = st.integers(1, high)
@@ -70,11 +70,11 @@ def expressions() -> st.SearchStrategy[str]:
 
 
 def theirs(expression: str, zone: str, after: datetime) -> list[datetime]:
-    """What cronsim answers, in UTC; by elapsed time only which wall-clock times match, for each minute there is.
+    """Returns cronsim's instants in UTC. For elapsed-time expressions, checks each minute against cronsim's fields.
 
-    Its own walk through elapsed time steps by whole hours, past the half hour by which Lord Howe changes, and takes the
-    day that Apia left out for one that was. Of fixed times, each that a gap swallows comes after the gap by itself, so
-    one instant may come several times: for pgsched it is one.
+    cronsim's own iteration by elapsed time steps in whole hours, so it misses Lord Howe's half-hour change, and it
+    treats the day that Apia skipped as a real day. It returns each fixed time that falls into a gap separately, after
+    the gap, so an instant may appear several times; pgsched returns it once.
     """
     clock = CronSim(expression, after.astimezone(ZoneInfo(zone)))
     if expression.startswith("*") or expression.split()[1].startswith("*"):
@@ -84,7 +84,7 @@ def theirs(expression: str, zone: str, after: datetime) -> list[datetime]:
         instant = at.astimezone(UTC)
         if instant > after + _SPAN or len(found) > 4 * _COUNT:
             break
-        if instant > after:  # it begins with the first pass of an hour that comes twice
+        if instant > after:  # for a repeated hour, cronsim starts with the first pass
             found.add(instant)
     return sorted(found)[:_COUNT]
 
@@ -94,18 +94,18 @@ def _minutes_that_match(clock: CronSim, zone: ZoneInfo, after: datetime) -> list
 
 
 def _minutes(zone: ZoneInfo, after: datetime) -> list[datetime]:
-    """Each minute of the span, on the zone's own clock."""
+    """Returns each minute of the span in the zone's local time."""
     first = after.replace(second=0)
     return [(first + n * _MINUTE).astimezone(zone) for n in range(1, _SPAN // _MINUTE + 1)]
 
 
 def matches(clock: CronSim, at: datetime) -> bool:
-    """Whether the fields, as cronsim has read them, name this time on the wall."""
+    """True if the fields, as cronsim parsed them, match this local time."""
     return at.minute in clock.minutes and at.hour in clock.hours and at.month in clock.months and clock.match_day(at)
 
 
 def by_policy(expression: str, zone: str, gap: Gap, overlap: Overlap, after: datetime) -> list[datetime]:
-    """Where fixed times fire, minute by minute from what the policies say."""
+    """Returns the instants at which fixed times fire, checking each minute against the policies."""
     clock, found = CronSim(expression, after), list[datetime]()
     minutes = _minutes(ZoneInfo(zone), after)
     for before, at in pairwise([(minutes[0].astimezone(UTC) - _MINUTE).astimezone(ZoneInfo(zone)), *minutes]):
@@ -147,7 +147,7 @@ def test_both_find_the_same_instants(zone: str, expression: str, change: int, ho
     after = at + timedelta(hours=hours, seconds=seconds)
     try:
         mine = ours(expression, zone, after)
-    except InvalidSchedule:  # refused as it says something else than it seems to, or never occurs
+    except InvalidSchedule:  # ambiguous, or never fires
         assume(False)
     try:
         expected = theirs(expression, zone, after)

@@ -1,4 +1,4 @@
-"""Durations: what is read, what is written, and what the refusals say."""
+"""Durations: parsing, formatting and error messages."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ _lengths = st.timedeltas(min_value=timedelta(microseconds=1), max_value=LONGEST)
         ("P3653D", LONGEST),
     ],
 )
-def test_reads_iso_8601_and_the_short_form(text: str, length: timedelta) -> None:
+def test_iso_8601_and_the_short_form_are_parsed(text: str, length: timedelta) -> None:
     assert parse_duration(text) == length
 
 
@@ -70,7 +70,7 @@ def test_reads_iso_8601_and_the_short_form(text: str, length: timedelta) -> None
         ("PT999999999999999999999H", "P3653D or less"),
     ],
 )
-def test_refuses_what_is_no_duration_and_says_what_to_write(text: str, advice: str) -> None:
+def test_an_invalid_duration_is_refused_with_advice(text: str, advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         parse_duration(text)
     assert advice in str(refusal.value)
@@ -88,21 +88,21 @@ def test_refuses_what_is_no_duration_and_says_what_to_write(text: str, advice: s
         (timedelta(hours=1, microseconds=1), "PT1H0.000001S"),
     ],
 )
-def test_writes_iso_8601(length: timedelta, text: str) -> None:
+def test_durations_are_formatted_as_iso_8601(length: timedelta, text: str) -> None:
     assert format_duration(length) == text
 
 
 @given(_lengths)
-def test_what_is_written_is_read_back_as_the_same_length(length: timedelta) -> None:
+def test_a_formatted_duration_parses_to_the_same_length(length: timedelta) -> None:
     assert parse_duration(format_duration(length)) == length
 
 
-def test_a_negative_length_is_not_written() -> None:
+def test_a_negative_length_is_not_formatted() -> None:
     with pytest.raises(InvalidSchedule, match="negative"):
         format_duration(timedelta(seconds=-1))
 
 
 @pytest.mark.parametrize("length", [timedelta(0), timedelta(seconds=-1), LONGEST + timedelta(microseconds=1)])
-def test_a_length_out_of_bounds_is_refused(length: timedelta) -> None:
+def test_an_out_of_range_length_is_refused(length: timedelta) -> None:
     with pytest.raises(InvalidSchedule, match="write"):
         check_duration(length)

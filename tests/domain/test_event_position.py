@@ -1,4 +1,4 @@
-"""Nothing is read twice and nothing missed, whenever transactions commit: against histories drawn at random."""
+"""Reads miss nothing and repeat nothing, whatever the commit order; tested on random histories."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,13 +15,13 @@ from pgsched.errors import InvalidInput
 Row = tuple[int, UUID]
 _BEGIN, _COMMIT, _READ, _RESUME, _WRITE = range(5)
 _OPENED_BEFORE = [(step, 0) for step in (0, 0, 0, 0, 0, 1, 1, 3, 1, 1, 2, 2, 2, 3, 4)]
-"""Of five open transactions two are named, and the others have begun before the position was taken."""
+"""With five open transactions, two are named and the others began before the position was taken."""
 _STEPS = st.lists(st.tuples(st.integers(_BEGIN, _WRITE), st.integers(0, 10**6)), max_size=60)
 
 
 @dataclass
 class _World:
-    """Transactions that have numbers from 3 on, and their rows."""
+    """Transactions, numbered from 3, and their rows."""
 
     newest: int = 3
     clock: int = 1_000_000
@@ -49,7 +49,7 @@ class _World:
         return VisibilityHorizon(seen=TransactionSnapshot.parse(text), newest=self.newest, at=self.clock)
 
     def read(self, at: Position, horizon: VisibilityHorizon, limit: int, span: int) -> tuple[list[Row], Position]:
-        """What the statement reads, and where it ends."""
+        """Returns the rows that the statement would read and the position where it stops."""
         low = at.seen.xmax
         high = min(max(horizon.seen.xmax, low), low + span)
         late = at.late(horizon)
@@ -74,7 +74,7 @@ class _World:
 @settings(max_examples=150, deadline=None)
 @given(steps=_STEPS, limit=st.integers(1, 4), span=st.integers(1, 6))
 @example(steps=_OPENED_BEFORE, limit=1, span=1)
-def test_each_row_is_read_once_however_late_it_was_committed(
+def test_each_row_is_read_once_however_late_it_commits(
     most_open: int, steps: list[tuple[int, int]], limit: int, span: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -108,7 +108,7 @@ def _read_along(world: _World, steps: list[tuple[int, int]], limit: int, span: i
     assert sorted(told) == sorted(world.committed())
 
 
-def test_a_transaction_that_stays_open_holds_up_its_own_rows_alone() -> None:
+def test_a_long_transaction_delays_only_its_own_rows() -> None:
     before = VisibilityHorizon(seen=TransactionSnapshot.parse("10:13:10"), newest=13, at=100)
     after = VisibilityHorizon(seen=TransactionSnapshot.parse("10:20:10,15"), newest=20, at=200)
     read = Position.of(before).up_to(after, 20)
@@ -118,7 +118,7 @@ def test_a_transaction_that_stays_open_holds_up_its_own_rows_alone() -> None:
     assert read.late(VisibilityHorizon(seen=TransactionSnapshot(30), newest=30, at=300)) == [10, 15]
 
 
-def test_who_stands_where_more_is_seen_waits_for_as_much() -> None:
+def test_a_position_ahead_of_the_visible_snapshot_waits() -> None:
     read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20, (10,)), newest=20, at=100))
     assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(20, (10, 15)), newest=20, at=99))
     assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(19, (10,)), newest=19, at=99))
@@ -127,14 +127,14 @@ def test_who_stands_where_more_is_seen_waits_for_as_much() -> None:
     assert not partly.is_within(VisibilityHorizon(seen=TransactionSnapshot(30, (25,)), newest=30, at=102))
 
 
-def test_of_a_great_many_that_are_open_the_lowest_are_named() -> None:
+def test_with_many_open_transactions_only_the_lowest_are_named() -> None:
     xip = ",".join(str(2 * one) for one in range(5, 1500))
     found = TransactionSnapshot.parse(f"10:5000:{xip}")
     assert (len(found.open), found.xmax) == (event_position.MOST_OPEN, 2 * (5 + event_position.MOST_OPEN))
     assert len(str(Position(seen=found, since=1, at=2))) < event_position.LONGEST
 
 
-def test_a_beginning_is_before_everything() -> None:
+def test_a_beginning_precedes_everything() -> None:
     begun = Position.beginning(datetime(2026, 3, 1, tzinfo=UTC))
     assert begun.earliest <= datetime(2026, 3, 1, tzinfo=UTC)
     assert Position.parse(str(begun)) == begun
@@ -148,7 +148,7 @@ def test_a_beginning_is_before_everything() -> None:
         "1.1.ffff.1" + "-1" * 20_000 + ".", "\uff11.1.5..",
     ],
 )  # fmt: skip
-def test_what_is_no_position_is_refused(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="not the id of an event"):
         Position.parse(text)
 

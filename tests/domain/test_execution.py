@@ -27,22 +27,22 @@ ROW = (
 )
 
 
-def test_an_execution_is_made_from_a_row_as_it_comes() -> None:
+def test_an_execution_is_built_from_a_raw_row() -> None:
     execution = ClaimedExecution._make(ROW)
     assert execution.uuid == "00010203-0405-0607-0809-0a0b0c0d0e0f"
     assert execution.nominal == datetime(2000, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)
     assert execution.decode_payload() == {"n": 1}
 
 
-def test_a_whole_number_beyond_64_bits_is_decoded_exactly() -> None:
+def test_integers_beyond_64_bits_are_decoded_exactly() -> None:
     assert ClaimedExecution._make(ROW)._replace(payload=b"[18446744073709551617]").decode_payload() == [2**64 + 1]
 
 
-def test_no_payload_is_none() -> None:
+def test_a_missing_payload_decodes_to_none() -> None:
     assert ClaimedExecution._make(ROW)._replace(payload=None).decode_payload() is None
 
 
-def test_an_id_is_written_as_postgresql_writes_it() -> None:
+def test_an_id_is_formatted_as_in_postgresql() -> None:
     assert uuid_text(b"\xff" * 16) == "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
@@ -55,12 +55,12 @@ def test_an_id_is_written_as_postgresql_writes_it() -> None:
         (-1, "1999-12-31T23:59:59.999999Z"),
     ],
 )
-def test_an_instant_is_written_in_rfc_3339(instant: int, text: str) -> None:
+def test_an_instant_is_formatted_as_rfc_3339(instant: int, text: str) -> None:
     assert instant_text(instant) == text
 
 
 @given(st.datetimes(datetime(1900, 1, 1), datetime(3000, 1, 1)))
-def test_a_written_instant_reads_as_the_same_moment(moment: datetime) -> None:
+def test_a_formatted_instant_parses_to_the_same_moment(moment: datetime) -> None:
     aware = moment.replace(tzinfo=UTC)
     instant = (aware - datetime(2000, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     assert datetime.fromisoformat(instant_text(instant)) == aware

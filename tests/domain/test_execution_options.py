@@ -12,11 +12,11 @@ def parsed(options: Any) -> Options:
 
 
 @pytest.mark.parametrize("raw", [None, b"{}"])
-def test_nothing_given_means_the_defaults(raw: bytes | None) -> None:
+def test_no_options_means_the_defaults(raw: bytes | None) -> None:
     assert parse_options(raw) == Options(timeout_seconds=30, max_attempts=22, method="POST")
 
 
-def test_every_option_is_read() -> None:
+def test_every_option_is_parsed() -> None:
     options = parsed(
         {
             "timeout": "PT5S",
@@ -48,11 +48,11 @@ def test_the_same_text_is_parsed_once() -> None:
     assert parse_options(b'{"timeout": "7s"}') is parse_options(bytes(bytearray(b'{"timeout": "7s"}')))
 
 
-def test_a_whole_number_may_be_written_with_a_point() -> None:
+def test_an_integer_may_be_written_as_a_float() -> None:
     assert parse_options(b'{"max_attempts": 4.0}').max_attempts == 4
 
 
-def test_a_first_wait_may_be_over_the_default_maximum() -> None:
+def test_the_first_wait_may_exceed_the_default_maximum() -> None:
     assert parsed({"backoff": {"initial": "2h"}}) == Options()
 
 
@@ -60,29 +60,29 @@ def test_a_first_wait_may_be_over_the_default_maximum() -> None:
     "options",
     [[], {"timeout": 5}, {"headers": []}, {"auth": {"oauth2": {}}}, {"tls": "hush"}, {"body": {"format": "x"}}],
 )
-def test_what_the_database_never_takes_is_refused_unread(options: Any) -> None:
+def test_options_that_the_database_never_accepts_are_refused(options: Any) -> None:
     with pytest.raises(InvalidOptions, match="cannot be read") as refused:
         parsed(options)
     assert "hush" not in str(refused.value)
 
 
-def test_an_option_of_a_later_release_is_refused_by_its_name() -> None:
+def test_an_unknown_option_is_refused_by_name() -> None:
     with pytest.raises(InvalidOptions, match="there is no option 'timeuot'; the options are timeout, max_attempts"):
         parsed({"timeuot": "5s"})
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b'{"timeout": NaN}'])
-def test_what_is_not_json_is_refused(raw: bytes) -> None:
+def test_invalid_json_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidOptions, match="cannot be read"):
         parse_options(raw)
 
 
 @pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
-def test_a_list_of_waits_has_an_attempt_after_each_unless_told_otherwise(given: dict[str, Any], attempts: int) -> None:
+def test_a_list_of_waits_sets_the_attempts_unless_they_are_given(given: dict[str, Any], attempts: int) -> None:
     assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts
 
 
-def test_large_options_are_not_kept_in_memory() -> None:
+def test_large_options_are_not_cached() -> None:
     small = b'{"headers": {"x-small": "a"}}'
     large = orjson.dumps({"headers": {f"x-{n}": "v" * 1000 for n in range(20)}})
     assert parse_options(small) is parse_options(small)

@@ -1,4 +1,4 @@
-"""What counts as a failing target, and what does not."""
+"""What counts as a failure of the target and what does not."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def failed(code: int | None, retry_after: timedelta | None = None) -> Failed:
     ("attempts", "failures", "fails"),
     [(10, 10, True), (9, 9, False), (20, 10, True), (21, 10, False), (1000, 499, False), (1000, 500, True)],
 )
-def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
+def test_a_target_is_failing_after_many_failures_in_half_of_its_attempts(
     attempts: int, failures: int, fails: bool
 ) -> None:
     assert Window(began=0.0, attempts=attempts, failures=failures).fails(10) is fails
@@ -47,7 +47,7 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
         ("abcdefghij", "klmnopqrstu", False),
     ],
 )
-def test_a_host_fails_of_which_several_paths_fail_and_half_of_all(ill: str, well: str, fails: bool) -> None:
+def test_a_host_is_failing_if_several_paths_and_half_of_all_paths_fail(ill: str, well: str, fails: bool) -> None:
     window = Window(began=0.0)
     for path in ill:
         window.count(0.0, path, ill=True)
@@ -60,7 +60,7 @@ def test_a_host_fails_of_which_several_paths_fail_and_half_of_all(ill: str, well
     ("asking", "well", "pause"),
     [("aaa", "", None), ("ab", "", None), ("abc", "", 1), ("abc", "defg", None), ("abc", "c", None)],
 )
-def test_a_host_is_asked_for_a_pause_by_several_paths(asking: str, well: str, pause: int | None) -> None:
+def test_a_host_is_paused_if_several_paths_ask_for_it(asking: str, well: str, pause: int | None) -> None:
     window = Window(began=0.0)
     for minutes, path in enumerate(asking, 1):
         window.count(0.0, path, ill=True, pause=minutes * MINUTE)
@@ -85,7 +85,7 @@ def test_a_host_is_asked_for_a_pause_by_several_paths(asking: str, well: str, pa
         (AlreadySettled(), False, False),
     ],
 )
-def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: bool) -> None:
+def test_outcomes_count_as_target_faults_or_health(outcome: Outcome, ill: bool, well: bool) -> None:
     assert (is_target_fault(outcome), is_healthy(outcome)) == (ill, well)
 
 
@@ -101,11 +101,11 @@ def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: b
         (failed(503, timedelta(days=30)), LONGEST_RETRY_AFTER),
     ],
 )
-def test_a_target_may_ask_to_be_left_alone(outcome: Outcome, pause: timedelta | None) -> None:
+def test_a_target_may_ask_for_a_pause(outcome: Outcome, pause: timedelta | None) -> None:
     assert asked_pause(outcome) == pause
 
 
-def test_a_target_fails_since_the_first_failure_after_the_last_success() -> None:
+def test_failing_since_is_the_first_failure_after_the_last_success() -> None:
     window = Window(began=0.0)
     found = []
     for at, ill in ((1.0, True), (2.0, True), (3.0, False), (4.0, True), (5.0, True)):

@@ -1,4 +1,4 @@
-"""Gates let no more pass than they say, in any stretch of time, and no less than there is room for."""
+"""Gates pass no more than they allow in any period, and no less than they have room for."""
 
 from bisect import bisect_left
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pgsched.domain.gate import NEVER, Gate, circuit_name, circuits_of, host_of, is_part_of, key_name, path_of
 
-NOW = 850_000_000_000_000  # microseconds since 2000: what a double holds to an eighth
+NOW = 850_000_000_000_000  # microseconds since 2000, which a double holds to an eighth
 SECOND = 1_000_000
 _EVENTS = st.integers(1, 1_000)
 _PERIODS = st.integers(1_000, 3_600 * SECOND)
@@ -20,7 +20,7 @@ def rated(events: int, period: int, **given: int) -> Gate:
 
 
 def starts_of(gate: Gate, waits: list[int]) -> list[int]:
-    """When executions start that come one after another, each so long after the start of the one before."""
+    """Returns the start times of successive executions; each comes ``wait`` microseconds after the previous start."""
     found, now = [], NOW
     for wait in waits:
         start = gate.earliest(now + wait)
@@ -31,33 +31,33 @@ def starts_of(gate: Gate, waits: list[int]) -> list[int]:
 
 
 def most_within(starts: list[int], length: int) -> int:
-    """The most of these that lie in one stretch of so many microseconds, its end left out."""
+    """Returns the largest number of starts in any half-open period of ``length`` microseconds."""
     return max(bisect_left(starts, start + length) - place for place, start in enumerate(starts))
 
 
 @given(_EVENTS, _PERIODS, _WAITS)
-def test_no_period_sees_more_than_its_events(events: int, period: int, waits: list[int]) -> None:
+def test_no_period_exceeds_its_events(events: int, period: int, waits: list[int]) -> None:
     starts = starts_of(rated(events, period), waits)
-    slack = 1 + len(waits) // 8  # what doubles lose of an instant
+    slack = 1 + len(waits) // 8  # rounding error of doubles
     assert most_within(starts, period - slack) <= events
 
 
 @given(_EVENTS, _PERIODS, st.integers(1, 50), _WAITS)
-def test_a_burst_is_all_that_comes_on_top(events: int, period: int, burst: int, waits: list[int]) -> None:
+def test_a_burst_is_the_only_excess(events: int, period: int, burst: int, waits: list[int]) -> None:
     starts = starts_of(rated(events, period, burst=burst), waits)
     slack = 1 + len(waits) // 8
     assert most_within(starts, period - slack) <= events + burst - 1
 
 
 @given(st.integers(1, 50))
-def test_after_a_lull_a_burst_starts_at_once_and_the_next_an_interval_later(burst: int) -> None:
+def test_after_a_lull_a_burst_starts_at_once_then_one_per_interval(burst: int) -> None:
     starts = starts_of(rated(10, SECOND, burst=burst), [0] * (burst + 1))
     assert starts == [NOW] * burst + [NOW + SECOND // 10]
 
 
 @pytest.mark.parametrize("events", [3, 7, 300, 700_000])
-def test_what_is_kept_between_draws_in_whole_microseconds_exceeds_no_rate(events: int) -> None:
-    """Each draw is a transaction of its own, which finds the instant as the database has it."""
+def test_rounding_to_microseconds_between_draws_never_exceeds_the_rate(events: int) -> None:
+    """Each draw is its own transaction, which reads the instant as the database stores it."""
     starts, next_at, now = [], 0.0, NOW
     for _ in range(3 * min(events, 2_000)):
         gate = rated(events, SECOND, burst=1)
@@ -70,13 +70,13 @@ def test_what_is_kept_between_draws_in_whole_microseconds_exceeds_no_rate(events
 
 
 @given(_EVENTS, _PERIODS, st.integers(1, 20), st.integers(-SECOND, SECOND), st.integers(0, 50), st.integers(0, SECOND))
-def test_the_room_is_as_many_as_can_be_drawn(
+def test_room_equals_the_number_of_possible_draws(
     events: int, period: int, burst: int, next_at: int, wanted: int, length: int
 ) -> None:
     def gate() -> Gate:
         return rated(events, period, burst=burst, next_at=NOW + next_at)
 
-    assume(period >= 100 * events)  # starts are whole microseconds, of which short intervals lose too many
+    assume(period >= 100 * events)  # starts are whole microseconds; with shorter intervals, rounding loses too many
     last, drawing, drawn = NOW + length, gate(), 0
     while drawn < wanted and (start := drawing.earliest(NOW)) <= last:
         drawing.draw(start)
@@ -84,14 +84,14 @@ def test_the_room_is_as_many_as_can_be_drawn(
     assert abs(gate().room(wanted, now=NOW, last=last) - drawn) <= (1 if drawn else 0)
 
 
-def test_what_was_not_used_in_a_lull_is_not_saved_up() -> None:
+def test_unused_capacity_does_not_accumulate() -> None:
     gate = rated(10, SECOND)
     gate.draw(gate.earliest(NOW))
     starts = starts_of(gate, [3_600 * SECOND, *[0] * 9])
     assert most_within(starts, SECOND) == 10
 
 
-def test_a_concurrency_lets_no_more_into_hand() -> None:
+def test_concurrency_limits_the_number_in_flight() -> None:
     gate = Gate(name="host:shop.example", concurrency=3, running=1)
     assert gate.room(10, now=NOW, last=NOW) == 2
     for _ in range(2):
@@ -99,24 +99,24 @@ def test_a_concurrency_lets_no_more_into_hand() -> None:
     assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW)) == (NEVER, 0)
 
 
-def test_a_concurrency_that_was_lowered_lets_nothing_pass_before_enough_have_ended() -> None:
+def test_lowered_concurrency_passes_none_until_enough_have_ended() -> None:
     gate = Gate(name="host:shop.example", concurrency=3, running=5)
     assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW + SECOND)) == (NEVER, 0)
 
 
-def test_nothing_passes_a_gate_that_is_shut() -> None:
+def test_nothing_passes_a_closed_gate() -> None:
     gate = Gate(name="client:shop", shut_until=NOW + SECOND)
     assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW + SECOND - 1)) == (NOW + SECOND, 0)
     assert (gate.earliest(NOW + SECOND), gate.room(10, now=NOW + SECOND, last=NOW + SECOND)) == (NOW + SECOND, 10)
 
 
-def test_a_circuit_lets_one_probe_pass_when_its_time_is_over() -> None:
+def test_a_circuit_passes_one_probe_once_its_pause_is_over() -> None:
     gate = Gate(name=circuit_name("shop.example", "payments"), shut_until=NOW)
     assert gate.is_probing
     assert gate.room(10, now=NOW, last=NOW) == 1
     gate.draw(NOW)
     assert gate.room(10, now=NOW, last=NOW) == 0
-    assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # another, should that one not be heard of
+    assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # sends another probe if there is no word of the first
 
 
 def test_a_limit_whose_hold_is_over_sends_no_probe() -> None:
@@ -124,7 +124,7 @@ def test_a_limit_whose_hold_is_over_sends_no_probe() -> None:
 
 
 @pytest.mark.parametrize("rate", [10, 100])
-def test_what_recovers_doubles_its_rate_each_second(rate: int) -> None:
+def test_a_recovering_circuit_doubles_its_rate_each_second(rate: int) -> None:
     gate = Gate(
         name=circuit_name("shop.example", "payments"), interval=SECOND / rate, next_at=float(NOW), recovers_from=NOW
     )
@@ -135,7 +135,7 @@ def test_what_recovers_doubles_its_rate_each_second(rate: int) -> None:
         assert rate * 2**second * 0.9 <= passed <= rate * 2 ** (second + 1)
 
 
-def test_a_limit_that_recovers_ends_at_its_own_rate() -> None:
+def test_a_recovering_limit_returns_to_its_own_rate() -> None:
     gate = rated(50, SECOND, recovers_from=NOW)
     gate.next_at = float(NOW)
     starts = starts_of(gate, [0] * 400)
@@ -155,27 +155,27 @@ def test_a_limit_that_recovers_ends_at_its_own_rate() -> None:
         ("nothing at all", None),
     ],
 )
-def test_the_host_of_a_target_is_told(target: str, host: str | None) -> None:
+def test_host_of_a_target(target: str, host: str | None) -> None:
     assert host_of(target) == host
 
 
-def test_keys_of_different_clients_are_different_gates() -> None:
+def test_equal_keys_of_different_clients_have_different_gates() -> None:
     assert key_name("payments", "m-1") != key_name("billing", "m-1")
 
 
-def test_no_two_clients_share_the_gate_of_a_key() -> None:
+def test_key_gate_names_of_different_clients_never_collide() -> None:
     pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a%", "2Fb/c"), ("a%25", "b"), ("a", "%2Fb/c")]
     assert len({key_name(client, key) for client, key in pairs}) == len(pairs)
 
 
-def test_a_gate_is_part_of_its_own_clients_alone() -> None:
+def test_a_gate_belongs_only_to_its_own_client() -> None:
     assert is_part_of(key_name("a/b", "c"), "client:a/b")
     assert not is_part_of(key_name("a/b", "c"), "client:a")
     assert is_part_of(circuit_name("shop.example", "x y"), "client:x y")
     assert not is_part_of(circuit_name("shop.example", "x y"), "client:y")
 
 
-def test_the_circuit_of_a_path_is_part_of_its_hosts() -> None:
+def test_the_circuit_of_a_path_belongs_to_its_host() -> None:
     of_a_path, of_its_host = circuits_of("https://Shop.example/a/b?c=d e", "shop.example", "x y")
     assert (of_a_path, of_its_host) == ("circuit:shop.example/a/b x y", "circuit:shop.example x y")
     assert is_part_of(of_a_path, of_its_host)
@@ -195,11 +195,11 @@ def test_the_circuit_of_a_path_is_part_of_its_hosts() -> None:
         ("https://shop.example/" + "x" * 199, "/" + "x" * 199),
     ],
 )
-def test_the_path_of_a_target_is_told(target: str, path: str) -> None:
+def test_path_of_a_target(target: str, path: str) -> None:
     assert path_of(target) == path
 
 
-def test_long_paths_are_shortened_and_stay_apart() -> None:
+def test_long_paths_are_shortened_but_stay_distinct() -> None:
     paths = [path_of("https://shop.example/" + "x" * 1900 + end) for end in "ab"]
     assert [len(path) for path in paths] == [200, 200]
     assert paths[0] != paths[1]

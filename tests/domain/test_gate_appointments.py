@@ -1,4 +1,4 @@
-"""Appointments of executions with several gates on their way: none of them is exceeded, and none idles for another."""
+"""Appointments of executions that pass several gates: no gate is exceeded, and none idles because of another."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -28,7 +28,7 @@ def behind(found: Sequence[Appointment]) -> Counter[str]:
 
 
 @given(_RATES, _RATES, st.lists(st.tuples(st.integers(0, SECOND), st.booleans(), st.booleans()), max_size=60))
-def test_no_gate_lets_more_pass_than_its_rate(client: int, key: int, waiting: list[tuple[int, bool, bool]]) -> None:
+def test_no_gate_exceeds_its_rate(client: int, key: int, waiting: list[tuple[int, bool, bool]]) -> None:
     wide, narrow = rated("client:a", client), rated("key:a/k", key)
     ways = [[gate for gate, wanted in ((wide, one), (narrow, other)) if wanted] for _, one, other in waiting]
     found = appoint([(NOW + after, way) for (after, _, _), way in zip(waiting, ways, strict=True)], NOW)
@@ -42,20 +42,20 @@ def test_no_gate_lets_more_pass_than_its_rate(client: int, key: int, waiting: li
 
 
 @given(_RATES, _RATES, st.lists(st.integers(0, SECOND), max_size=60))
-def test_who_passes_starts_when_it_is_due_and_within_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
+def test_starts_are_when_due_and_within_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
     gates = [rated("client:a", client), rated("key:a/k", key)]
     for after, appointment in zip(waiting, appoint([(NOW + after, gates) for after in waiting], NOW), strict=True):
         assert appointment.behind or NOW + after <= appointment.start <= NOW + after + AHEAD
 
 
-def test_those_of_one_way_pass_in_their_order() -> None:
+def test_executions_on_the_same_path_pass_in_order() -> None:
     gate = rated("client:a", 100)
     found = appoint([(NOW - n, [gate]) for n in range(60)], NOW)
     assert starts(found)[::-1] == sorted(starts(found))
     assert (len(starts(found)), behind(found)) == (51, {"client:a": 9})
 
 
-def test_a_wide_gate_does_not_idle_where_others_can_start_before() -> None:
+def test_a_wide_gate_does_not_idle_if_others_can_start_first() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
     found = appoint([(NOW, [wide, narrow])] * 10 + [(NOW, [wide])] * 100, NOW)
     assert sorted(starts(found)) == [NOW + 5_000 * n for n in range(101)]
@@ -63,7 +63,7 @@ def test_a_wide_gate_does_not_idle_where_others_can_start_before() -> None:
     assert behind(found) == {"key:a/k": 7, "client:a": 2}
 
 
-def test_where_nobody_else_could_start_a_narrow_gate_has_it_wait_until_just_before() -> None:
+def test_a_lone_execution_waits_until_just_before_its_narrow_gate_opens() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
     first, second, third = appoint([(NOW, [wide, narrow])] * 3, NOW)
     assert (first.start, first.behind) == (NOW, None)
@@ -74,12 +74,12 @@ def test_where_nobody_else_could_start_a_narrow_gate_has_it_wait_until_just_befo
     assert starts(appoint([(NOW, [wide, narrow])], shortly_before)) == [second.start]
 
 
-def test_gates_that_let_nearly_as_many_pass_wait_for_each_other() -> None:
+def test_gates_with_similar_rates_wait_for_each_other() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 150)
     assert len(starts(appoint([(NOW, [wide, narrow])] * 100, NOW))) == 75
 
 
-def test_a_gate_that_is_full_holds_back_and_nothing_is_drawn_on_the_others() -> None:
+def test_a_full_gate_holds_back_without_drawing_on_the_others() -> None:
     wide, full = rated("client:a", 200), Gate(name="host:b", concurrency=1, running=1)
     [appointment] = appoint([(NOW, [wide, full])], NOW)
     assert (appointment.start, appointment.behind, wide.drawn) == (NEVER, full, 0)
@@ -92,14 +92,14 @@ def test_a_probe_is_named() -> None:
     assert second.behind is circuit
 
 
-def test_priority_decides_between_ways_that_wait_for_the_same_gate() -> None:
-    """A key of the client's own that lets far more pass is no reason to come later."""
+def test_priority_decides_between_paths_that_wait_for_the_same_gate() -> None:
+    """An additional gate with a much higher rate does not delay an execution."""
     client, key = rated("client:a", 100), rated("key:a/k", 1_000)
     found = appoint([(NOW, [client, key])] * 20 + [(NOW, [client])] * 100, NOW)
     assert [appointment.start for appointment in found[:20]] == [NOW + 10_000 * n for n in range(20)]
 
 
-def test_one_after_the_other_starts_once_a_gate_opens() -> None:
+def test_executions_start_one_by_one_once_a_gate_opens() -> None:
     gate = rated("host:b", 10, shut_until=NOW + 300_000)
     assert starts(appoint([(NOW, [gate])] * 200, NOW)) == [NOW + 300_000 + 100_000 * n for n in range(3)]
 
@@ -119,7 +119,7 @@ _GATES = st.builds(
 
 
 @given(st.lists(_GATES, min_size=1, max_size=4, unique_by=lambda gate: gate.name), st.integers(1, 40))
-def test_gates_in_any_state_hold_back_or_let_pass(gates: list[Gate], count: int) -> None:
+def test_gates_in_any_state_hold_back_or_pass(gates: list[Gate], count: int) -> None:
     running = {gate.name: gate.running for gate in gates}
     assert all(0 <= gate.room(count, now=NOW, last=NOW + AHEAD) <= count for gate in gates)
     found = appoint([(NOW, gates)] * count, NOW)
@@ -131,7 +131,7 @@ def test_gates_in_any_state_hold_back_or_let_pass(gates: list[Gate], count: int)
 
 
 @pytest.mark.parametrize("keys", [1, 40])
-def test_many_ways_share_a_gate_without_loss(keys: int) -> None:
+def test_many_paths_share_a_gate_without_loss(keys: int) -> None:
     wide = rated("client:a", 500)
     narrow = [rated(f"key:a/{n}", 20) for n in range(keys)]
     found = appoint([(NOW, [wide, narrow[n % keys]]) for n in range(200)] + [(NOW, [wide])] * 400, NOW)

@@ -1,4 +1,4 @@
-"""H in cron expressions: what it stands for, that it stays, and that it spreads."""
+"""H in cron expressions: its values are valid, stable and spread out."""
 
 from collections import Counter
 
@@ -25,12 +25,12 @@ FORMS = [
 @pytest.mark.parametrize(
     "expression", ["0 9 * * THU", "@hourly", "30 2 * MAR SUN", "", "H * *", "H * * * * * *", "0 9 * * WED,THU"]
 )
-def test_what_has_no_h_is_left_as_it_is(expression: str) -> None:
+def test_an_expression_without_h_is_unchanged(expression: str) -> None:
     assert resolve_hashes(expression, "default/nightly") == expression
 
 
 @given(st.sampled_from(FORMS), st.text(max_size=50))
-def test_whatever_the_identity_it_is_a_schedule_and_always_the_same(expression: str, identity: str) -> None:
+def test_any_identity_resolves_to_a_valid_and_stable_schedule(expression: str, identity: str) -> None:
     found = resolve_hashes(expression, identity)
     assert "H" not in found
     assert Cron(expression=found)
@@ -38,17 +38,17 @@ def test_whatever_the_identity_it_is_a_schedule_and_always_the_same(expression: 
     assert resolve_hashes(found, identity) == found
 
 
-def test_a_fleet_is_spread_over_all_minutes_and_hours() -> None:
+def test_jobs_are_spread_over_all_minutes_and_hours() -> None:
     jobs = [resolve_hashes("H H * * *", f"payments/job-{n}").split() for n in range(6000)]
     minutes, hours = Counter(job[0] for job in jobs), Counter(job[1] for job in jobs)
     assert len(minutes) == 60
     assert len(hours) == 24
     assert max(minutes.values()) < 2 * 6000 / 60
-    assert len({(job[0], job[1]) for job in jobs}) > 1200  # of 1440: minute and hour are drawn apart
+    assert len({(job[0], job[1]) for job in jobs}) > 1200  # of 1440, since minute and hour are drawn independently
 
 
 @given(st.text(max_size=50))
-def test_a_value_is_within_its_range(identity: str) -> None:
+def test_values_are_within_their_ranges(identity: str) -> None:
     low, hour, day, _, _ = resolve_hashes("H(20-30) H H * *", identity).split()
     assert 20 <= int(low) <= 30
     assert 0 <= int(hour) <= 23
@@ -56,7 +56,7 @@ def test_a_value_is_within_its_range(identity: str) -> None:
 
 
 @given(st.text(max_size=50))
-def test_a_step_begins_with_one_of_its_first_values(identity: str) -> None:
+def test_a_step_starts_within_its_first_interval(identity: str) -> None:
     start, rest = resolve_hashes("H/15 * * * *", identity).split()[0].split("-")
     assert 0 <= int(start) < 15
     assert rest == "59/15"
@@ -80,29 +80,29 @@ def test_a_step_begins_with_one_of_its_first_values(identity: str) -> None:
         (f"0 0 {'1' * 5000} H *", "write L"),
     ],
 )
-def test_what_a_field_does_not_have_is_refused(expression: str, says: str) -> None:
+def test_an_invalid_h_is_refused(expression: str, says: str) -> None:
     with pytest.raises(InvalidSchedule, match=says):
         resolve_hashes(expression, "default/nightly")
 
 
-def test_without_an_identity_h_stands_for_nothing() -> None:
+def test_h_without_an_identity_is_refused() -> None:
     with pytest.raises(InvalidSchedule, match="give its identity"):
         from_parts(cron="H * * * *")
 
 
-def test_a_schedule_is_made_for_an_identity() -> None:
+def test_a_schedule_depends_on_its_identity() -> None:
     mine, yours = (from_parts(cron="H H * * *", identity=identity) for identity in ("default/mine", "default/yours"))
     assert mine != yours
     assert mine == from_parts(cron=resolve_hashes("H H * * *", "default/mine"))
 
 
-def test_a_job_is_known_by_its_key_or_its_id() -> None:
+def test_a_job_is_identified_by_its_key_or_its_id() -> None:
     assert identity_of("payments", "nightly", 7) == "payments/nightly"
     assert identity_of("payments", None, 7) == "payments/7"
 
 
 @given(st.integers(1, 59), st.text(max_size=50))
-def test_a_step_of_any_length_is_a_schedule_whoever_the_job_is(step: int, identity: str) -> None:
+def test_any_valid_step_resolves_to_a_valid_schedule(step: int, identity: str) -> None:
     assert Cron(expression=resolve_hashes(f"H/{step} * * * *", identity))
     assert Cron(expression=resolve_hashes(f"0 H(0-9)/{min(step, 9)} * * *", identity))
     assert Cron(expression=resolve_hashes(f"0 0 * H/{min(step, 11)} H/{min(step, 6)}", identity))

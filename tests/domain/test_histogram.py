@@ -1,4 +1,4 @@
-"""What a histogram tells of the seconds that were counted in it."""
+"""Quantiles from a histogram of seconds."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from pgsched.domain.histogram import BUCKETS, nothing, quantile
 
 
 @pytest.mark.parametrize("seconds", [0.03, 12.0, 60.05, 100.0, 400.0, 1000.0, 3000.0])
-def test_a_quantile_of_minutes_is_told_to_within_a_half(seconds: float) -> None:
+def test_quantile_error_is_bounded_by_the_bucket_width(seconds: float) -> None:
     counts = nothing()
     counts[next(place for place, high in enumerate(BUCKETS) if seconds <= high)] = 100
     found = quantile(counts, 0.99)

@@ -1,4 +1,4 @@
-"""Counting which moments are instants of a job, without going through its instants."""
+"""Counting which moments are instants of a job without stepping through its instants."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -35,9 +35,7 @@ def counted(job: Recurrence, moments: set[datetime]) -> int:
 
 @settings(max_examples=60, deadline=None)
 @given(job=st.sampled_from(JOBS), seconds=st.sets(st.integers(0, 3 * 86_400), max_size=40), fraction=st.booleans())
-def test_moments_count_that_the_job_has_next_after_the_microsecond_before(
-    job: Recurrence, seconds: set[int], fraction: bool
-) -> None:
+def test_a_moment_counts_if_it_is_an_instant_of_the_job(job: Recurrence, seconds: set[int], fraction: bool) -> None:
     begin = ANCHOR if fraction else MARCH
     moments = {begin + timedelta(seconds=second // 15 * 15) for second in seconds}
     assert counted(job, moments) == sum(is_instant(job, at) for at in moments)
@@ -49,13 +47,13 @@ def test_all_instants_of_a_job_are_hits(job: Recurrence) -> None:
     assert counted(job, set(instants)) == len(instants)
 
 
-def test_a_job_that_counts_from_the_end_of_its_runs_has_none() -> None:
+def test_a_job_scheduled_after_completion_has_no_hits() -> None:
     job = recurrence(every="1h", anchor=ANCHOR, rules=parse_rules({"after_completion": True}))
     assert counted(job, {ANCHOR}) == 0
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_what_each_hour_has_is_what_its_instants_say(job: Recurrence) -> None:
+def test_hourly_counts_match_the_instants(job: Recurrence) -> None:
     end = MARCH + timedelta(days=2, hours=5, minutes=20)
     wanted = dict[datetime, int]()
     at = job.next_instant(ANCHOR - MICROSECOND)
@@ -66,7 +64,7 @@ def test_what_each_hour_has_is_what_its_instants_say(job: Recurrence) -> None:
     assert job.by_hour(ANCHOR, end) == wanted
 
 
-def test_hours_of_intervals_that_are_no_whole_seconds() -> None:
+def test_hourly_counts_of_intervals_with_fractional_seconds() -> None:
     job = recurrence(every=timedelta(seconds=1500.5), anchor=ANCHOR)
     assert list(job.by_hour(ANCHOR, ANCHOR + timedelta(hours=2)).values()) == [3, 2]
     assert job.by_hour(ANCHOR, ANCHOR) == {}

@@ -1,4 +1,4 @@
-"""Jitter and flexible windows: within bounds, before the following instant, the same each time, and spread."""
+"""Jitter and flexible windows: within bounds, before the next instant, repeatable, and spread out."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ _COUNTS = st.lists(st.integers(0, 3), min_size=1, max_size=20)
 
 
 @given(st.text(max_size=30), _INSTANTS, _LENGTHS, _FOLLOWING)
-def test_a_start_lies_within_the_jitter_and_before_the_next_instant(
+def test_jitter_is_bounded_and_ends_before_the_next_instant(
     identity: str, instant: datetime, jitter: timedelta, further: timedelta | None
 ) -> None:
     following = None if further is None else instant + further
@@ -27,21 +27,21 @@ def test_a_start_lies_within_the_jitter_and_before_the_next_instant(
     assert found == jittered(identity, instant, jitter, following)
 
 
-def test_a_fleet_is_spread_over_the_jitter() -> None:
+def test_jobs_are_spread_over_the_jitter() -> None:
     starts = [jittered(f"payments/{n}", INSTANT, timedelta(minutes=10), None) for n in range(5000)]
     minutes = Counter(start.minute for start in starts)
     assert sorted(minutes) == list(range(10))
     assert max(minutes.values()) < 600
 
 
-def test_each_instant_of_a_job_is_drawn_anew() -> None:
+def test_jitter_differs_for_each_instant() -> None:
     instants = [INSTANT + timedelta(days=n) for n in range(100)]
     late = {jittered("payments/nightly", at, timedelta(minutes=10), None) - at for at in instants}
     assert len(late) == 100
 
 
 @given(_LENGTHS, _FOLLOWING)
-def test_slots_are_equal_parts_of_the_window_and_begin_before_the_next_instant(
+def test_slots_divide_the_window_evenly_and_precede_the_next_instant(
     window: timedelta, further: timedelta | None
 ) -> None:
     found = slots(INSTANT, window, None if further is None else INSTANT + further)
@@ -54,7 +54,7 @@ def test_slots_are_equal_parts_of_the_window_and_begin_before_the_next_instant(
 
 
 @given(st.text(max_size=30), _LENGTHS, _COUNTS, _FOLLOWING)
-def test_a_start_lies_in_a_slot_in_which_fewest_rows_wait(
+def test_a_start_lies_in_one_of_the_emptiest_slots(
     identity: str, window: timedelta, counts: list[int], further: timedelta | None
 ) -> None:
     following = None if further is None else INSTANT + further
@@ -68,7 +68,7 @@ def test_a_start_lies_in_a_slot_in_which_fewest_rows_wait(
         assert chosen[-1] == min(counts)
 
 
-def test_jobs_choose_apart_between_slots_that_are_equally_empty() -> None:
+def test_jobs_spread_over_equally_empty_slots() -> None:
     counts = [3, 0, 5, 0, 0, 9]
     window = timedelta(minutes=6)
     chosen = Counter(emptiest(f"payments/{n}", INSTANT, window, counts).minute for n in range(900))

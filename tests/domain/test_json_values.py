@@ -1,4 +1,4 @@
-"""Values of Python are written as the JSON that a handler annotated with their type reads them from."""
+"""Python values are encoded as JSON that a handler annotated with their type can decode."""
 
 import collections
 import dataclasses
@@ -131,7 +131,7 @@ REFUND = Refund(amount=Decimal("1.50"), why="broken")
         (Huge.ATOMS, int),
     ],
 )
-def test_what_is_sent_is_read_back_as_the_type_it_was(value: Any, kind: Any) -> None:
+def test_a_value_decodes_to_its_original_type(value: Any, kind: Any) -> None:
     def handler(payload): ...  # type: ignore[no-untyped-def]
 
     handler.__annotations__["payload"] = kind
@@ -169,14 +169,14 @@ def test_other_values_become_the_nearest_json(value: Any, expected: Any) -> None
 @pytest.mark.parametrize(
     "value", [object(), 1j, iter([1]), {1, 2}, {}.keys(), {1: "a"}, {ID: 1}, Refund, [{"a": object()}], "\ud800", len]
 )
-def test_what_has_no_json_is_refused(value: Any) -> None:
+def test_values_without_a_json_form_are_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         encode_json(value)
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30, -(10**308)])
 @pytest.mark.parametrize("wrap", [list, Wrapped, Box], ids=["list", "Struct", "model"])
-def test_whole_numbers_are_written_and_read_exactly(number: int, wrap: Any) -> None:
+def test_integers_are_encoded_and_decoded_exactly(number: int, wrap: Any) -> None:
     value = [number] if wrap is list else wrap(n=number)
     found = decode_json(encode_json({"a": value}))["a"]
     assert found == ([number] if wrap is list else {"n": number})
@@ -184,12 +184,12 @@ def test_whole_numbers_are_written_and_read_exactly(number: int, wrap: Any) -> N
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**309, 2**1024])
 @pytest.mark.parametrize("wrap", [list, Wrapped], ids=["list", "Struct"])
-def test_what_is_no_number_of_a_double_is_refused(number: float, wrap: Any) -> None:
+def test_numbers_that_no_double_can_hold_are_refused(number: float, wrap: Any) -> None:
     with pytest.raises(TypeError, match=r"no number of JSON|over 1\.797e308"):
         encode_json({"a": [number] if wrap is list else wrap(n=number)})
 
 
-def test_the_refusal_names_the_type_and_what_to_give() -> None:
+def test_an_error_names_the_type_and_what_to_give() -> None:
     with pytest.raises(TypeError, match=r"not JSON serializable: complex; give dicts, lists, text and numbers"):
         encode_json({"a": 1j})
     endless: list[Any] = []
@@ -201,6 +201,6 @@ def test_the_refusal_names_the_type_and_what_to_give() -> None:
 @pytest.mark.parametrize(
     "text", ["18446744073709551616", "-9223372036854775809", "123456789012345678901234567890", "9" * 308]
 )
-def test_whole_numbers_are_read_exactly(text: str) -> None:
+def test_integers_are_decoded_exactly(text: str) -> None:
     found = decode_json(f'{{"n": {text}}}'.encode())["n"]
     assert (type(found), str(found)) == (int, text)

@@ -1,4 +1,4 @@
-"""Recurrences: schedules united, what is excluded, bounds, and what people are shown of them."""
+"""Recurrences: combined schedules, exclusions, bounds and previews."""
 
 from datetime import UTC, datetime, timedelta
 from time import process_time
@@ -97,28 +97,28 @@ def test_the_first_instants_of_2026(columns: dict[str, Any], rules: dict[str, An
     assert _shown(_job(rules, **columns).instants(NEW_YEAR, 3)) == expected
 
 
-def test_a_pattern_of_six_fields_takes_out_seconds() -> None:
+def test_a_six_field_pattern_excludes_seconds() -> None:
     job = _job({"exclude": ["0-57 * * * * *"]}, cron="* * * * * *")
     assert [at.second for at in job.instants(NEW_YEAR, 4)] == [58, 59, 58, 59]
 
 
-def test_a_pattern_follows_the_wall_clock_through_both_passes_of_an_hour() -> None:
+def test_a_pattern_excludes_both_passes_of_a_repeated_hour() -> None:
     job = _job({"exclude": ["* 2 * * *"]}, cron="0,30 * * * *", timezone="Europe/Berlin")
     assert _shown(job.instants(_at("2026-10-24T23:00"), 3)) == ["10-24T23:30", "10-25T02:00", "10-25T02:30"]
 
 
-def test_a_day_that_a_zone_left_out_excludes_nothing() -> None:
+def test_excluding_a_day_that_the_zone_skipped_has_no_effect() -> None:
     job = _job({"exclude": ["2011-12-30"]}, cron="0 */12 * * *", timezone="Pacific/Apia")
     assert _shown(job.instants(_at("2011-12-29T12:00"), 3)) == ["12-29T22:00", "12-30T10:00", "12-30T22:00"]
 
 
-def test_an_h_in_a_further_schedule_is_drawn_from_the_identity() -> None:
+def test_an_h_in_an_additional_schedule_depends_on_the_identity() -> None:
     rules = parse_rules({"also": [{"cron": "H H * * *"}]})
     jobs = [recurrence(cron="0 0 1 1 *", identity=f"payments/{n}", rules=rules) for n in range(50)]
     assert len({job.next_instant(NEW_YEAR) for job in jobs}) > 40
 
 
-def test_after_completion_the_interval_is_counted_from_the_end_of_the_run() -> None:
+def test_after_completion_counts_the_interval_from_the_end_of_the_run() -> None:
     job = _job({"after_completion": True, "ends_at": "2026-01-02T00:00:00Z"}, every="1h", anchor=NEW_YEAR)
     assert job.next_instant(_at("2025-12-31T12:00")) == NEW_YEAR
     assert job.next_instant(_at("2026-01-01T00:17:03")) == _at("2026-01-01T01:17:03")
@@ -142,27 +142,27 @@ def test_a_job_that_would_never_fire_is_refused(columns: dict[str, Any], rules: 
         _job(rules, **columns)
 
 
-def test_a_rare_instant_is_found_behind_those_excluded() -> None:
+def test_a_rare_instant_is_found_past_the_excluded_ones() -> None:
     leap_days = _job({"exclude": ["2028-02-29", "* * * * SUN"]}, cron="0 0 29 2 *")
     assert leap_days.next_instant(NEW_YEAR) == _at("2036-02-29T00:00")  # 2032-02-29 is a Sunday
     last_day = _job({"exclude": ["* * * 1-11 *", "* * 1-30 * *"]}, cron="* * * * * *")
     assert last_day.next_instant(NEW_YEAR) == _at("2026-12-31T00:00")
 
 
-def test_a_job_that_has_ended_has_no_next_instant_but_is_no_mistake() -> None:
+def test_a_job_past_its_end_has_no_next_instant_and_is_still_valid() -> None:
     job = _job({"ends_at": "2020-01-01T00:00:00Z"}, cron="0 9 * * *")
     assert job.next_instant(NEW_YEAR) is None
     assert job.instants(_at("2019-12-30T12:00"), 5) == [_at("2019-12-31T09:00")]
 
 
-def test_a_job_without_rules_is_its_schedule() -> None:
+def test_a_job_without_rules_follows_its_schedule() -> None:
     job = _job(cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
     after = _at("2026-03-28T12:00")
     assert len(job.specs) == 1
     assert job.next_instant(after) == next_instant(job.specs[0], after)
 
 
-def test_columns_that_a_kind_has_no_use_for_are_left_alone() -> None:
+def test_columns_of_other_schedule_kinds_are_ignored() -> None:
     assert (
         _job(every="1h", timezone="Asia/Tokyo", gap="shift", overlap="first", anchor=NEW_YEAR).timezone == "Asia/Tokyo"
     )
@@ -175,7 +175,7 @@ def test_an_instant_without_an_offset_is_refused(bounds: dict[str, Any] | None) 
         _job(bounds, cron="0 9 * * *").next_instant(datetime(2026, 1, 1))
 
 
-def test_people_see_the_clock_of_the_job_and_its_changes() -> None:
+def test_a_preview_shows_local_time_and_dst_notes() -> None:
     rules = {"also": [{"cron": "0 5 * * *", "timezone": "UTC"}, {"fire_at": "2026-03-29T04:30:00Z"}]}
     fires = _job(rules, cron="30 2 * * *", timezone="Europe/Berlin").fires(_at("2026-03-29T00:00"), 3)
     assert [(fire.local, fire.note) for fire in fires] == [
@@ -199,7 +199,7 @@ def test_people_see_the_clock_of_the_job_and_its_changes() -> None:
         ),
     ],
 )
-def test_a_year_of_a_job_that_fires_each_second_is_counted_fast(
+def test_counting_a_year_of_one_second_instants_is_fast(
     columns: dict[str, Any], rules: dict[str, Any], count: int
 ) -> None:
     job, began = _job(rules, **columns), process_time()
@@ -211,7 +211,7 @@ def test_a_year_of_a_job_that_fires_each_second_is_counted_fast(
     assert took < 2  # about 0.05 on an idle machine
 
 
-def test_an_exception_is_no_instant_and_is_counted_nowhere() -> None:
+def test_exceptions_are_neither_fired_nor_counted() -> None:
     plain = recurrence(cron="0 * * * *")
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     out = frozenset(begin + timedelta(hours=n) for n in (1, 2, 4, 6))
@@ -225,7 +225,7 @@ def test_an_exception_is_no_instant_and_is_counted_nowhere() -> None:
     assert plain.missed(begin, last) == Missed(count=6, first=begin + timedelta(hours=1), last=last)
 
 
-def test_an_exception_of_no_instant_takes_nothing_out() -> None:
+def test_an_exception_that_matches_no_instant_has_no_effect() -> None:
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     found = recurrence(cron="0 * * * *", exceptions=frozenset([begin + timedelta(minutes=30)]))
     assert found.by_hour(begin, begin + timedelta(hours=2)) == {begin: 1, begin + timedelta(hours=1): 1}

@@ -1,4 +1,4 @@
-"""The laws of recurrences, against each schedule followed step by step and each exclusion asked in turn."""
+"""Laws of recurrences, checked by stepping through each schedule and testing every exclusion."""
 
 from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta
@@ -31,7 +31,7 @@ def _from(instants: list[datetime], after: datetime) -> list[datetime]:
 
 @settings(max_examples=60, deadline=None)
 @given(one=drawn(), moment=_MOMENTS)
-def test_the_next_instants_are_those_of_any_schedule_that_are_not_excluded(one: Drawn, moment: timedelta) -> None:
+def test_next_instants_are_those_of_all_schedules_minus_exclusions(one: Drawn, moment: timedelta) -> None:
     after = one.change + moment
     expected = _from(one.instants(), after)[:40]
     assert _recurrence(one).instants(after, len(expected)) == expected
@@ -39,7 +39,7 @@ def test_the_next_instants_are_those_of_any_schedule_that_are_not_excluded(one: 
 
 @settings(max_examples=80, deadline=None)
 @given(one=drawn(), moments=st.tuples(_MOMENTS, _MOMENTS))
-def test_what_was_missed_is_counted_exactly(one: Drawn, moments: tuple[timedelta, timedelta]) -> None:
+def test_missed_instants_are_counted_exactly(one: Drawn, moments: tuple[timedelta, timedelta]) -> None:
     after, until = (one.change + moment for moment in sorted(moments))
     expected = [at for at in _from(one.instants(), after) if at <= until]
     missed = _recurrence(one).missed(after, until)
@@ -52,9 +52,7 @@ def test_what_was_missed_is_counted_exactly(one: Drawn, moments: tuple[timedelta
 
 @settings(max_examples=50, deadline=None)
 @given(one=drawn(), moments=st.tuples(_MOMENTS, _MOMENTS))
-def test_bounds_hold_for_what_comes_next_and_for_what_was_missed(
-    one: Drawn, moments: tuple[timedelta, timedelta]
-) -> None:
+def test_bounds_limit_both_next_and_missed_instants(one: Drawn, moments: tuple[timedelta, timedelta]) -> None:
     starts_at, ends_at = (one.change + moment for moment in sorted(moments))
     assume(starts_at < ends_at)
     bounds = {"starts_at": starts_at.isoformat(), "ends_at": ends_at.isoformat()}
@@ -119,7 +117,7 @@ _WEEKDAYS = st.sampled_from(["*", "MON-FRI", "SAT,SUN", "FRI#2", "L5", "*/2", "0
     zone=st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"]),
     excluded=st.tuples(_DAYS, _MONTHS.filter(lambda months: months != "*"), _WEEKDAYS),
 )
-def test_days_are_counted_as_they_are_found_one_by_one(
+def test_counting_days_matches_stepping_through_them(
     days: tuple[str, str, str], clock: str, zone: str, excluded: tuple[str, str, str]
 ) -> None:
     after, until = datetime(2027, 11, 5, 7, tzinfo=UTC), datetime(2029, 1, 2, tzinfo=UTC)
@@ -128,7 +126,7 @@ def test_days_are_counted_as_they_are_found_one_by_one(
         out = _days_at_noon(f"* * {' '.join(excluded)}", zone, after, until)
         rules = parse_rules({"exclude": [f"* * {' '.join(excluded)}"]})
         remaining = recurrence(cron=f"{clock} {' '.join(days)}", timezone=zone, rules=rules)
-    except InvalidSchedule:  # both day fields, of which one cannot be joined with another; or nothing remains
+    except InvalidSchedule:  # the day fields cannot be combined, or nothing remains
         assume(False)
     stepped = _stepped(whole, after, until)
     kept = [at for at in stepped if at.astimezone(ZoneInfo(zone)).date() not in out]
@@ -139,7 +137,7 @@ def test_days_are_counted_as_they_are_found_one_by_one(
 
 
 def _days_at_noon(expression: str, zone: str, after: datetime, until: datetime) -> set[date]:
-    """The days in the zone on which a cron of whole days fires at noon."""
+    """Returns the days, in the zone, on which a cron of whole days fires at noon."""
     noon = recurrence(cron=expression.replace("* *", "0 12", 1), timezone=zone)
     found = _stepped(noon, after - timedelta(days=2), until + timedelta(days=2))
     return {at.astimezone(ZoneInfo(zone)).date() for at in found}

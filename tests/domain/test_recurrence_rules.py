@@ -1,4 +1,4 @@
-"""Rules: what they mean once read, and what is said of those that cannot be."""
+"""Rules: parsing and error messages."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,11 +11,11 @@ from pgsched.errors import InvalidSchedule
 
 
 @pytest.mark.parametrize("raw", [None, b"{}", "{}", {}, {"jitter": None}])
-def test_nothing_means_the_defaults(raw: Any) -> None:
+def test_no_rules_means_the_defaults(raw: Any) -> None:
     assert parse_rules(raw) == Rules()
 
 
-def test_all_rules_are_read() -> None:
+def test_all_rules_are_parsed() -> None:
     found = parse_rules(
         {
             "also": [{"cron": "0 9 * * SAT", "timezone": "Asia/Tokyo"}, {"fire_at": "2026-05-01T10:00:00+02:00"}],
@@ -56,13 +56,13 @@ def test_all_rules_are_read() -> None:
     )
 
 
-def test_rules_of_an_interval_are_read() -> None:
+def test_interval_rules_are_parsed() -> None:
     found = parse_rules('{"anchor": "2026-01-01T00:00:00Z", "after_completion": true}')
     assert found == Rules(anchor=datetime(2026, 1, 1, tzinfo=UTC), after_completion=True)
     assert parse_rules('{"window": "30m", "after_completion": false}') == Rules(window=timedelta(minutes=30))
 
 
-def test_the_same_text_is_read_once() -> None:
+def test_the_same_text_is_parsed_once() -> None:
     text = '{"exclude": ["2026-12-25"]}'
     assert parse_rules(text) is parse_rules(text)
 
@@ -85,18 +85,18 @@ def test_the_same_text_is_read_once() -> None:
         ('{"after_completion": true, "exclude": ["2026-12-25"]}', "exclude cannot go with after_completion"),
     ],
 )
-def test_a_refusal_says_what_to_write(raw: Any, advice: str) -> None:
+def test_an_error_says_what_to_write(raw: Any, advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         parse_rules(raw)
     assert advice in str(refusal.value)
 
 
-def test_a_length_and_an_instant_may_be_values_of_python() -> None:
+def test_durations_and_instants_may_be_python_objects() -> None:
     rules = parse_rules({"jitter": timedelta(minutes=5), "starts_at": datetime(2026, 3, 1, tzinfo=UTC)})
     assert (rules.jitter, rules.starts_at) == (timedelta(minutes=5), datetime(2026, 3, 1, tzinfo=UTC))
 
 
-def test_dates_are_excluded_by_the_hundred_and_patterns_by_the_twenty() -> None:
+def test_exclude_takes_hundreds_of_dates_but_only_twenty_patterns() -> None:
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
     patterns = [f"* {hour} * * *" for hour in range(MOST_PATTERNS)]
     assert len(parse_rules({"exclude": dates + patterns}).exclude) == len(dates) + MOST_PATTERNS

@@ -1,4 +1,4 @@
-"""Clients take turns, however much of each waits."""
+"""Clients take turns however much each has waiting."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from pgsched.domain.round_robin import Turns
 A, B, BOTH = frozenset("a"), frozenset("b"), frozenset("ab")
 
 
-def test_clients_are_served_in_turn_each_first_come_first_served() -> None:
+def test_clients_take_turns_and_each_is_first_in_first_out() -> None:
     turns = Turns[int]()
     for number in range(3):
         turns.add(A, number)
@@ -16,7 +16,7 @@ def test_clients_are_served_in_turn_each_first_come_first_served() -> None:
     assert not turns
 
 
-def test_who_may_not_be_served_keeps_nobody_waiting() -> None:
+def test_a_client_that_may_not_be_served_blocks_no_other() -> None:
     turns = Turns[int]()
     turns.add(A, 1)
     turns.add(B, 2)
@@ -25,7 +25,7 @@ def test_who_may_not_be_served_keeps_nobody_waiting() -> None:
     assert turns.take() == (A, 1)
 
 
-def test_who_has_least_comes_first_whatever_keys_it_comes_with() -> None:
+def test_the_client_with_the_fewest_comes_first() -> None:
     turns, has = Turns[str](), Counter({"a": 2})
     turns.add(BOTH, "both")
     turns.add(A, "a")
@@ -34,7 +34,7 @@ def test_who_has_least_comes_first_whatever_keys_it_comes_with() -> None:
     assert served == [(B, "b"), (BOTH, "both"), (A, "a")]
 
 
-def test_what_waits_no_more_is_not_served() -> None:
+def test_a_removed_entry_is_not_served() -> None:
     turns = Turns[int]()
     turns.add(A, 1)
     turns.remove(A, 1)

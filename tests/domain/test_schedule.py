@@ -1,4 +1,4 @@
-"""Schedules: their laws against a scan minute by minute, their parts, and what people are shown of them."""
+"""Schedules: compared with a minute-by-minute scan; their parts; and their previews."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -31,14 +31,14 @@ def _at(text: str) -> datetime:
 
 @dataclass(frozen=True)
 class _Field:
-    """A field as text and the values it stands for, made together so that nothing here reads cron."""
+    """A field's text and its values, generated together so that the test does not parse cron."""
 
     text: str
     values: frozenset[int]
 
 
 def _fields(low: int, high: int, often: tuple[int, ...]) -> st.SearchStrategy[_Field]:
-    """``*``, ``*/n``, lists and ranges from ``low`` to ``high``, with values mostly from ``often``."""
+    """Draws ``*``, ``*/n``, lists and ranges from ``low`` to ``high``, with values mostly from ``often``."""
     numbers = st.one_of(st.sampled_from(often), st.integers(low, high))
     every = st.just(_Field("*", frozenset(range(low, high + 1))))
     steps = st.integers(2, high - low).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))
@@ -70,7 +70,7 @@ _CHANGES = [
 
 @lru_cache
 def _minutes(zone: str, change: str) -> list[tuple[datetime, datetime, bool]]:
-    """Each minute from a day before the change to two days after: the instant, the wall clock, if doubled."""
+    """Returns each minute from a day before the change to two days after: instant, local time, whether it repeats."""
     start = _at(change) - timedelta(days=1)
     local = [(start + n * MINUTE).astimezone(ZoneInfo(zone)) for n in range(3 * 24 * 60)]
     return [(at.astimezone(UTC), at, at.utcoffset() != at.replace(fold=1 - at.fold).utcoffset()) for at in local]
@@ -108,7 +108,7 @@ _expressions = st.builds(
 
 
 def _scan(expression: _Expression, cron: Cron, change: str) -> list[datetime]:
-    """What the minutes around the change say by themselves, one after the other."""
+    """Returns the expected instants by checking each minute around the change."""
     wanted = {Overlap.FIRST: {0}, Overlap.SECOND: {1}, Overlap.BOTH: {0, 1}}[cron.overlap]
     found: list[datetime] = []
     expected = None
@@ -134,7 +134,7 @@ def _scan(expression: _Expression, cron: Cron, change: str) -> list[datetime]:
     overlap=st.sampled_from(Overlap),
     start=st.integers(1, 3 * 24 * 60 - 1),
 )
-def test_the_next_instants_are_those_a_scan_of_every_minute_finds(
+def test_next_instants_match_a_scan_of_every_minute(
     expression: _Expression, where: tuple[str, str], gap: Gap, overlap: Overlap, start: int
 ) -> None:
     zone, change = where
@@ -154,7 +154,7 @@ def test_the_next_instants_are_those_a_scan_of_every_minute_finds(
     overlap=st.sampled_from(Overlap),
     after=st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
 )
-def test_each_instant_is_later_than_the_one_before(
+def test_each_instant_is_later_than_the_previous(
     expression: _Expression, zone: str, overlap: Overlap, after: datetime
 ) -> None:
     found = [
@@ -170,7 +170,7 @@ def test_each_instant_is_later_than_the_one_before(
     anchor=st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),
     after=st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),
 )
-def test_every_keeps_to_its_anchor_without_drift(interval: timedelta, anchor: datetime, after: datetime) -> None:
+def test_every_stays_aligned_with_its_anchor(interval: timedelta, anchor: datetime, after: datetime) -> None:
     following = next_instant(Every(interval=interval, anchor=anchor), after)
     assert following is not None
     assert following > after
@@ -178,7 +178,7 @@ def test_every_keeps_to_its_anchor_without_drift(interval: timedelta, anchor: da
     assert following == anchor or anchor <= following - interval <= after
 
 
-def test_every_starts_at_an_anchor_that_is_still_to_come() -> None:
+def test_every_starts_at_a_future_anchor() -> None:
     every = Every(interval=HOUR, anchor=_at("2026-03-01T09:00"))
     assert Recurrence(specs=(every,)).instants(_at("2026-01-01T00:00"), 2) == [
         _at("2026-03-01T09:00"),
@@ -190,13 +190,13 @@ def test_every_ends_with_the_calendar() -> None:
     assert next_instant(Every(interval=HOUR, anchor=_at("2026-01-01T00:00")), datetime.max.replace(tzinfo=UTC)) is None
 
 
-def test_once_fires_until_it_has_passed() -> None:
+def test_once_fires_only_before_its_instant_has_passed() -> None:
     once = Once(fire_at=_at("2026-03-01T09:00"))
     assert next_instant(once, _at("2026-03-01T08:59:59")) == _at("2026-03-01T09:00")
     assert Recurrence(specs=(once,)).instants(_at("2026-03-01T09:00"), 5) == []
 
 
-def test_instants_are_in_utc_whatever_the_offset_asked_with() -> None:
+def test_instants_are_in_utc_whatever_the_given_offset() -> None:
     asked = datetime(2026, 3, 1, 10, tzinfo=ZoneInfo("Asia/Kolkata"))
     for schedule in (Once(fire_at=asked + HOUR), Every(interval=HOUR, anchor=asked), Cron(expression="0 * * * *")):
         following = next_instant(schedule, asked)
@@ -204,7 +204,7 @@ def test_instants_are_in_utc_whatever_the_offset_asked_with() -> None:
         assert following.tzinfo is UTC
 
 
-def test_a_fraction_of_a_second_counts() -> None:
+def test_fractions_of_a_second_count() -> None:
     noon = _at("2026-03-01T12:00")
     cron = Cron(expression="0 12 * * *")
     assert next_instant(cron, noon - timedelta(microseconds=1)) == noon
@@ -256,18 +256,18 @@ def test_parts_make_a_schedule(parts: dict[str, Any], schedule: Schedule) -> Non
         ({"fire_at": "0001-01-01T00:00:00+14:00"}, "is out of range"),
     ],
 )
-def test_parts_that_make_no_schedule_are_refused_with_advice(parts: dict[str, Any], advice: str) -> None:
+def test_invalid_parts_are_refused_with_advice(parts: dict[str, Any], advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         from_parts(**parts)
     assert advice in str(refusal.value)
 
 
-def test_a_moment_without_an_offset_is_refused() -> None:
+def test_a_datetime_without_an_offset_is_refused() -> None:
     with pytest.raises(InvalidSchedule, match="after 2026-03-01T00:00:00 has no offset"):
         next_instant(Cron(expression="@daily"), datetime(2026, 3, 1))
 
 
-def test_a_preview_of_every_is_in_utc_and_without_notes() -> None:
+def test_a_preview_of_every_is_in_utc_without_notes() -> None:
     every = Every(interval=HOUR, anchor=_at("2026-03-29T00:00"))
     [fire] = Recurrence(specs=(every,)).fires(_at("2026-03-29T00:00"), 1)
     assert (fire.local, fire.note) == ("2026-03-29T01:00:00+00:00", None)

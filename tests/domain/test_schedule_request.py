@@ -1,4 +1,4 @@
-"""Requests: what is refused, whatever part of it is wrong, and what is not."""
+"""Schedule requests: which are refused, whatever part is wrong, and which are accepted."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.invalid_schedules import INVALID_RULES
 
 
 @pytest.mark.parametrize("arguments", [pytest.param(given, id=name) for name, given in INVALID_RULES])
-def test_what_nobody_can_mean_is_refused(arguments: dict[str, Any]) -> None:
+def test_invalid_requests_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         check_request(**arguments)
     assert 20 < len(str(refusal.value)) < 400
@@ -38,10 +38,10 @@ def test_what_nobody_can_mean_is_refused(arguments: dict[str, Any]) -> None:
         {"cron": "0 9 * * *", "rules": b'{"window": "30m", "on_overlap": "queue_one", "delete_after": "7d"}'},
     ],
 )
-def test_what_can_be_meant_is_not_refused(arguments: dict[str, Any]) -> None:
+def test_valid_requests_are_accepted(arguments: dict[str, Any]) -> None:
     check_request(**arguments)
 
 
-def test_names_of_invalid_schedules_are_told_apart() -> None:
+def test_names_of_invalid_schedules_are_unique() -> None:
     names = [name for name, _ in INVALID_RULES]
     assert len(set(names)) == len(names) >= 60

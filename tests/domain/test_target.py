@@ -28,7 +28,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("text", "scheme", "name"), GOOD)
-def test_a_target_says_what_is_called_and_how(text: str, scheme: Scheme, name: str) -> None:
+def test_a_target_parses_into_scheme_and_name(text: str, scheme: Scheme, name: str) -> None:
     target = parse_target(text)
     assert (target.scheme, target.name, target.text) == (scheme, name, text)
 
@@ -109,7 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_a_target_that_cannot_be_called_is_refused(text: str) -> None:
+def test_an_invalid_target_is_refused(text: str) -> None:
     with pytest.raises(InvalidTarget, match="write"):
         parse_target(text)
 
@@ -124,7 +124,7 @@ def test_a_target_that_cannot_be_called_is_refused(text: str) -> None:
         ("[64:ff9b::1.2.3.4]", "[64:ff9b::102:304]"),
     ],
 )
-def test_an_address_is_refused_with_its_only_form(host: str, meant: str) -> None:
+def test_an_address_is_refused_with_its_canonical_form(host: str, meant: str) -> None:
     with pytest.raises(InvalidTarget) as refused:
         canonical_host(host)
     assert str(refused.value).endswith(f"write {meant}")
@@ -147,15 +147,15 @@ SPELLINGS = [
     ("[2001:db8::2]", "http://[2001:DB8::2]", "https://[2001:db8::2]:0443/"),
     ("xn--bcher-kva.example", "http://XN--Bcher-KVA.example:080/"),
 ]
-"""The one name of a host, and URLs in which it is written in some other way."""
+"""Canonical host names, each with a URL that spells the host differently."""
 
 
 @pytest.mark.parametrize(("host", "target"), [(host, target) for host, *targets in SPELLINGS for target in targets])
-def test_however_it_is_written_a_host_has_one_name(host: str, target: str) -> None:
+def test_a_host_has_one_name_however_it_is_spelled(host: str, target: str) -> None:
     assert host_of(target) == host
 
 
-def test_a_refusal_never_repeats_a_password() -> None:
+def test_an_error_never_repeats_a_password() -> None:
     with pytest.raises(InvalidTarget) as refused:
         parse_target("https://user:secret@shop.example/")
     assert "secret" not in str(refused.value)
@@ -172,5 +172,5 @@ def test_a_refusal_never_repeats_a_password() -> None:
         ("shop.example:https", "shop.example:https"),
     ],
 )
-def test_a_host_is_told_from_its_port(host: str, alone: str) -> None:
+def test_a_port_is_split_from_its_host(host: str, alone: str) -> None:
     assert without_port(host) == alone

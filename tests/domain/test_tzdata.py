@@ -1,4 +1,4 @@
-"""Which version of the time zone rules is in use."""
+"""The version of the time zone data in use."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -9,7 +9,7 @@ from pgsched.domain.time_zone import version_in_use
 
 
 def a_place(directory: Path, **files: str) -> str:
-    """Where zoneinfo would find a zone, and what says the version."""
+    """Creates a directory of zones as zoneinfo expects it, with the given version files. Returns its path."""
     (directory / "Europe").mkdir(parents=True)
     (directory / "Europe" / "Berlin").write_bytes(b"TZif")
     for name, text in files.items():
@@ -26,11 +26,11 @@ def a_place(directory: Path, **files: str) -> str:
         ({}, None),
     ],
 )
-def test_the_version_stands_beside_the_zones(tmp_path: Path, files: dict[str, str], found: str | None) -> None:
+def test_the_version_is_read_from_beside_the_zones(tmp_path: Path, files: dict[str, str], found: str | None) -> None:
     assert version_in_use([a_place(tmp_path / "zones", **files)]) == found
 
 
-def test_the_first_place_with_zones_counts(tmp_path: Path) -> None:
+def test_the_first_directory_with_zones_counts(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "tzdata.zi").write_text("# version 2031a\n")
@@ -39,7 +39,7 @@ def test_the_first_place_with_zones_counts(tmp_path: Path) -> None:
     assert version_in_use(places) == "2025b"
 
 
-def test_without_any_place_it_is_the_packages(tmp_path: Path) -> None:
+def test_without_any_directory_the_tzdata_packages_version_is_used(tmp_path: Path) -> None:
     year, _, number = version("tzdata").partition(".")
     assert version_in_use([str(tmp_path)]) == f"{year}{chr(ord('a') + int(number.split('.')[0]) - 1)}"
 

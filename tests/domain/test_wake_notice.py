@@ -1,4 +1,4 @@
-"""What notifications say: anything may come, and only what is exactly of a known form says something."""
+"""Notifications: arbitrary text may arrive, and only known forms mean anything."""
 
 from uuid import UUID
 
@@ -12,15 +12,15 @@ SECOND = 1_000_000
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 
 
-def test_rows_are_told_by_partition_and_instant() -> None:
+def test_a_notice_of_rows_lists_partitions_and_instants() -> None:
     assert parse_notice(f"3@{SECOND},17@{-SECOND}") == Notice(rows=((3, SECOND), (17, -SECOND)))
 
 
-def test_ids_are_told_of_runs_that_ended() -> None:
+def test_a_stop_notice_lists_the_ids_of_ended_runs() -> None:
     assert parse_notice(f"stop {ID},nothing,{ID}") == Notice(ended=(ID.bytes, ID.bytes))
 
 
-def test_instants_that_no_row_can_have_are_moved_to_the_nearest_one() -> None:
+def test_out_of_range_instants_are_clamped() -> None:
     assert parse_notice("3@-999999999999999999,4@999999999999999999").rows == ((3, EARLIEST), (4, LATEST))
 
 
@@ -31,12 +31,12 @@ NONSENSE = "3@-99999999999999999999999 1@--5 ²@² 1@² ٣@٣ 99999@1 -3@1 3@+1 
     "payload",
     [*NONSENSE.split(), "3@" + "9" * 5000, "9" * 5000 + "@1", " 3@1", "3@1\n", "3 @1", "", "stop ", "stop " + "f" * 32],
 )
-def test_what_cannot_be_read_says_nothing(payload: str) -> None:
+def test_an_unreadable_notice_is_empty(payload: str) -> None:
     assert parse_notice(payload) == Notice()
 
 
 @given(st.one_of(st.text(), st.from_regex(r"(stop )?([0-9²٣-]{0,30}@[0-9²٣-]{0,40},?){0,20}", fullmatch=True)))
-def test_whatever_comes_is_read_without_an_error_and_within_bounds(payload: str) -> None:
+def test_any_payload_is_parsed_without_error_and_within_bounds(payload: str) -> None:
     notice = parse_notice(payload)
     assert all(0 <= partition < 32_768 and EARLIEST <= instant <= LATEST for partition, instant in notice.rows)
     assert all(len(id) == 16 for id in notice.ended)
