@@ -1,4 +1,4 @@
-"""Deliveries are tested on both event loops: a worker runs on uvloop where it is to be had."""
+"""Runs delivery tests on both event loops, since a worker uses uvloop where it is available."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""A Kafka cluster in this process that speaks the real protocol over TCP: librdkafka's own mock of brokers.
+"""An in-process Kafka cluster that speaks the real protocol over TCP: librdkafka's mock brokers.
 
-Reached through the library that confluent-kafka brings along, so that a test can also have brokers fail.
+It is called through the library bundled with confluent-kafka, so that tests can also make brokers fail.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-PRODUCE = 0  # the number of the request in Kafka's protocol
+PRODUCE = 0  # the API key of a produce request in Kafka's protocol
 UNKNOWN_TOPIC, TOO_LARGE, NOT_LEADER, NO_REPLICAS, UNAUTHORIZED = 3, 10, 6, 19, 29
 
 _PRODUCER = 0
@@ -30,7 +30,7 @@ def _library() -> ctypes.CDLL:
 
 
 class KafkaCluster:
-    """Mock brokers, and what a test wants of them."""
+    """Mock brokers and the controls that tests need."""
 
     def __init__(self, brokers: int) -> None:
         self._library = _library()
@@ -44,16 +44,16 @@ class KafkaCluster:
         assert not self._library.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, 1)
 
     def refuse_topic(self, topic: str, error: int) -> None:
-        """Asked for this topic, brokers answer with the error."""
+        """Makes brokers answer requests for this topic with the error."""
         self._library.rd_kafka_mock_topic_set_error(self._cluster, topic.encode(), error)
 
     def answer(self, *errors: int) -> None:
-        """The next requests to produce are answered with these errors."""
+        """Makes brokers answer the next produce requests with these errors."""
         array = (ctypes.c_int * len(errors))(*errors)
         self._library.rd_kafka_mock_push_request_errors_array(self._cluster, PRODUCE, len(errors), array)
 
     def delay(self, milliseconds: int, *, broker: int = 1) -> None:
-        """Each of the broker's answers takes so long."""
+        """Delays each answer of the broker."""
         assert not self._library.rd_kafka_mock_broker_set_rtt(self._cluster, broker, milliseconds)
 
     def stop(self, broker: int = 1) -> None:
@@ -63,7 +63,7 @@ class KafkaCluster:
         assert not self._library.rd_kafka_mock_broker_set_up(self._cluster, broker)
 
     def read(self, topic: str, count: int) -> list[Message]:
-        """The first messages of the topic."""
+        """Reads the first ``count`` messages of the topic."""
         consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": topic})
         try:
             partitions = consumer.list_topics(topic, timeout=15).topics[topic].partitions
@@ -85,7 +85,7 @@ class KafkaCluster:
 
 @contextmanager
 def kafka_cluster(brokers: int = 1) -> Iterator[KafkaCluster]:
-    """A cluster of so many brokers, numbered from 1."""
+    """Runs a cluster of ``brokers`` brokers, numbered from 1."""
     cluster = KafkaCluster(brokers)
     try:
         yield cluster

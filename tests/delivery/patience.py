@@ -1,4 +1,4 @@
-"""A caller that waits for a slot, as a worker does, in the order in which calls came."""
+"""A caller that waits for a free slot, first come, first served, as a worker does."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from pgsched.domain.execution_options import Options
 
 
 class Patient:
-    """Delivers by a channel as soon as there is a slot."""
+    """Delivers through a channel as soon as a slot is free."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

@@ -1,4 +1,4 @@
-"""The world outside at its worst: a peer that does on each connection what a test tells it, byte by byte."""
+"""A misbehaving peer that does on each connection exactly what a test specifies, byte by byte."""
 
 import asyncio
 import ssl
@@ -9,20 +9,20 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 class Wire:
-    """One connection, seen from the peer. ``number`` counts from 1."""
+    """One connection from the peer's side. ``number`` counts from 1."""
 
     def __init__(self, peer: "Peer", number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._peer, self.number, self._reader, self._writer = peer, number, reader, writer
 
     async def request(self) -> bytes:
-        """The head of the next request; its body is read too."""
+        """Reads the next request and its body. Returns the head."""
         head = await self.head()
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         await self._reader.readexactly(int(length or 0))
         return head
 
     async def head(self) -> bytes:
-        """The head of the next request, and nothing behind it."""
+        """Reads only the head of the next request."""
         head = await self._reader.readuntil(b"\r\n\r\n")
         self._peer.requests.append((self.number, head.split(b" ")[1].decode()))
         return head
@@ -33,7 +33,7 @@ class Wire:
             await self._writer.drain()
 
     async def closed(self) -> None:
-        """Returns once the other side has closed, however it did that."""
+        """Returns once the other side has closed or reset the connection."""
         try:
             while await self._reader.read(65_536):
                 pass
@@ -51,7 +51,7 @@ Behave = Callable[[Wire], Awaitable[None]]
 
 
 class Peer:
-    """``requests`` holds the number of the connection and the path of each."""
+    """``requests`` holds the connection number and the path of each request."""
 
     def __init__(self) -> None:
         self.port, self.connections = 0, 0
@@ -63,13 +63,13 @@ class Peer:
 
     @property
     def on(self) -> list[int]:
-        """The connection of each request."""
+        """The connection number of each request."""
         return [number for number, _ in self.requests]
 
 
 @asynccontextmanager
 async def peer(behave: Behave, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> AsyncIterator[Peer]:
-    """Listens on a free port; every connection that ``behave`` is done with is closed."""
+    """Listens on a free port. Closes each connection once ``behave`` returns."""
     found, running = Peer(), set[asyncio.Task[None]]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -99,7 +99,7 @@ async def peer(behave: Behave, *, tls: ssl.SSLContext | None = None, host: str =
 
 
 def saying(*parts: bytes) -> Behave:
-    """Answers every request with the same bytes, in these parts."""
+    """Answers every request with the same bytes, sent in these parts."""
 
     async def behave(wire: Wire) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""A proxy that keeps what it was asked for, and leads every name to this machine."""
+"""A proxy that records its requests and connects every host name to this machine."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class ForwardProxy:
-    """``asked`` holds the first line of each request, ``credentials`` what came with it."""
+    """``asked`` holds the first line of each request, ``credentials`` its Proxy-Authorization."""
 
     def __init__(self, answer: bytes | None) -> None:
         self.port = 0
@@ -51,7 +51,7 @@ class ForwardProxy:
 
 @asynccontextmanager
 async def proxying(answer: bytes | None = None) -> AsyncIterator[ForwardProxy]:
-    """On a free port; with ``answer`` it says that to everybody."""
+    """Runs a proxy on a free port. If ``answer`` is given, it answers every request with that."""
     proxy = ForwardProxy(answer)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]

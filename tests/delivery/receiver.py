@@ -1,4 +1,4 @@
-"""The world outside: a small HTTP server whose answers a test writes byte by byte."""
+"""A small HTTP server whose answers a test writes byte by byte."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ TLS = Path(__file__).parent / "tls"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request as it came. Header names are in lower case; ``connection`` counts from 1."""
+    """One request as received. Header names are in lower case; ``connection`` counts from 1."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Receiver:
-    """Keeps every request and answers as it is told."""
+    """Records every request and answers with ``respond``."""
 
     def __init__(self, respond: Respond) -> None:
         self.respond, self.requests, self.connections = respond, list[Request](), 0
@@ -63,8 +63,8 @@ class Receiver:
             writer.close()
 
     async def left(self, writer: asyncio.StreamWriter) -> None:
-        """Returns when the caller has closed the connection."""
-        while not self._open[writer].at_eof():  # noqa: ASYNC110  a stream tells nobody but its reader
+        """Returns once the caller has closed the connection."""
+        while not self._open[writer].at_eof():  # noqa: ASYNC110  only its reader can await a stream
             await asyncio.sleep(0.005)
 
     def hang_up(self) -> None:
@@ -81,7 +81,7 @@ class Receiver:
 
 
 def server_tls(*, ask_for_certificate: bool = False) -> ssl.SSLContext:
-    """A server's side of TLS, with a certificate for localhost and 127.0.0.1."""
+    """Returns a server-side TLS context with a certificate for localhost and 127.0.0.1."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "server.pem")
     if ask_for_certificate:
@@ -91,7 +91,7 @@ def server_tls(*, ask_for_certificate: bool = False) -> ssl.SSLContext:
 
 
 def answering(status: str = "200 OK", body: bytes = b"{}", *headers: str) -> Respond:
-    """Always the same answer."""
+    """Always sends the same answer."""
 
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
@@ -102,7 +102,7 @@ def answering(status: str = "200 OK", body: bytes = b"{}", *headers: str) -> Res
 
 @asynccontextmanager
 async def receiving(respond: Respond | None = None, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
-    """A receiver on a free port of this machine."""
+    """Runs a receiver on a free local port."""
     receiver = Receiver(respond or answering())
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
@@ -116,7 +116,7 @@ async def receiving(respond: Respond | None = None, *, tls: ssl.SSLContext | Non
 
 @asynccontextmanager
 async def calling(**changes: Any) -> AsyncIterator[HttpChannel]:
-    """An HTTP channel that may call this machine and signs nothing, unless told otherwise."""
+    """An HTTP channel that may call this machine and signs nothing, unless ``changes`` say otherwise."""
     arguments: dict[str, Any] = {
         "connections_per_host": 10,
         "concurrency": 20,
@@ -133,7 +133,7 @@ async def calling(**changes: Any) -> AsyncIterator[HttpChannel]:
 
 
 def execution(target: str, **changes: Any) -> ClaimedExecution:
-    """A claimed row that is valid as it is; due at 2026-09-21T14:13:20Z."""
+    """Returns a valid claimed row, due at 2026-09-21T14:13:20Z."""
     row = ClaimedExecution(
         partition=3,
         id=ID,
@@ -154,6 +154,6 @@ def execution(target: str, **changes: Any) -> ClaimedExecution:
 
 
 async def deliver(target: str, options: Options | None = None, *, deadline: float = 5.0, **row: Any) -> Outcome:
-    """One callback through a channel of its own."""
+    """Makes one callback through its own channel."""
     async with calling() as channel:
         return await channel.deliver(execution(target, **row), options or Options(), deadline)

@@ -1,7 +1,7 @@
-"""Servers that others wrote, which note what they were asked for: nginx, HAProxy, Node.js and uvicorn.
+"""Third-party servers that log their requests: nginx, HAProxy, Node.js and uvicorn.
 
-Each keeps an idle connection for ``idle`` seconds. What it notes is what it took: a request that met a connection which
-it was closing is not among them.
+Each keeps an idle connection for ``idle`` seconds. The log holds only the requests that a server accepted, not one that
+arrived on a connection it was closing.
 """
 
 import os
@@ -39,7 +39,7 @@ _LIMITS = """
 client_header_timeout 10s; client_body_timeout 30s; send_timeout 30s; large_client_header_buffers 4 16k;
 client_max_body_size 2m; limit_conn callers 100;
 """
-"""Those of the page on deployment."""
+"""The configurations on the deployment page."""
 _PASSES = """
 proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
 proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_read_timeout 90s;
@@ -91,7 +91,7 @@ RECEIVERS = [*PROXIES, "node", "uvicorn"]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that runs on a port of this machine."""
+    """A server on a local port."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -103,23 +103,25 @@ class Server:
 
     @property
     def asked(self) -> list[str]:
-        """The paths that it was asked for, one for each request."""
+        """The path of each logged request."""
         return self.notes.read_text().split()
 
     def reload(self) -> None:
-        """Has nginx replace its processes, as after a change of its configuration."""
+        """Makes nginx replace its processes, as after a change of its configuration."""
         self.process.send_signal(signal.SIGHUP)
 
 
 @contextmanager
 def server(kind: str, *, idle: float = 60.0, behind: int = 0) -> Iterator[Server]:
-    """One of ``RECEIVERS``, as long as the block lasts; with ``behind`` one of ``PROXIES`` before that port."""
+    """Runs one of ``RECEIVERS`` for the duration of the block or, with ``behind``, one of ``PROXIES`` in front of that
+    port.
+    """
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="pgsched-server-") as found:
         place = Path(found)
         command = _command(kind, place, port, idle, behind)
         notes = place / "asked"
-        with notes.open("wb") as output:  # nginx writes there itself
+        with notes.open("wb") as output:  # nginx writes its log there itself
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, cwd=place)
         try:
             _wait(port, process)
@@ -158,7 +160,7 @@ def _command(kind: str, place: Path, port: int, idle: float, behind: int) -> lis
 
 
 def _wait_for_signals(pid: Path, process: subprocess.Popen[bytes]) -> None:
-    """Until nginx heeds signals: it listens before that, and a SIGHUP would end it. Then it writes its process id."""
+    """Waits until nginx writes its process id. Before that it already listens, but a SIGHUP would end it."""
     until = time.monotonic() + 30
     while not pid.exists() or not pid.read_text().strip():
         assert process.poll() is None, f"{process.args!r} has ended"
@@ -167,7 +169,7 @@ def _wait_for_signals(pid: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until it listens."""
+    """Waits until the server listens on the port."""
     until = time.monotonic() + 30
     while True:
         try:

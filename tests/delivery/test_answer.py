@@ -11,26 +11,26 @@ from tests.delivery.receiver import NOW
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_2xx_is_done(status: int) -> None:
+def test_2xx_is_success(status: int) -> None:
     assert outcome_of_answer(status, Options()) == Succeeded(status_code=status)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
-def test_passing_trouble_is_worth_another_try(status: int) -> None:
+def test_temporary_failures_are_retryable(status: int) -> None:
     outcome = outcome_of_answer(status, Options())
     assert isinstance(outcome, Failed)
     assert outcome.retryable
 
 
 @pytest.mark.parametrize("status", [300, 301, 304, 307, 308, 400, 401, 403, 404, 409, 410, 422, 451])
-def test_any_other_answer_is_final(status: int) -> None:
+def test_any_other_status_is_final(status: int) -> None:
     outcome = outcome_of_answer(status, Options())
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
     assert outcome.status_code == status
 
 
-def test_the_policy_overrules_what_a_status_means() -> None:
+def test_options_override_the_meaning_of_a_status() -> None:
     options = Options(retry_on=frozenset({404}), fail_on=frozenset({500}))
     lost, broken = outcome_of_answer(404, options), outcome_of_answer(500, options)
     assert isinstance(lost, Failed)
@@ -38,7 +38,7 @@ def test_the_policy_overrules_what_a_status_means() -> None:
     assert (lost.retryable, broken.retryable) == (True, False)
 
 
-def test_a_body_is_kept_as_text_even_where_it_is_not() -> None:
+def test_a_body_that_is_not_utf8_is_kept_as_text() -> None:
     outcome = outcome_of_answer(500, Options(), reason=b"Oh", body=b"caf\xe9 " + b"x" * 9000)
     assert isinstance(outcome, Failed)
     assert outcome.error.startswith("answered 500 Oh: caf\N{REPLACEMENT CHARACTER} xxx")
@@ -57,16 +57,16 @@ def test_a_body_is_kept_as_text_even_where_it_is_not() -> None:
         ("Mon Sep 21 14:14:20 2026", 60),
     ],
 )
-def test_retry_after_is_read_in_every_form_http_has(text: str, seconds: int) -> None:
+def test_retry_after_is_parsed_in_all_http_formats(text: str, seconds: int) -> None:
     assert parse_retry_after(text, NOW) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("text", [None, "", "soon", "-5", "1.5", "٣", "Mon, 99 Sep 2026 14:14:20 GMT"])
-def test_a_retry_after_that_makes_no_sense_asks_for_nothing(text: str | None) -> None:
+def test_an_invalid_retry_after_is_ignored(text: str | None) -> None:
     assert parse_retry_after(text, NOW) is None
 
 
 @given(st.text())
-def test_no_retry_after_breaks_the_reader(text: str) -> None:
+def test_arbitrary_retry_after_is_parsed_without_error(text: str) -> None:
     wait = parse_retry_after(text, NOW)
     assert wait is None or wait >= timedelta(0)

@@ -1,4 +1,4 @@
-"""Bodies that are not JSON are sent, and signed, byte for byte."""
+"""Non-JSON bodies are sent and signed byte for byte."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ _FORM = {"name": "Müller & Söhne", "n": 1, "paid": True, "item": ["a=b", "c d"
         ),
     ],
 )
-async def test_a_body_is_sent_as_it_was_meant(option: dict[str, str], payload: object, sent: bytes, kind: str) -> None:
+async def test_a_body_is_sent_in_its_format(option: dict[str, str], payload: object, sent: bytes, kind: str) -> None:
     options = Options(body=body_of(option))
     async with receiving() as receiver, calling() as channel:
         row = execution(receiver.url)._replace(payload=orjson.dumps(payload))
@@ -42,7 +42,7 @@ async def test_a_body_is_sent_as_it_was_meant(option: dict[str, str], payload: o
     assert request.headers["content-length"] == str(len(sent))
 
 
-async def test_the_digits_of_a_form_are_those_that_are_stored() -> None:
+async def test_a_form_keeps_the_digits_as_stored() -> None:
     options = Options(body=body_of({"format": "form"}))
     async with receiving() as receiver, calling() as channel:
         row = execution(receiver.url)._replace(payload=b'{"amount": 1.10, "large": 12345678901234567890}')
@@ -50,7 +50,7 @@ async def test_the_digits_of_a_form_are_those_that_are_stored() -> None:
     assert receiver.requests[0].body == b"amount=1.10&large=12345678901234567890"
 
 
-async def test_the_signature_is_of_the_bytes_that_are_sent() -> None:
+async def test_the_signature_covers_the_bytes_sent() -> None:
     secret = b"0123456789abcdef01234567"
     options = Options(body=body_of({"format": "base64"}))
     async with receiving() as receiver, calling(secrets=lambda client: (secret,)) as channel:
@@ -63,7 +63,7 @@ async def test_the_signature_is_of_the_bytes_that_are_sent() -> None:
 
 
 @pytest.mark.parametrize("payload", [b'{"a": 1}', b"null", b"5"])
-async def test_a_payload_of_which_no_body_can_be_made_fails_at_once(payload: bytes) -> None:
+async def test_a_payload_that_does_not_fit_the_body_format_fails_for_good(payload: bytes) -> None:
     options = Options(body=body_of({"format": "text"}))
     async with receiving() as receiver, calling() as channel:
         outcome = await channel.deliver(execution(receiver.url)._replace(payload=payload), options, 5)
@@ -73,7 +73,7 @@ async def test_a_payload_of_which_no_body_can_be_made_fails_at_once(payload: byt
     assert receiver.requests == []
 
 
-async def test_without_a_payload_there_is_no_body() -> None:
+async def test_without_a_payload_no_body_is_sent() -> None:
     options = Options(body=body_of({"format": "text"}))
     async with receiving() as receiver, calling() as channel:
         await channel.deliver(execution(receiver.url)._replace(payload=None), options, 5)
@@ -82,7 +82,7 @@ async def test_without_a_payload_there_is_no_body() -> None:
     assert "content-type" not in request.headers
 
 
-async def test_a_media_type_that_would_end_its_line_is_not_sent() -> None:
+async def test_a_media_type_with_a_line_break_is_not_sent() -> None:
     options = Options(body=body_of({"format": "text", "type": "a/b\r\nX: y"}))
     async with receiving() as receiver, calling() as channel:
         outcome = await channel.deliver(execution(receiver.url)._replace(payload=b'"x"'), options, 5)

@@ -30,20 +30,20 @@ UUID = "0198c0de-0000-7000-8000-000000000001"
         ("user-agent", f"pgsched/{__version__}"),
     ],
 )
-async def test_a_callback_says_what_it_is(name: str, value: str) -> None:
+async def test_a_callback_has_identifying_headers(name: str, value: str) -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)
     assert receiver.requests[0].headers[name] == value
 
 
-async def test_a_callback_tells_that_it_may_have_been_made_before() -> None:
+async def test_the_delivery_count_includes_uncounted_attempts() -> None:
     async with receiving() as receiver, calling() as channel:
         for uncounted in (None, 2):
             await channel.deliver(execution(receiver.url, attempt=3)._replace(uncounted=uncounted), Options(), 5)
     assert [one.headers["pgsched-delivery-count"] for one in receiver.requests] == ["3", "5"]
 
 
-async def test_a_callback_carries_nothing_else() -> None:
+async def test_a_callback_has_no_other_headers() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)
     names = {name for name in receiver.requests[0].headers if not name.startswith(("webhook-", "pgsched-"))}
@@ -53,7 +53,7 @@ async def test_a_callback_carries_nothing_else() -> None:
     }  # fmt: skip
 
 
-async def test_a_key_and_a_job_are_named_so_that_no_line_ends_early() -> None:
+async def test_line_breaks_in_keys_and_jobs_are_percent_encoded() -> None:
     named: dict[str, Any] = {"client_id": "Café\r\nx: 1", "key": "order/42 100%", "job_id": ID}
     async with receiving() as receiver, calling() as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)
@@ -64,14 +64,14 @@ async def test_a_key_and_a_job_are_named_so_that_no_line_ends_early() -> None:
     assert (told["pgsched-key"], told["pgsched-job"]) == ("order/42%20100%25", UUID)
 
 
-async def test_scheduled_headers_go_along() -> None:
+async def test_scheduled_headers_are_sent() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url, Options(headers=(("Authorization", "Bearer x"), ("X-Shop", "42"))))
     headers = receiver.requests[0].headers
     assert (headers["authorization"], headers["x-shop"]) == ("Bearer x", "42")
 
 
-async def test_attempts_share_the_trace_and_have_spans_of_their_own() -> None:
+async def test_attempts_share_a_trace_but_have_different_spans() -> None:
     async with receiving() as receiver, calling() as channel:
         for attempt in (1, 2):
             await channel.deliver(execution(receiver.url, attempt=attempt), Options(), 5)
@@ -82,7 +82,7 @@ async def test_attempts_share_the_trace_and_have_spans_of_their_own() -> None:
     assert receiver.requests[1].headers["pgsched-attempt"] == "2"
 
 
-async def test_a_cloud_event_has_its_attributes_as_headers_each_once() -> None:
+async def test_a_cloud_event_is_sent_as_headers_without_duplicates() -> None:
     event = {"type": "com.example.paid", "source": "/shop?a=1#b"}
     raw = {"cloudevent": event, "headers": {"CE-Id": "mine", "ce-partitionkey": "p"}}
     async with receiving() as receiver, calling() as channel:
@@ -98,7 +98,7 @@ async def test_a_cloud_event_has_its_attributes_as_headers_each_once() -> None:
     assert orjson.loads(request.body) == {"order": 42}
 
 
-async def test_attempts_have_the_callers_trace_as_it_is() -> None:
+async def test_attempts_keep_the_callers_trace_unchanged() -> None:
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     async with receiving() as receiver, calling() as channel:
         for attempt in (1, 2):
@@ -106,7 +106,7 @@ async def test_attempts_have_the_callers_trace_as_it_is() -> None:
     assert [request.headers["traceparent"] for request in receiver.requests] == [trace, trace]
 
 
-async def test_a_client_with_a_secret_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_with_a_secret_signs_its_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     secrets = {"shop": [parse_signing_secret(text)]}
     async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
@@ -124,7 +124,7 @@ async def test_a_client_without_a_secret_signs_nothing() -> None:
     assert "webhook-signature" not in receiver.requests[0].headers
 
 
-async def test_headers_of_one_row_do_not_reach_the_next() -> None:
+async def test_headers_of_one_row_do_not_leak_into_the_next() -> None:
     secrets = {"shop": [b"s" * 32]}
     async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)

@@ -1,4 +1,4 @@
-"""Certificates that clients keep as secrets: shown in their own name alone, and on connections of their own."""
+"""Client certificates kept as secrets: used only for their client and only on separate connections."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ LOCKED_KEY = (
 
 
 class Kept:
-    """The secrets of clients, which a test may replace; and how often each was asked for."""
+    """Clients' secrets, which a test may replace, with a count of reads."""
 
     def __init__(self, **texts: str) -> None:
         self.texts, self.asked = texts, Counter[tuple[str, str]]()
@@ -66,7 +66,7 @@ def trusting(**more: Any) -> dict[str, Any]:
     [({"both": BOTH}, showing("both")), ({"mine": CERTIFICATE, "key": KEY}, showing("mine", "key"))],
     ids=["one_secret", "two"],
 )
-async def test_it_is_shown_to_a_target_that_asks_for_it(texts: dict[str, str], options: Options) -> None:
+async def test_a_certificate_is_presented_to_a_target_that_requests_it(texts: dict[str, str], options: Options) -> None:
     kept = Kept(**texts)
     async with (
         receiving(tls=server_tls(ask_for_certificate=True)) as receiver,
@@ -78,7 +78,7 @@ async def test_it_is_shown_to_a_target_that_asks_for_it(texts: dict[str, str], o
     assert [request.connection for request in receiver.requests] == [1, 1]
 
 
-async def test_no_client_shows_that_of_another() -> None:
+async def test_a_client_cannot_use_another_clients_certificate() -> None:
     async with (
         receiving(tls=server_tls(ask_for_certificate=True)) as receiver,
         calling(**trusting(get_secret=Kept(both=BOTH))) as channel,
@@ -91,7 +91,7 @@ async def test_no_client_shows_that_of_another() -> None:
     assert len(receiver.requests) == 1
 
 
-async def test_connections_are_kept_apart_by_what_is_shown_on_them() -> None:
+async def test_connections_are_separate_for_each_certificate() -> None:
     kept = Kept(one=BOTH, again=BOTH, apart=CERTIFICATE, key=KEY)
     async with receiving(tls=server_tls()) as receiver, calling(**trusting(get_secret=kept)) as channel:
         row = execution(f"https://localhost:{receiver.port}/")
@@ -100,7 +100,7 @@ async def test_connections_are_kept_apart_by_what_is_shown_on_them() -> None:
     assert [request.connection for request in receiver.requests] == [1, 2, 2, 3, 1]
 
 
-async def test_one_that_is_replaced_is_not_shown_again() -> None:
+async def test_a_replaced_certificate_is_not_used_again() -> None:
     kept = Kept(mine=BOTH)
     async with receiving(tls=server_tls()) as receiver, calling(**trusting(get_secret=kept)) as channel:
         row = execution(f"https://localhost:{receiver.port}/")
@@ -113,7 +113,7 @@ async def test_one_that_is_replaced_is_not_shown_again() -> None:
     assert [request.connection for request in receiver.requests] == [1, 2, 2]
 
 
-async def test_a_clients_own_goes_before_that_of_the_setting() -> None:
+async def test_a_clients_certificate_takes_precedence_over_the_setting() -> None:
     files = certificate_contexts(f'{{"localhost": "{TLS / "client.pem"}"}}', AUTHORITY)
     async with (
         receiving(tls=server_tls()) as receiver,
@@ -125,7 +125,7 @@ async def test_a_clients_own_goes_before_that_of_the_setting() -> None:
     assert [request.connection for request in receiver.requests] == [1, 2, 1]
 
 
-async def test_where_there_is_no_tls_none_is_asked_for() -> None:
+async def test_without_tls_no_certificate_is_read() -> None:
     kept = Kept()
     async with receiving() as receiver, calling(get_secret=kept) as channel:
         assert await channel.deliver(execution(receiver.url), showing("nothing"), 5) == DONE
@@ -145,7 +145,7 @@ async def test_where_there_is_no_tls_none_is_asked_for() -> None:
     ],
     ids=["no_certificate", "no_key", "other_key", "twice_public", "twice_private", "nothing", "with_password"],
 )
-async def test_what_is_none_fails_the_attempt_and_is_not_repeated(texts: dict[str, str]) -> None:
+async def test_an_invalid_certificate_fails_the_attempt_without_leaking_it(texts: dict[str, str]) -> None:
     async with receiving(tls=server_tls()) as receiver, calling(**trusting(get_secret=Kept(**texts))) as channel:
         row = execution(f"https://localhost:{receiver.port}/")
         outcome = await channel.deliver(row, showing("mine", "key"), 5)
@@ -156,7 +156,7 @@ async def test_what_is_none_fails_the_attempt_and_is_not_repeated(texts: dict[st
     assert receiver.requests == []
 
 
-async def test_many_calls_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_calls_create_one_context(monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[str]()
 
     def making(certificate: str, *more: Any) -> ssl.SSLContext:
@@ -172,7 +172,7 @@ async def test_many_calls_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (len(made), len(set(contexts))) == (1, 1)
 
 
-async def test_a_client_has_a_few_in_memory_and_takes_none_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cached_contexts_are_limited_per_client(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Counter[str]()
 
     def making(certificate: str, *more: Any) -> ssl.SSLContext:
@@ -196,16 +196,14 @@ async def test_a_client_has_a_few_in_memory_and_takes_none_from_others(monkeypat
     found.close()
 
 
-def test_no_key_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     certified_context(CERTIFICATE, KEY)
     assert not [*tmp_path.iterdir()]
     assert not [link for link in Path("/proc/self/fd").iterdir() if "memfd" in _leads_to(link)]
 
 
-def test_where_there_are_no_files_in_memory_one_is_made_and_taken_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_memfd_a_temporary_file_is_used_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delattr("os.memfd_create")
     assert certified_context(CERTIFICATE, KEY).get_ca_certs()

@@ -40,29 +40,29 @@ NOT_GIVEN_OUT = [
 
 @pytest.mark.parametrize("address", PUBLIC)
 @pytest.mark.parametrize("allow_private", [False, True])
-def test_public_addresses_may_be_called(address: str, allow_private: bool) -> None:
+def test_public_addresses_are_allowed(address: str, allow_private: bool) -> None:
     Egress(allow_private=allow_private).check(address)
 
 
 @pytest.mark.parametrize("address", [*PRIVATE, *NEVER, *NOT_GIVEN_OUT])
-def test_addresses_that_are_not_public_are_refused(address: str) -> None:
+def test_non_public_addresses_are_refused(address: str) -> None:
     with pytest.raises(AddressRefused, match="refused to call"):
         Egress(allow_private=False).check(address)
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_private_addresses_may_be_allowed(address: str) -> None:
+def test_private_addresses_can_be_allowed(address: str) -> None:
     Egress(allow_private=True).check(address)
 
 
 @pytest.mark.parametrize("address", [*NEVER, *NOT_GIVEN_OUT])
-def test_nothing_allows_the_addresses_that_serve_machines(address: str) -> None:
+def test_metadata_addresses_are_always_refused(address: str) -> None:
     with pytest.raises(AddressRefused):
         Egress(allow_private=True).check(address)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST"])
-async def test_this_machine_is_refused_for_good_and_never_connected_to(host: str) -> None:
+async def test_local_addresses_are_refused_without_connecting(host: str) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         outcome = await channel.deliver(execution(f"http://{host}:{receiver.port}/"), Options(), 5)
     assert isinstance(outcome, Failed)
@@ -74,14 +74,14 @@ async def test_this_machine_is_refused_for_good_and_never_connected_to(host: str
 @pytest.mark.parametrize(
     "name", ["0x7f000001", "0x7f.1", "017700000001", "127.0.0.1.", "2130706433", "[::ffff:7f00:1]"]
 )
-async def test_disguises_of_this_machine_are_not_called(name: str) -> None:
+async def test_alternative_spellings_of_localhost_are_not_called(name: str) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         outcome = await channel.deliver(execution(f"http://{name}:{receiver.port}/"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert receiver.connections == 0
 
 
-async def test_a_name_is_judged_by_the_address_that_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_is_checked_by_the_address_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         _resolve_to(monkeypatch, "127.0.0.1")
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -90,7 +90,7 @@ async def test_a_name_is_judged_by_the_address_that_is_connected_to(monkeypatch:
     assert receiver.connections == 0
 
 
-async def test_a_name_is_called_at_its_address_when_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_with_an_allowed_address_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver, calling() as channel:
         _resolve_to(monkeypatch, "127.0.0.1")
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -98,7 +98,7 @@ async def test_a_name_is_called_at_its_address_when_that_is_allowed(monkeypatch:
     assert receiver.requests[0].headers["host"] == f"shop.example:{receiver.port}"
 
 
-async def test_of_several_addresses_only_the_allowed_ones_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_allowed_addresses_of_a_name_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     _resolve_to(monkeypatch, "10.0.0.1", "8.8.8.8", "169.254.169.254")
     resolver = Resolver(Egress(allow_private=False))
     answers = await resolver.resolve("shop.example", 443)
@@ -106,7 +106,7 @@ async def test_of_several_addresses_only_the_allowed_ones_are_tried(monkeypatch:
     assert [address for *_, address in answers] == [("8.8.8.8", 443)]
 
 
-def test_no_socket_is_made_for_an_address_that_came_past_the_resolver() -> None:
+def test_a_forbidden_address_gets_no_socket_even_past_the_resolver() -> None:
     info = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("169.254.169.254", 80))
     with pytest.raises(AddressRefused):
         Egress(allow_private=True).open_socket(info)

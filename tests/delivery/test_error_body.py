@@ -1,4 +1,4 @@
-"""What a target that failed said: compressed, in other charsets, or somewhere else."""
+"""Error text from failed targets: compressed bodies, other charsets, and redirects."""
 
 import gzip
 import zlib
@@ -27,7 +27,7 @@ def _raw(text: bytes) -> bytes:
     ],
     ids=["gzip", "in capitals", "deflate", "deflate without its header", "identity"],
 )
-async def test_a_compressed_error_is_kept_as_text(body: bytes, encoding: str) -> None:
+async def test_a_compressed_error_is_stored_as_text(body: bytes, encoding: str) -> None:
     async with receiving(answering("500 Oh", body, f"Content-Encoding: {encoding}")) as receiver:
         outcome = await deliver(receiver.url)
     assert isinstance(outcome, Failed)
@@ -35,7 +35,7 @@ async def test_a_compressed_error_is_kept_as_text(body: bytes, encoding: str) ->
 
 
 @pytest.mark.parametrize("charset", ["iso-8859-1", '"Latin1"', "windows-1252", "utf-16", "UTF-8"])
-async def test_an_error_is_read_in_its_charset(charset: str) -> None:
+async def test_an_error_is_decoded_in_its_charset(charset: str) -> None:
     body = _SAID.encode(charset.strip('"'))
     async with receiving(answering("404 Not Found", body, f"Content-Type: text/plain; charset={charset}")) as receiver:
         outcome = await deliver(receiver.url)
@@ -43,28 +43,28 @@ async def test_an_error_is_read_in_its_charset(charset: str) -> None:
     assert outcome.error == f"answered 404 Not Found: {_SAID}"
 
 
-async def test_the_address_that_a_redirect_leads_to_is_kept() -> None:
+async def test_the_location_of_a_redirect_is_kept() -> None:
     async with receiving(answering("308 Moved", b"", "Location: https://new.example/settle")) as receiver:
         outcome = await deliver(receiver.url)
     assert isinstance(outcome, Failed)
     assert outcome.error.endswith("it leads to https://new.example/settle)")
 
 
-def test_a_bomb_is_decompressed_no_further_than_is_kept() -> None:
+def test_decompression_stops_at_the_stored_length() -> None:
     bomb = gzip.compress(b"0" * 8_000_000)
     assert error_text(bomb, b"gzip", b"") == "0" * LONGEST_ERROR
 
 
-def test_the_beginning_of_a_compressed_error_is_enough() -> None:
+def test_a_truncated_compressed_error_is_read() -> None:
     whole = gzip.compress(bytes(range(32, 127)) * 20)
     assert error_text(whole[:-12], b"gzip", b"").startswith(' !"#'.strip())
 
 
 @pytest.mark.parametrize("encoding", [b"br", b"gzip, gzip", b"gzip"])
-def test_what_cannot_be_decompressed_is_told_by_its_encoding(encoding: bytes) -> None:
+def test_an_undecodable_body_is_described_by_its_encoding(encoding: bytes) -> None:
     assert error_text(b"\x0b\x02\x80", encoding, b"") == f"(a body in the encoding {encoding.decode()})"
 
 
 @pytest.mark.parametrize("charset", [b"idna", b"punycode", b"zip", b"nonsense", b"cp99999"])
-def test_a_charset_of_no_text_is_read_as_utf8(charset: bytes) -> None:
+def test_an_unknown_charset_is_read_as_utf8(charset: bytes) -> None:
     assert error_text(_SAID.encode(), b"", b"text/plain; charset=" + charset) == _SAID

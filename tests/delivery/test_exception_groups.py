@@ -1,4 +1,4 @@
-"""What handlers raise in groups, as task groups do, says what becomes of the attempt."""
+"""The outcome of an attempt whose handler raises an exception group, as task groups do."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,13 +51,13 @@ def group(*errors: BaseException) -> BaseException:
         (lambda: group(*[ValueError()] * (MOST_MEMBERS - 2), Fail("closed")), FAIL),
     ],
 )
-def test_a_group_declares_what_its_members_do_together(
+def test_a_groups_outcome_combines_those_of_its_members(
     make: Callable[[], BaseException], expected: Outcome | None
 ) -> None:
     assert declared(make()) == expected
 
 
-def test_a_group_that_holds_itself_by_a_cause_is_read_to_its_limit() -> None:
+def test_a_cyclic_group_is_read_only_to_a_limit() -> None:
     inner = ValueError()
     endless = group(*[inner] * 10)
     inner.__cause__ = endless
@@ -66,7 +66,7 @@ def test_a_group_that_holds_itself_by_a_cause_is_read_to_its_limit() -> None:
 
 @pytest.mark.parametrize(("error", "expected"), [(Fail("closed"), FAIL), (snooze(5), FIVE), (Retry("away"), RETRY)])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_task_group_ends_as_its_task_asked_for(
+async def test_a_task_group_ends_with_the_outcome_its_task_raised(
     app: App, threads: Threads, error: BaseException, expected: Outcome, is_async: bool
 ) -> None:
     async def fail() -> None:
@@ -84,7 +84,7 @@ async def test_a_task_group_ends_as_its_task_asked_for(
     assert await run(app, threads) == expected
 
 
-async def test_the_reason_of_a_group_says_what_its_first_member_says(app: App, threads: Threads) -> None:
+async def test_the_error_of_a_group_includes_its_first_member(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ExceptionGroup("unhandled errors", [ValueError("one"), ValueError("two")])

@@ -34,13 +34,13 @@ async def connection_between(payload: Any, connection: Any, context: Any) -> Non
         (functools.partial(any_names, about=1), {"body": "P"}),
     ],
 )
-def test_a_handler_is_given_what_its_signature_asks_for(function: Callable[..., Any], given: dict[str, str]) -> None:
+def test_a_handler_receives_what_its_signature_asks_for(function: Callable[..., Any], given: dict[str, str]) -> None:
     row = execution("python:work", payload=b'"P"')
     wanted = {name: context_of(row) if what == "C" else what for name, what in given.items()}
     assert Handler("work", function).arguments(row) == wanted
 
 
-def test_a_context_names_the_job_and_the_callers_trace() -> None:
+def test_a_context_has_the_job_and_the_callers_trace() -> None:
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     row = execution("python:work")._replace(job_id=bytes(16), options=b'{"traceparent": "%b"}' % trace.encode())
     found = context_of(row)
@@ -49,7 +49,7 @@ def test_a_context_names_the_job_and_the_callers_trace() -> None:
     assert (found.job_id, found.traceparent) == (None, None)
 
 
-def test_only_a_parameter_of_that_name_asks_for_the_connection() -> None:
+def test_only_a_parameter_named_connection_receives_the_connection() -> None:
     assert Handler("work", connection_between).wants_connection
     assert not Handler("work", any_names).wants_connection
 
@@ -96,12 +96,12 @@ async def async_generator() -> AsyncIterator[int]:
         (none(), "register a function"),
     ],
 )
-def test_a_handler_that_cannot_be_called_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
+def test_an_uncallable_handler_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         App().handler("work")(function)
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_duplicate_handler_name_is_refused() -> None:
     app = App()
     app.handler("work")(none)
     with pytest.raises(InvalidInput, match="there is a handler 'work' already"):
@@ -109,12 +109,12 @@ def test_a_name_is_given_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "1st", "x" * 300])
-def test_a_name_that_no_target_can_have_is_refused(name: str) -> None:
+def test_an_invalid_target_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidTarget):
         App().handler(name)
 
 
-def test_registering_leaves_the_function_as_it_was() -> None:
+def test_registration_returns_the_function_unchanged() -> None:
     assert App().handler("work")(payload_only) is payload_only
 
 
@@ -124,7 +124,7 @@ class Shop:
     def __call__(self, payload: Any) -> None: ...
 
 
-def test_a_method_that_is_a_handler_already_is_declared_as_that() -> None:
+def test_a_registered_method_is_scheduled_under_its_handlers_name() -> None:
     app, shop = App(), Shop()
     app.handler("close")(shop.close_day)
     app.cron("30 2 * * *")(shop.close_day)
@@ -133,7 +133,7 @@ def test_a_method_that_is_a_handler_already_is_declared_as_that() -> None:
 
 
 @pytest.mark.parametrize("function", [Shop(), functools.partial(payload_only)])
-def test_what_has_no_name_is_declared_by_that_of_its_handler(function: Callable[..., Any]) -> None:
+def test_a_function_without_a_name_needs_a_handler_name(function: Callable[..., Any]) -> None:
     app = App()
     with pytest.raises(InvalidInput, match="None is no name of a handler: write one"):
         app.every("15m")(function)
@@ -142,6 +142,6 @@ def test_what_has_no_name_is_declared_by_that_of_its_handler(function: Callable[
 
 
 @pytest.mark.parametrize("decorator", ["handler", "cron", "every"])
-def test_a_decorator_without_its_brackets_is_refused(decorator: str) -> None:
+def test_a_decorator_without_parentheses_is_refused(decorator: str) -> None:
     with pytest.raises(InvalidInput, match="@app"):
         getattr(App(), decorator)(payload_only)

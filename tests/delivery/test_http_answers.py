@@ -1,4 +1,4 @@
-"""What comes back: answers that are odd, wrong, endless, too many or too late."""
+"""HTTP answers: odd, malformed, endless, superfluous or late."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ def failure(outcome: Outcome) -> Failed:
 
 
 async def twice(answer: bytes, method: str = "POST") -> tuple[list[Outcome], list[int]]:
-    """The outcomes of two calls that are answered the same, and their connections."""
+    """Returns the outcomes and the connections of two calls that receive the same answer."""
     async with peer(saying(answer)) as target, calling() as channel:
         row, options = execution(target.url), Options(method=method)
         outcomes = [await channel.deliver(row, options, 5) for _ in range(2)]
@@ -41,7 +41,7 @@ async def twice(answer: bytes, method: str = "POST") -> tuple[list[Outcome], lis
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
 )
-async def test_an_answer_that_is_not_http_is_said_to_be_malformed(answer: bytes) -> None:
+async def test_a_non_http_answer_is_reported_as_malformed(answer: bytes) -> None:
     async with peer(saying(answer)) as target:
         outcome = failure(await deliver(target.url))
     assert outcome.retryable
@@ -64,7 +64,7 @@ async def test_an_answer_that_is_not_http_is_said_to_be_malformed(answer: bytes)
         b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
-async def test_an_odd_answer_counts_and_leaves_its_connection_usable(answer: bytes) -> None:
+async def test_an_odd_answer_counts_and_its_connection_is_reused(answer: bytes) -> None:
     outcomes, connections = await twice(answer)
     assert all(isinstance(outcome, Succeeded) for outcome in outcomes)
     assert connections == [1, 1]
@@ -80,7 +80,7 @@ async def test_an_odd_answer_counts_and_leaves_its_connection_usable(answer: byt
         b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
-async def test_an_answer_after_which_the_connection_is_in_doubt_counts_but_the_connection_is_left(
+async def test_an_answer_with_doubtful_framing_counts_but_the_connection_closes(
     answer: bytes,
 ) -> None:
     outcomes, connections = await twice(answer)
@@ -92,13 +92,13 @@ async def test_an_answer_after_which_the_connection_is_in_doubt_counts_but_the_c
     "surplus",
     [b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 5", b"HTTP/1.1 100 Continue\r\n\r\n", b"{}"],
 )
-async def test_what_comes_glued_to_an_answer_never_answers_the_next_request(surplus: bytes) -> None:
+async def test_surplus_bytes_never_answer_the_next_request(surplus: bytes) -> None:
     outcomes, connections = await twice(OK + surplus)
     assert outcomes == [DONE, DONE]
     assert connections == [1, 2]
 
 
-async def test_what_comes_while_nobody_asks_ends_the_connection() -> None:
+async def test_data_on_an_idle_connection_closes_it() -> None:
     left = asyncio.Event()
     go_on = asyncio.Event()
 
@@ -118,7 +118,7 @@ async def test_what_comes_while_nobody_asks_ends_the_connection() -> None:
     assert target.on == [1, 2]
 
 
-async def test_an_answer_may_come_byte_by_byte() -> None:
+async def test_an_answer_may_arrive_byte_by_byte() -> None:
     answer = b"HTTP/1.1 503 Not now\r\nRetry-After: 30\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
     async with peer(saying(*(bytes([byte]) for byte in answer))) as target:
         outcome = failure(await deliver(target.url))
@@ -133,13 +133,13 @@ async def test_an_answer_may_come_byte_by_byte() -> None:
         b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 30\r\n\r\n",
     ],
 )
-async def test_only_the_head_of_the_answer_itself_asks_for_a_wait(answer: bytes) -> None:
+async def test_only_retry_after_in_the_final_head_counts(answer: bytes) -> None:
     outcomes, connections = await twice(answer)
     assert outcomes == [Failed(error="answered 503 Busy", retryable=True, status_code=503)] * 2
     assert connections == [1, 1]
 
 
-async def test_the_body_of_an_answer_without_length_ends_with_the_connection() -> None:
+async def test_a_body_without_a_length_ends_with_the_connection() -> None:
     async def closing(wire: Wire) -> None:
         await wire.request()
         await wire.say(b"HTTP/1.0 500 Oh\r\n\r\n", b"it ", b"broke")
@@ -149,21 +149,21 @@ async def test_the_body_of_an_answer_without_length_ends_with_the_connection() -
 
 
 @pytest.mark.parametrize("body", [b"", b"{}"])
-async def test_an_answer_to_head_has_no_body_even_if_it_has_one(body: bytes) -> None:
+async def test_the_body_of_an_answer_to_head_is_ignored(body: bytes) -> None:
     outcomes, connections = await twice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + body, "HEAD")
     assert outcomes == [DONE, DONE]
     assert connections == [1, 2]
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n"])
-async def test_not_modified_has_no_body_whatever_its_length_says(answer: bytes) -> None:
+async def test_not_modified_has_no_body_whatever_its_length(answer: bytes) -> None:
     outcomes, connections = await twice(answer, "GET")
     assert [failure(outcome).status_code for outcome in outcomes] == [304, 304]
     assert connections == [1, 1]
 
 
 async def flood(*, first: bytes, forever: bytes) -> tuple[Outcome, int]:
-    """What comes of an answer without end, and how many bytes of it the peer could send."""
+    """Returns the outcome of an endless answer and the number of bytes the peer could send."""
     sent, stopped = 0, asyncio.Event()
 
     async def flooding(wire: Wire) -> None:
@@ -192,7 +192,7 @@ async def flood(*, first: bytes, forever: bytes) -> tuple[Outcome, int]:
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 64, f"its head is over {LONGEST_HEAD} bytes"),
     ],
 )
-async def test_a_head_without_end_is_given_up(first: bytes, forever: bytes, why: str) -> None:
+async def test_an_endless_head_is_abandoned(first: bytes, forever: bytes, why: str) -> None:
     outcome, sent = await flood(first=first, forever=forever)
     assert outcome == Failed(error=f"the answer is malformed: {why}", retryable=True)
     assert sent < 200 * LONGEST_HEAD
@@ -207,20 +207,20 @@ async def test_a_head_without_end_is_given_up(first: bytes, forever: bytes, why:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 1024),
     ],
 )
-async def test_a_body_without_end_counts_by_its_status_and_is_not_read(first: bytes, forever: bytes) -> None:
+async def test_an_endless_body_is_not_read_and_the_status_counts(first: bytes, forever: bytes) -> None:
     outcome, sent = await flood(first=first, forever=forever)
     assert outcome == DONE
     assert sent < 200 * LONGEST_BODY
 
 
-async def test_a_head_of_too_many_headers_is_refused() -> None:
+async def test_a_head_with_too_many_headers_is_refused() -> None:
     async with peer(saying(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * (MOST_HEADERS + 1) + b"\r\n")) as target:
         outcome = await deliver(target.url)
     error = f"the answer is malformed: it has more than {MOST_HEADERS} headers"
     assert outcome == Failed(error=error, retryable=True)
 
 
-async def test_a_large_head_that_ends_in_time_is_read() -> None:
+async def test_a_large_head_within_the_limit_is_read() -> None:
     header = b"X-Long: " + b"x" * (LONGEST_HEAD - 100) + b"\r\n"
     body = b"y" * LONGEST_BODY
     answer = b"HTTP/1.1 500 Oh\r\n" + header + b"Content-Length: %d\r\n\r\n" % len(body) + body
@@ -229,7 +229,7 @@ async def test_a_large_head_that_ends_in_time_is_read() -> None:
     assert connections == [1, 1]
 
 
-async def test_an_answer_that_trickles_in_gets_no_more_time_than_any_other() -> None:
+async def test_a_trickling_answer_times_out_at_the_deadline() -> None:
     async def trickling(wire: Wire) -> None:
         await wire.request()
         await wire.say(b"HTTP/1.1 200 OK\r\nX: ")
@@ -242,7 +242,7 @@ async def test_an_answer_that_trickles_in_gets_no_more_time_than_any_other() -> 
     assert outcome == Failed(error="no answer within 0.2 s", retryable=True)
 
 
-async def test_a_body_that_trickles_in_holds_up_its_success_for_a_moment_only() -> None:
+async def test_a_trickling_body_delays_success_only_briefly() -> None:
     async def trickling(wire: Wire) -> None:
         await wire.request()
         await wire.say(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
@@ -259,7 +259,7 @@ async def test_a_body_that_trickles_in_holds_up_its_success_for_a_moment_only() 
     [b"", b"HTTP/1", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Len", b"HTTP/1.1 100 Continue\r\n\r\n"],
 )
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_connection_that_ends_before_the_head_is_there_is_a_failure(so_far: bytes, reset: bool) -> None:
+async def test_a_connection_closed_before_the_full_head_is_a_failure(so_far: bytes, reset: bool) -> None:
     async def ending(wire: Wire) -> None:
         await wire.request()
         await wire.say(so_far)
@@ -280,7 +280,7 @@ async def test_a_connection_that_ends_before_the_head_is_there_is_a_failure(so_f
         b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
     ],
 )
-async def test_a_connection_that_ends_in_the_body_leaves_the_status(so_far: bytes) -> None:
+async def test_a_connection_closed_within_the_body_keeps_the_status(so_far: bytes) -> None:
     async def ending(wire: Wire) -> None:
         await wire.request()
         await wire.say(so_far)
@@ -290,7 +290,7 @@ async def test_a_connection_that_ends_in_the_body_leaves_the_status(so_far: byte
     assert (outcome.status_code, outcome.retryable) == (500, True)
 
 
-async def test_an_answer_before_the_request_was_all_sent_counts_but_the_connection_is_left() -> None:
+async def test_an_early_answer_counts_but_its_connection_is_not_reused() -> None:
     async def impatient(wire: Wire) -> None:
         await wire.head()
         await wire.say(b"HTTP/1.1 413 Too much\r\nContent-Length: 0\r\n\r\n")
@@ -313,13 +313,13 @@ async def test_an_answer_before_the_request_was_all_sent_counts_but_the_connecti
         (b"1" * 20_000, b'"' + b"1" * 16_384 + b'"'),
     ],
 )
-async def test_what_a_target_answers_is_kept_where_that_is_asked_for(body: bytes, kept: bytes | None) -> None:
+async def test_an_answer_is_kept_only_if_the_options_say_so(body: bytes, kept: bytes | None) -> None:
     async with receiving(answering("201 Created", body)) as receiver:
         assert await deliver(receiver.url, Options(keep_answer=True)) == Succeeded(status_code=201, result=kept)
         assert await deliver(receiver.url, Options()) == Succeeded(status_code=201)
 
 
-async def test_of_an_answer_that_ends_too_soon_its_beginning_is_kept() -> None:
+async def test_a_truncated_answer_is_kept_as_far_as_it_was_received() -> None:
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12")
         await writer.drain()

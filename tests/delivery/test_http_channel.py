@@ -17,7 +17,7 @@ def failure(outcome: Outcome) -> Failed:
     return outcome
 
 
-async def test_the_body_arrives_as_it_was_scheduled() -> None:
+async def test_the_body_arrives_exactly_as_scheduled() -> None:
     body = '{"näme": "Straße",  "n": 1.50}'.encode()
     async with receiving() as receiver:
         await deliver(f"{receiver.url}/settle?a=%2F&b=ü".replace("ü", "%C3%BC"), payload=body)
@@ -25,7 +25,7 @@ async def test_the_body_arrives_as_it_was_scheduled() -> None:
     assert (request.method, request.path, request.body) == ("POST", "/settle?a=%2F&b=%C3%BC", body)
 
 
-async def test_a_row_without_payload_sends_no_body_and_no_content_type() -> None:
+async def test_without_a_payload_there_is_no_body_or_content_type() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url, payload=None)
     [request] = receiver.requests
@@ -43,7 +43,7 @@ async def test_the_scheduled_method_is_used(method: str) -> None:
     assert bool(request.body) == (method not in ("GET", "HEAD"))
 
 
-async def test_a_body_of_more_than_a_mebibyte_arrives_whole() -> None:
+async def test_a_body_over_a_mebibyte_arrives_whole() -> None:
     body = b'"' + b"x" * 3_000_000 + b'"'
     async with receiving() as receiver:
         outcome = await deliver(receiver.url, payload=body)
@@ -51,14 +51,14 @@ async def test_a_body_of_more_than_a_mebibyte_arrives_whole() -> None:
     assert receiver.requests[0].body == body
 
 
-async def test_a_failure_keeps_the_status_and_what_the_target_said() -> None:
+async def test_a_failure_keeps_the_status_and_the_targets_message() -> None:
     async with receiving(answering("503 Service Unavailable", b"down for repair")) as receiver:
         outcome = failure(await deliver(receiver.url))
     assert (outcome.status_code, outcome.retryable) == (503, True)
     assert outcome.error == "answered 503 Service Unavailable: down for repair"
 
 
-async def test_retry_after_is_read() -> None:
+async def test_retry_after_is_parsed() -> None:
     async with receiving(answering("429 Too Many Requests", b"", "Retry-After: 90")) as receiver:
         outcome = failure(await deliver(receiver.url))
     assert outcome.retry_after is not None
@@ -80,7 +80,7 @@ async def test_connections_are_kept_alive() -> None:
     assert [request.connection for request in receiver.requests] == [1] * 5
 
 
-async def test_a_host_gets_no_more_connections_than_it_may() -> None:
+async def test_a_host_has_no_more_connections_than_its_limit() -> None:
     async with receiving() as receiver, calling(connections_per_host=2) as channel:
         row, caller = execution(receiver.url), Patient(channel)
         outcomes = await asyncio.gather(*[caller.deliver(row, Options(), 5) for _ in range(20)])
@@ -88,7 +88,7 @@ async def test_a_host_gets_no_more_connections_than_it_may() -> None:
     assert receiver.connections == 2
 
 
-async def test_silence_is_a_failure_worth_another_try() -> None:
+async def test_no_answer_is_a_retryable_failure() -> None:
     never = asyncio.Event()
 
     async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -100,7 +100,7 @@ async def test_silence_is_a_failure_worth_another_try() -> None:
     assert outcome == Failed(error="no answer within 0.1 s", retryable=True)
 
 
-async def test_a_target_that_stalls_in_the_middle_of_its_success_has_succeeded() -> None:
+async def test_a_stalled_body_after_a_success_status_is_a_success() -> None:
     never = asyncio.Event()
 
     async def stalling(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -113,7 +113,7 @@ async def test_a_target_that_stalls_in_the_middle_of_its_success_has_succeeded()
     assert outcome == Succeeded(status_code=200)
 
 
-async def test_no_more_of_an_answer_is_read_than_is_kept() -> None:
+async def test_an_answer_is_read_only_as_far_as_it_is_stored() -> None:
     written = 0
 
     async def endless(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -131,14 +131,14 @@ async def test_no_more_of_an_answer_is_read_than_is_kept() -> None:
     assert written < 200 * LONGEST_BODY
 
 
-async def test_an_unread_answer_costs_its_connection_only() -> None:
+async def test_an_unread_answer_only_closes_its_connection() -> None:
     async with receiving(answering("200 OK", b"x" * 500_000)) as receiver, calling() as channel:
         for _ in range(2):
             assert await channel.deliver(execution(receiver.url), Options(), 5) == Succeeded(status_code=200)
     assert [request.connection for request in receiver.requests] == [1, 2]
 
 
-async def test_a_dropped_connection_is_a_failure_worth_another_try() -> None:
+async def test_a_dropped_connection_is_a_retryable_failure() -> None:
     async def dropping(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()
 
@@ -147,7 +147,7 @@ async def test_a_dropped_connection_is_a_failure_worth_another_try() -> None:
     assert len(receiver.requests) == 1
 
 
-async def test_nobody_listening_is_a_failure_worth_another_try() -> None:
+async def test_a_refused_connection_is_a_retryable_failure() -> None:
     async with receiving() as receiver:
         url = receiver.url
     outcome = failure(await deliver(url))
@@ -155,7 +155,7 @@ async def test_nobody_listening_is_a_failure_worth_another_try() -> None:
     assert "cannot connect" in outcome.error
 
 
-async def test_an_answer_that_is_not_http_is_a_failure_worth_another_try() -> None:
+async def test_a_non_http_answer_is_a_retryable_failure() -> None:
     async def babbling(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 smtp.example ready\r\n\r\n")
 
@@ -163,7 +163,7 @@ async def test_an_answer_that_is_not_http_is_a_failure_worth_another_try() -> No
         assert failure(await deliver(receiver.url)).retryable
 
 
-async def test_a_name_that_does_not_resolve_is_a_failure_worth_another_try(
+async def test_an_unresolvable_name_is_a_retryable_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def unknown(*args: Any, **kwargs: Any) -> Any:
@@ -173,7 +173,7 @@ async def test_a_name_that_does_not_resolve_is_a_failure_worth_another_try(
     assert failure(await deliver("http://nowhere.example/")).retryable
 
 
-async def test_cancelling_is_not_swallowed() -> None:
+async def test_cancellation_is_propagated() -> None:
     arrived = asyncio.Event()
     never = asyncio.Event()
 
@@ -204,11 +204,11 @@ async def test_cancelling_is_not_swallowed() -> None:
         f"https://{'a.' * 127}example/",
     ],
 )
-async def test_a_url_that_can_never_be_called_fails_for_good(target: str) -> None:
+async def test_an_invalid_url_fails_for_good(target: str) -> None:
     assert not failure(await deliver(target)).retryable
 
 
-async def test_a_certificate_nobody_vouches_for_is_a_failure_worth_another_try() -> None:
+async def test_an_untrusted_certificate_is_a_retryable_failure() -> None:
     async with receiving(tls=server_tls()) as receiver:
         outcome = failure(await deliver(receiver.url.replace("http:", "https:")))
     assert outcome.retryable
@@ -216,7 +216,7 @@ async def test_a_certificate_nobody_vouches_for_is_a_failure_worth_another_try()
     assert receiver.requests == []
 
 
-async def test_an_authority_and_a_client_certificate_of_ones_own_are_used() -> None:
+async def test_a_custom_authority_and_client_certificate_are_used() -> None:
     tls = ssl.create_default_context(cafile=TLS / "authority.pem")
     tls.load_cert_chain(TLS / "client.pem")
     async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, calling(tls=tls) as channel:

@@ -1,4 +1,4 @@
-"""Which connection a callback goes out on: kept, left, replaced, waited for, closed."""
+"""The connection that carries a callback: reused, dropped, replaced, awaited or closed."""
 
 import asyncio
 import ssl
@@ -33,14 +33,14 @@ async def call(
 
 @asynccontextmanager
 async def patiently(**changes: Any) -> AsyncIterator[Patient]:
-    """A caller that waits for a connection where none is free."""
+    """A caller that waits until a connection is free."""
     async with calling(**changes) as channel:
         yield Patient(channel)
 
 
 @asynccontextmanager
 async def one_at_a_time() -> AsyncIterator[tuple[Peer, Patient, asyncio.Task[Outcome], asyncio.Event]]:
-    """A host that gets one connection, the call that has it, and the event that answers this call."""
+    """A host limited to one connection, the call that uses it, and the event that makes the host answer."""
     arrived, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(wire: Wire) -> None:
@@ -56,12 +56,12 @@ async def one_at_a_time() -> AsyncIterator[tuple[Peer, Patient, asyncio.Task[Out
         yield target, channel, first, answer
 
 
-async def test_a_used_connection_that_turns_out_to_be_closed_is_replaced() -> None:
+async def test_a_reused_connection_that_was_closed_is_replaced() -> None:
     async def serving_once(wire: Wire) -> None:
         await wire.request()
         await wire.say(OK)
         if wire.number == 1:
-            await wire.request()  # and closes without a word
+            await wire.request()  # and closes without answering
         else:
             await saying(OK)(wire)
 
@@ -72,7 +72,7 @@ async def test_a_used_connection_that_turns_out_to_be_closed_is_replaced() -> No
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_request_is_sent_a_second_time_but_not_a_third(reset: bool) -> None:
+async def test_a_request_is_resent_at_most_once(reset: bool) -> None:
     async def unwilling(wire: Wire) -> None:
         await wire.request()
         if wire.number == 1:
@@ -89,7 +89,7 @@ async def test_a_request_is_sent_a_second_time_but_not_a_third(reset: bool) -> N
     assert target.requests == [(1, "/a"), (1, "/b"), (2, "/b")]
 
 
-async def test_what_may_be_called_once_goes_out_on_no_connection_that_was_used() -> None:
+async def test_a_call_with_one_attempt_never_uses_a_reused_connection() -> None:
     async def dying_at_work(wire: Wire) -> None:
         await wire.request()
         if wire.number == 1:
@@ -103,14 +103,14 @@ async def test_what_may_be_called_once_goes_out_on_no_connection_that_was_used()
     assert target.requests == [(1, "/a"), (2, "/b")]
 
 
-async def test_calls_that_are_made_once_take_no_more_slots_than_there_are() -> None:
+async def test_calls_with_one_attempt_stay_within_the_slots() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         many = [call(channel, target, f"/{n}", max_attempts=1 + n % 2) for n in range(20)]
         assert await asyncio.gather(*many) == [DONE] * 20
     assert sorted(path for _, path in target.requests) == sorted(f"/{n}" for n in range(20))
 
 
-async def test_a_request_is_not_sent_again_once_an_answer_has_begun() -> None:
+async def test_a_request_is_not_resent_once_an_answer_has_begun() -> None:
     async def beginning(wire: Wire) -> None:
         await wire.request()
         await wire.say(OK)
@@ -123,7 +123,7 @@ async def test_a_request_is_not_sent_again_once_an_answer_has_begun() -> None:
     assert target.on == [1, 1]
 
 
-async def test_a_request_that_was_to_be_sent_again_keeps_its_slot() -> None:
+async def test_a_resent_request_keeps_its_slot() -> None:
     async def serving_once(wire: Wire) -> None:
         await wire.request()
         await wire.say(OK)
@@ -135,13 +135,13 @@ async def test_a_request_that_was_to_be_sent_again_keeps_its_slot() -> None:
     assert [path for _, path in target.requests] == ["/0", "/1", "/1", "/2", "/2", "/3", "/3"]
 
 
-async def test_those_who_wait_for_a_connection_go_in_the_order_they_came() -> None:
+async def test_calls_waiting_for_a_connection_are_served_in_order() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=1) as channel:
         await asyncio.gather(*[call(channel, target, f"/{n}") for n in range(20)])
     assert target.requests == [(1, f"/{n}") for n in range(20)]
 
 
-async def test_who_stops_waiting_for_a_connection_does_not_hold_up_the_next() -> None:
+async def test_a_cancelled_waiter_does_not_delay_the_next() -> None:
     async with one_at_a_time() as (target, channel, first, answer):
         leaving = asyncio.create_task(call(channel, target, "/leaving"))
         staying = asyncio.create_task(call(channel, target, "/staying"))
@@ -153,7 +153,7 @@ async def test_who_stops_waiting_for_a_connection_does_not_hold_up_the_next() ->
     assert [path for _, path in target.requests] == ["/first", "/staying"]
 
 
-async def test_a_callback_for_which_there_is_no_connection_does_not_begin() -> None:
+async def test_a_callback_does_not_begin_without_a_connection() -> None:
     arrived, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(wire: Wire) -> None:
@@ -172,26 +172,26 @@ async def test_a_callback_for_which_there_is_no_connection_does_not_begin() -> N
     assert [path for _, path in target.requests] == ["/first"]
 
 
-async def test_the_time_for_an_answer_begins_when_there_is_a_connection() -> None:
+async def test_the_deadline_starts_once_there_is_a_connection() -> None:
     async with one_at_a_time() as (target, channel, first, answer):
         second = asyncio.create_task(call(channel, target, "/second", deadline=0.3))
-        await asyncio.sleep(0.5)  # longer than it may take: time itself is what this is about
+        await asyncio.sleep(0.5)  # longer than the deadline; this test is about elapsed time
         assert not second.done()
         answer.set()
         assert (await first, await second) == (DONE, DONE)
 
 
-async def test_an_answer_that_came_while_the_loop_stood_still_counts() -> None:
+async def test_an_answer_received_while_the_loop_was_blocked_counts() -> None:
     async def slow(wire: Wire) -> None:
         await wire.request()
-        asyncio.get_running_loop().call_soon(time.sleep, 1.0)  # a handler that blocks for longer than the deadline
+        asyncio.get_running_loop().call_soon(time.sleep, 1.0)  # a handler that blocks the loop past the deadline
         await wire.say(OK)
 
     async with peer(slow) as target, calling() as channel:
         assert await call(channel, target, deadline=0.4) == DONE
 
 
-async def test_a_cancelled_callback_takes_its_connection_along() -> None:
+async def test_cancelling_a_callback_closes_its_connection() -> None:
     arrived, left = asyncio.Event(), asyncio.Event()
 
     async def half_an_answer(wire: Wire) -> None:
@@ -216,10 +216,10 @@ async def test_a_cancelled_callback_takes_its_connection_along() -> None:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_a_connection_that_never_comes_about_gives_its_slot_back(cancelled: bool) -> None:
+async def test_a_failed_connection_attempt_frees_its_slot(cancelled: bool) -> None:
     connected = asyncio.Event()
 
-    async def deaf(wire: Wire) -> None:  # answers no TLS
+    async def deaf(wire: Wire) -> None:  # never answers the TLS handshake
         connected.set()
         await wire.closed()
 
@@ -238,7 +238,7 @@ async def test_a_connection_that_never_comes_about_gives_its_slot_back(cancelled
     assert target.connections == 2
 
 
-async def test_cancelling_at_any_moment_leaves_every_slot_free() -> None:
+async def test_cancellation_at_any_point_frees_every_slot() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         for turns in range(40):
             attempts = [asyncio.create_task(call(channel, target)) for _ in range(5)]
@@ -250,7 +250,7 @@ async def test_cancelling_at_any_moment_leaves_every_slot_free() -> None:
         assert await asyncio.gather(*[call(channel, target) for _ in range(5)]) == [DONE] * 5
 
 
-async def test_a_parked_connection_is_closed_before_its_peer_would(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_connection_is_closed_before_its_peer_closes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_PARKED_SECONDS", 0.1)
     left = asyncio.Event()
 
@@ -265,14 +265,14 @@ async def test_a_parked_connection_is_closed_before_its_peer_would(monkeypatch: 
         await left.wait()
 
 
-async def test_a_connection_is_not_kept_for_ever_even_if_it_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_busy_connection_is_closed_at_the_end_of_its_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_LIFETIME_SECONDS", 0.0)
     async with peer(saying(OK)) as target, patiently(connections_per_host=1) as channel:
         assert await asyncio.gather(*[call(channel, target) for _ in range(3)]) == [DONE] * 3
     assert target.on == [1, 2, 3]
 
 
-async def test_a_new_connection_takes_the_slot_of_the_one_parked_longest() -> None:
+async def test_a_new_connection_takes_the_slot_of_the_longest_idle_one() -> None:
     left = asyncio.Event()
 
     async def serving(wire: Wire) -> None:
@@ -305,7 +305,7 @@ async def test_closing_the_channel_closes_every_connection(tls: bool) -> None:
         await left.wait()
 
 
-async def test_waiting_for_answers_takes_no_tasks() -> None:
+async def test_waiting_for_answers_uses_no_tasks() -> None:
     arrived, count, never = asyncio.Event(), 0, asyncio.Event()
 
     async def silent(wire: Wire) -> None:
@@ -327,7 +327,7 @@ async def test_waiting_for_answers_takes_no_tasks() -> None:
     assert ours == []
 
 
-async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
+async def test_bytes_sent_before_the_request_are_not_its_answer() -> None:
     left = asyncio.Event()
 
     async def rash(wire: Wire) -> None:

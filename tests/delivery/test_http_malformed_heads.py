@@ -1,4 +1,4 @@
-"""Heads that no parser takes, and that targets send: what the target did counts, and it is called once."""
+"""Malformed heads that real targets send: their status counts, and the target is called only once."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ HEADS = [b"HTTP/1.1 200 OK\r\n" + rest for rest in ODD] + [line + b"\r\nContent-
 
 
 @pytest.mark.parametrize("answer", HEADS)
-async def test_an_answer_counts_by_its_status_and_its_connection_is_left(answer: bytes) -> None:
+async def test_the_status_counts_and_the_connection_closes(answer: bytes) -> None:
     async def answering_and_closing(wire: Wire) -> None:
         await wire.request()
         await wire.say(answer)
@@ -46,19 +46,19 @@ async def test_an_answer_counts_by_its_status_and_its_connection_is_left(answer:
 
 
 @pytest.mark.parametrize("answer", HEADS)
-async def test_it_counts_in_whatever_pieces_it_comes(answer: bytes) -> None:
+async def test_a_malformed_head_may_arrive_byte_by_byte(answer: bytes) -> None:
     async with peer(saying(*(bytes([byte]) for byte in answer))) as target:
         assert await deliver(target.url) == DONE
     assert target.on == [1]
 
 
-async def test_interim_answers_before_it_do_not_count() -> None:
+async def test_interim_answers_before_a_malformed_head_are_ignored() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nX Link: a\r\nRetry-After: 9\r\n\r\n"
     async with peer(saying(early + b"HTTP/1.1 503 Busy\r\nX Y: z\r\nContent-Length: 0\r\n\r\n")) as target:
         assert await deliver(target.url) == Failed(error="answered 503 Busy", retryable=True, status_code=503)
 
 
-async def test_a_failure_is_told_with_its_reason_and_its_wait() -> None:
+async def test_a_failure_has_its_reason_and_retry_after() -> None:
     head = b"HTTP/1.1 503 Not now\r\nRetry-After : 30\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n"
     async with peer(saying(head + b"busy")) as target:
         outcome = await deliver(target.url)
@@ -68,7 +68,7 @@ async def test_a_failure_is_told_with_its_reason_and_its_wait() -> None:
     assert outcome.retry_after.total_seconds() == 30
 
 
-async def test_what_follows_it_never_answers_the_next_request() -> None:
+async def test_surplus_bytes_never_answer_the_next_request() -> None:
     surplus = b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n"
     odd = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}"
     async with peer(saying(odd + surplus)) as target, calling() as channel:
@@ -83,7 +83,7 @@ async def test_what_follows_it_never_answers_the_next_request() -> None:
         (b"X Y: z\r\n" * 16, f"its head is over {LONGEST_HEAD} bytes"),
     ],
 )
-async def test_one_without_end_is_given_up(forever: bytes, why: str) -> None:
+async def test_an_endless_malformed_head_is_abandoned(forever: bytes, why: str) -> None:
     stopped = asyncio.Event()
 
     async def flooding(wire: Wire) -> None:
@@ -101,7 +101,7 @@ async def test_one_without_end_is_given_up(forever: bytes, why: str) -> None:
     assert outcome == Failed(error=f"the answer is malformed: {why}", retryable=True)
 
 
-async def test_one_that_ends_before_its_last_line_is_a_failure() -> None:
+async def test_a_malformed_head_cut_off_early_is_a_failure() -> None:
     async def ending(wire: Wire) -> None:
         await wire.request()
         await wire.say(b"HTTP/1.1 200 OK\r\nX Y: z\r\n")
@@ -127,7 +127,7 @@ async def test_one_that_ends_before_its_last_line_is_a_failure() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [200, 503])
-async def test_no_wait_that_is_asked_for_changes_what_the_status_means(status: int, wait: bytes) -> None:
+async def test_no_retry_after_changes_the_meaning_of_the_status(status: int, wait: bytes) -> None:
     answer = b"HTTP/1.1 %d X\r\nRetry-After: %b\r\nContent-Length: 0\r\n\r\n" % (status, wait)
     async with peer(saying(answer)) as target:
         outcome = await deliver(target.url)

@@ -15,7 +15,7 @@ from tests.delivery.receiver import TLS, calling, execution, receiving, server_t
 DONE = Succeeded(status_code=200)
 
 
-async def test_an_http_target_is_asked_of_the_proxy_by_its_whole_url() -> None:
+async def test_an_http_target_is_requested_by_its_full_url() -> None:
     async with proxying() as proxy, receiving() as receiver:
         way = parse_proxy(f"http://worker:p%40ss@127.0.0.1:{proxy.port}")
         async with calling(proxy=way, allow_private=False) as channel:
@@ -26,7 +26,7 @@ async def test_an_http_target_is_asked_of_the_proxy_by_its_whole_url() -> None:
     assert receiver.requests[0].headers["host"] == f"shop.example:{receiver.port}"
 
 
-async def test_an_https_target_is_reached_by_a_tunnel_and_is_itself_whom_tls_is_spoken_with() -> None:
+async def test_an_https_target_is_reached_through_a_tunnel_with_end_to_end_tls() -> None:
     async with proxying() as proxy, receiving(tls=server_tls()) as receiver:
         way = parse_proxy(f"http://worker:secret@127.0.0.1:{proxy.port}/")
         async with calling(proxy=way, tls=trusting_context(str(TLS / "authority.pem"))) as channel:
@@ -47,7 +47,7 @@ async def test_an_https_target_is_reached_by_a_tunnel_and_is_itself_whom_tls_is_
         (b"SSH-2.0\r\n\r\n", "SSH-2.0"),
     ],
 )
-async def test_a_proxy_that_lets_nobody_through_is_worth_another_try_and_says_why(answer: bytes, said: str) -> None:
+async def test_a_proxy_that_refuses_the_tunnel_is_a_retryable_failure(answer: bytes, said: str) -> None:
     async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
         outcome = await channel.deliver(execution("https://shop.example/"), Options(), 5)
     assert isinstance(outcome, Failed)
@@ -55,7 +55,7 @@ async def test_a_proxy_that_lets_nobody_through_is_worth_another_try_and_says_wh
     assert said in outcome.error
 
 
-async def test_a_proxy_that_wants_credentials_is_not_taken_for_the_target() -> None:
+async def test_a_407_from_the_proxy_is_not_the_targets_status() -> None:
     answer = b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n"
     async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
         outcome = await channel.deliver(execution("http://shop.example/"), Options(), 5)
@@ -68,7 +68,7 @@ async def test_a_proxy_that_wants_credentials_is_not_taken_for_the_target() -> N
     "host",
     ["169.254.169.254", "10.0.0.1", "127.1", "0x7f000001", "[::1]", "localhost", "metadata.localhost", "2130706433"],
 )
-async def test_an_address_is_judged_before_the_proxy_is_asked(host: str) -> None:
+async def test_an_address_is_checked_before_the_proxy_is_contacted(host: str) -> None:
     async with proxying() as proxy:
         way = parse_proxy(f"http://127.0.0.1:{proxy.port}")
         async with calling(proxy=way, allow_private=False) as channel:
@@ -78,7 +78,7 @@ async def test_an_address_is_judged_before_the_proxy_is_asked(host: str) -> None
     assert proxy.asked == []
 
 
-async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_variables_in_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     async with proxying() as proxy, receiving() as receiver, calling() as channel:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -87,6 +87,6 @@ async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("text", ["proxy:3128", "https://proxy:3128", "socks5://proxy", "http://", "http://a:b:c", "x"])
-def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(text: str) -> None:
+def test_an_invalid_proxy_is_refused_without_showing_its_password(text: str) -> None:
     with pytest.raises(InvalidSettings, match=r"proxy must be written http://host:port"):
         parse_proxy(text)

@@ -1,4 +1,4 @@
-"""How a connection comes about: names, several addresses, TLS; and that nothing else decides where it leads."""
+"""How connections are opened: names, several addresses and TLS; and that the environment cannot redirect them."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ DONE = Succeeded(status_code=200)
 
 
 class Names:
-    """A resolver's answers that a test can change; ``asked`` holds every question."""
+    """A fake resolver whose answers a test can change. ``asked`` holds every query."""
 
     def __init__(self, *addresses: str) -> None:
         self.addresses, self.asked = addresses, list[str]()
@@ -50,7 +50,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @pytest.fixture
 def black_hole() -> Iterator[tuple[str, int]]:
-    """An address that takes no connection and refuses none: its backlog is full."""
+    """An address that neither accepts nor refuses connections, because its backlog is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.9", 0))
         listening.listen(0)
@@ -63,7 +63,7 @@ def black_hole() -> Iterator[tuple[str, int]]:
             sock.close()
 
 
-async def test_a_name_is_asked_for_once_while_it_is_remembered(names: Names) -> None:
+async def test_a_name_is_resolved_once_while_cached(names: Names) -> None:
     async with receiving() as receiver, calling() as channel:
         row = execution(f"http://shop.example:{receiver.port}/")
         for _ in range(3):
@@ -72,16 +72,14 @@ async def test_a_name_is_asked_for_once_while_it_is_remembered(names: Names) -> 
     assert names.asked == ["shop.example"]
 
 
-async def test_many_who_want_a_name_at_once_ask_once(names: Names) -> None:
+async def test_concurrent_lookups_of_a_name_resolve_it_once(names: Names) -> None:
     found = Resolver(Egress(allow_private=True))
     await asyncio.gather(*[found.resolve("shop.example", port) for port in (80, 443, 8080)])
     found.close()
     assert names.asked == ["shop.example"]
 
 
-async def test_who_stops_waiting_for_a_name_does_not_take_it_from_the_others(
-    monkeypatch: pytest.MonkeyPatch, names: Names
-) -> None:
+async def test_a_cancelled_lookup_does_not_cancel_the_others(monkeypatch: pytest.MonkeyPatch, names: Names) -> None:
     asked, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -103,7 +101,7 @@ async def test_who_stops_waiting_for_a_name_does_not_take_it_from_the_others(
 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch, names: Names) -> Iterator[threading.Event]:
-    """Names that begin with slow have no answer until the event is set; at the end in any case."""
+    """Delays the resolution of names that begin with "slow" until the event is set or the test ends."""
     go_on = threading.Event()
 
     def answer(host: bytes, *args: Any, **kwargs: Any) -> Any:
@@ -116,20 +114,20 @@ def slow_names(monkeypatch: pytest.MonkeyPatch, names: Names) -> Iterator[thread
     go_on.set()
 
 
-async def test_names_that_have_no_answer_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
+async def test_unanswered_lookups_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
     found = Resolver(Egress(allow_private=True), is_shared=lambda: True)
     asking = [asyncio.create_task(found.resolve(f"slow-{n}.example", 80, "mallory")) for n in range(40)]
     answer = await found.resolve("shop.example", 80, "shop")
     assert [address for *_, address in answer] == [("127.0.0.1", 80)]
     refused = [task for task in asking if task.done()]
-    assert len(refused) == 17  # of 31 threads that it leaves to them it may have 23
+    assert len(refused) == 17  # of 31 threads left for lookups, it may take 23
     assert all(isinstance(task.exception(), NoFreeSlot) for task in refused)
     slow_names.set()
     await asyncio.gather(*set(asking) - set(refused))
     found.close()
 
 
-async def test_a_name_that_was_known_is_good_while_nothing_can_be_asked(
+async def test_an_expired_name_is_still_used_while_all_lookups_hang(
     slow_names: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolver, "_REMEMBERED_SECONDS", 0.0)
@@ -143,7 +141,7 @@ async def test_a_name_that_was_known_is_good_while_nothing_can_be_asked(
     found.close()
 
 
-async def test_a_name_whose_addresses_do_not_answer_is_asked_for_again(names: Names) -> None:
+async def test_a_name_is_resolved_again_if_its_addresses_do_not_answer(names: Names) -> None:
     names.addresses = ("127.0.0.2",)
     async with receiving() as receiver, calling() as channel:
         row = execution(f"http://shop.example:{receiver.port}/")
@@ -152,7 +150,7 @@ async def test_a_name_whose_addresses_do_not_answer_is_asked_for_again(names: Na
         assert await channel.deliver(row, Options(), 5) == DONE
 
 
-async def test_no_more_names_are_remembered_than_a_bound(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_cached_names_is_limited(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "_MOST_NAMES", 2)
     found = Resolver(Egress(allow_private=True))
     for host in ("a.example", "b.example", "c.example", "a.example"):
@@ -161,7 +159,7 @@ async def test_no_more_names_are_remembered_than_a_bound(names: Names, monkeypat
     assert names.asked == ["a.example", "b.example", "c.example", "a.example"]
 
 
-async def test_a_name_that_now_means_this_machine_is_judged_anew(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_is_checked_again_each_time_it_is_resolved(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "_REMEMBERED_SECONDS", 0.0)
     names.addresses = ("8.8.8.8",)
     found = Resolver(Egress(allow_private=False))
@@ -173,13 +171,13 @@ async def test_a_name_that_now_means_this_machine_is_judged_anew(names: Names, m
 
 
 @pytest.mark.parametrize("first", ["127.0.0.2", "::1"])
-async def test_the_next_address_is_tried_when_one_does_not_answer(names: Names, first: str) -> None:
+async def test_the_next_address_is_tried_if_one_does_not_answer(names: Names, first: str) -> None:
     names.addresses = (first, "127.0.0.1")
     async with receiving() as receiver, calling() as channel:
         assert await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5) == DONE
 
 
-async def test_an_address_that_swallows_everything_does_not_cost_the_attempt(
+async def test_an_unresponsive_address_does_not_fail_the_attempt(
     names: Names, black_hole: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opener, "_HEAD_START_SECONDS", 0.05)
@@ -190,7 +188,7 @@ async def test_an_address_that_swallows_everything_does_not_cost_the_attempt(
         assert await channel.deliver(execution(f"http://shop.example:{port}/"), Options(), 5) == DONE
 
 
-async def test_cancelling_while_addresses_are_tried_leaves_nothing_open(
+async def test_cancellation_while_connecting_leaves_no_open_sockets(
     names: Names, black_hole: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opener, "_HEAD_START_SECONDS", 0.01)
@@ -206,7 +204,7 @@ async def test_cancelling_while_addresses_are_tried_leaves_nothing_open(
     assert _descriptors() == before
 
 
-async def test_when_no_address_answers_the_failure_is_worth_another_try(names: Names) -> None:
+async def test_no_answer_from_any_address_is_a_retryable_failure(names: Names) -> None:
     names.addresses = ("127.0.0.2", "127.0.0.3")
     async with receiving() as receiver, calling() as channel:
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -215,7 +213,7 @@ async def test_when_no_address_answers_the_failure_is_worth_another_try(names: N
     assert outcome.error.startswith(f"cannot connect to shop.example:{receiver.port}: ConnectionRefusedError")
 
 
-async def test_an_ipv6_address_can_be_called() -> None:
+async def test_an_ipv6_address_is_called() -> None:
     async with peer(saying(OK), host="::1") as target, calling() as channel:
         assert await channel.deliver(execution(f"http://[::1]:{target.port}/"), Options(), 5) == DONE
 
@@ -229,7 +227,7 @@ async def test_a_certificate_for_another_name_is_a_failure(names: Names, host: s
     assert receiver.requests == []
 
 
-async def test_the_name_is_verified_by_default(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_host_name_is_verified_by_default(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "authority.pem"))
     async with receiving(tls=server_tls()) as receiver, calling() as channel:
         good = await channel.deliver(execution(f"https://localhost:{receiver.port}/"), Options(), 5)
@@ -243,7 +241,7 @@ async def test_the_name_is_verified_by_default(names: Names, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("host", "asked"), [("localhost", "localhost"), ("LocalHost.", "localhost"), ("127.0.0.1", None)]
 )
-async def test_tls_asks_for_the_name_that_is_called(names: Names, host: str, asked: str | None) -> None:
+async def test_sni_is_the_host_name_called(names: Names, host: str, asked: str | None) -> None:
     seen: list[str | None] = []
     serving = server_tls()
     serving.sni_callback = lambda sock, name, context: seen.append(name)
@@ -253,7 +251,7 @@ async def test_tls_asks_for_the_name_that_is_called(names: Names, host: str, ask
     assert seen == [asked]
 
 
-async def test_a_secure_and_a_plain_target_share_no_connection() -> None:
+async def test_https_and_http_targets_share_no_connection() -> None:
     trusting_context = ssl.create_default_context(cafile=TLS / "authority.pem")
     async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context) as channel:
         secure = execution(f"https://localhost:{receiver.port}/")
@@ -262,7 +260,7 @@ async def test_a_secure_and_a_plain_target_share_no_connection() -> None:
         assert isinstance(await channel.deliver(plain, Options(), 5), Failed)
 
 
-async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_variables_in_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with receiving() as receiver, calling() as channel:
@@ -270,7 +268,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
 
 
 def _descriptors() -> set[str]:
-    """The sockets this process has open."""
+    """Returns the sockets that this process has open."""
     found = set[str]()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):

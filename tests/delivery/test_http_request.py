@@ -1,4 +1,4 @@
-"""What is put on the wire, and what can never get there."""
+"""The request on the wire, and what can never get into it."""
 
 import random
 from typing import Any
@@ -33,14 +33,14 @@ from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiv
         ("http://10.0.0.1/:9/x?y=%0d%0a", (False, "10.0.0.1", 80), "10.0.0.1", "/:9/x?y=%0d%0a"),
     ],
 )
-def test_a_target_says_where_to_connect_and_what_to_ask_for(
+def test_a_target_is_parsed_into_origin_authority_and_path(
     target: str, origin: tuple[bool, str, int], authority: str, path: str
 ) -> None:
     assert parse_url(target) == (Origin(*origin), authority, path)
 
 
 @given(st.text(max_size=30))
-def test_no_target_puts_a_line_of_its_own_into_the_request(rest: str) -> None:
+def test_a_target_cannot_add_lines_to_the_request(rest: str) -> None:
     try:
         head = _head(f"http://shop.example/{rest}")
     except FinalFailure:
@@ -71,7 +71,7 @@ def test_no_target_puts_a_line_of_its_own_into_the_request(rest: str) -> None:
         ("Proxy-Authorization", "x"),
     ],
 )
-async def test_a_header_that_must_not_be_sent_fails_for_good_and_is_not_sent(header: tuple[str, str]) -> None:
+async def test_a_forbidden_header_fails_for_good_without_a_request(header: tuple[str, str]) -> None:
     async with receiving() as receiver:
         outcome = await deliver(receiver.url, Options(headers=(header,)))
     assert isinstance(outcome, Failed)
@@ -79,7 +79,7 @@ async def test_a_header_that_must_not_be_sent_fails_for_good_and_is_not_sent(hea
     assert receiver.connections == 0
 
 
-async def test_a_method_that_is_none_fails_for_good_and_is_not_sent() -> None:
+async def test_an_invalid_method_fails_for_good_without_a_request() -> None:
     async with receiving() as receiver:
         outcome = await deliver(receiver.url, Options(method="GET /x HTTP/1.1\r\nX: y\r\n\r\nGET"))
     assert isinstance(outcome, Failed)
@@ -98,7 +98,7 @@ async def test_a_method_that_is_none_fails_for_good_and_is_not_sent() -> None:
         ("HEAD", b"{}", None),
     ],
 )
-async def test_the_length_of_the_body_is_right(method: str, payload: bytes | None, length: str | None) -> None:
+async def test_content_length_matches_the_body(method: str, payload: bytes | None, length: str | None) -> None:
     async with receiving() as receiver:
         await deliver(receiver.url, Options(method=method), payload=payload)
     headers = receiver.requests[0].headers
@@ -106,14 +106,14 @@ async def test_the_length_of_the_body_is_right(method: str, payload: bytes | Non
     assert ("content-type" in headers) == (length not in (None, "0"))
 
 
-async def test_a_callback_without_body_is_signed_without_one() -> None:
+async def test_a_callback_without_a_body_is_signed_as_empty() -> None:
     async with receiving() as receiver, calling(secrets=lambda client: [b"s" * 32]) as channel:
         await channel.deliver(execution(receiver.url), Options(method="GET"), 5)
     [request] = receiver.requests
     assert request.headers["webhook-signature"] == sign(b"s" * 32, request.headers["webhook-id"], NOW, b"")
 
 
-def test_targets_of_one_host_do_not_share_their_paths() -> None:
+def test_targets_of_one_host_keep_their_own_paths() -> None:
     first, second = (_head(f"http://shop.example/{n}") for n in (1, 2))
     assert first.startswith(b"POST /1 HTTP/1.1\r\nHost: shop.example\r\n")
     assert second.startswith(b"POST /2 HTTP/1.1\r\nHost: shop.example\r\n")

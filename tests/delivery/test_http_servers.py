@@ -1,4 +1,4 @@
-"""Callbacks to servers that others wrote, which close connections when they like: each is taken once."""
+"""Callbacks to third-party servers that close connections at will: each is received exactly once."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ async def _call(channel: HttpChannel, target: Server, caller: int, pauses: list[
 
 
 async def _all(target: Server, pauses: list[float]) -> list[str]:
-    """Has all callers make their calls; what was asked for then is what they asked for."""
+    """Makes all the calls. Returns the paths that the server should have received."""
     async with calling() as channel, asyncio.TaskGroup() as callers:
         for caller in range(_CALLERS):
             callers.create_task(_call(channel, target, caller, pauses))
@@ -31,7 +31,7 @@ async def _all(target: Server, pauses: list[float]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", RECEIVERS)
-async def test_connections_that_are_closed_between_calls_cost_none_and_double_none(kind: str) -> None:
+async def test_idle_connection_closes_neither_lose_nor_repeat_calls(kind: str) -> None:
     around = random.Random(7)
     pauses = [max(0.0, around.uniform(_IDLE - 0.005, _IDLE + 0.003)) for _ in range(_CALLS)]
     with server(kind, idle=_IDLE) as target:
@@ -40,7 +40,7 @@ async def test_connections_that_are_closed_between_calls_cost_none_and_double_no
 
 
 @pytest.mark.parametrize("kind", ["nginx 1.22", "nginx 1.26"])
-async def test_a_proxy_that_is_reloaded_while_calls_are_made_costs_none_and_doubles_none(kind: str) -> None:
+async def test_proxy_reloads_neither_lose_nor_repeat_calls(kind: str) -> None:
     with server("node") as behind, server(kind, behind=behind.port) as target:
         calls = asyncio.create_task(_all(target, [0.01] * 3 * _CALLS))
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Whom callbacks trust, and to whom they show a certificate."""
+"""Which authorities callbacks trust, and to which hosts they present a client certificate."""
 
 import json
 import ssl
@@ -19,7 +19,7 @@ AUTHORITY, CLIENT = str(TLS / "authority.pem"), str(TLS / "client.pem")
 
 @pytest.fixture
 def to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Python 3.13 and later take for granted."""
+    """Enables VERIFY_X509_STRICT, as Python 3.13 and later do by default."""
     made = ssl.create_default_context
 
     def strict(*args: Any, **kwargs: Any) -> ssl.SSLContext:
@@ -31,7 +31,7 @@ def to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("to_the_letter")
-async def test_an_authority_that_is_not_marked_as_one_to_the_letter_is_trusted() -> None:
+async def test_an_authority_without_strict_extensions_is_trusted() -> None:
     loose = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     loose.load_cert_chain(TLS / "loose-server.pem")
     authorities = str(TLS / "loose-authority.pem")
@@ -40,14 +40,14 @@ async def test_an_authority_that_is_not_marked_as_one_to_the_letter_is_trusted()
     assert await _call(loose, tls=trusting_context(authorities)) == DONE
 
 
-async def test_the_systems_authorities_are_trusted_beside_those_of_a_file() -> None:
+async def test_system_authorities_are_trusted_besides_those_of_a_file() -> None:
     both = {tuple(one["subject"]) for one in trusting_context(AUTHORITY).get_ca_certs()}
     alone = {tuple(one["subject"]) for one in trusting_context().get_ca_certs()}
     assert len(both - alone) == 1
     assert alone <= both
 
 
-async def test_a_name_that_the_certificate_does_not_have_is_refused_all_the_same() -> None:
+async def test_a_certificate_for_another_name_is_still_refused() -> None:
     async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context(AUTHORITY)) as channel:
         row = execution(f"https://127.0.0.2:{receiver.port}/")
         assert isinstance(await channel.deliver(row, Options(), 5), Failed)
@@ -63,7 +63,7 @@ async def test_a_name_that_the_certificate_does_not_have_is_refused_all_the_same
         ("bank.example", "shop", False),
     ],
 )
-async def test_a_certificate_is_shown_to_the_hosts_it_is_for(whom: str, client: str, shown: bool) -> None:
+async def test_a_certificate_is_presented_only_to_its_hosts(whom: str, client: str, shown: bool) -> None:
     outcome = await _call(
         server_tls(ask_for_certificate=True),
         client=client,
@@ -73,7 +73,7 @@ async def test_a_certificate_is_shown_to_the_hosts_it_is_for(whom: str, client: 
     assert (outcome == DONE) is shown
 
 
-async def test_a_client_without_a_certificate_gets_no_connection_that_was_opened_with_one() -> None:
+async def test_a_client_never_uses_a_connection_with_anothers_certificate() -> None:
     certificates = certificate_contexts(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
     async with (
         receiving(tls=server_tls()) as receiver,
@@ -86,7 +86,7 @@ async def test_a_client_without_a_certificate_gets_no_connection_that_was_opened
 
 
 @pytest.mark.parametrize("text", ["", "no certificate"])
-def test_a_file_that_cannot_be_used_is_named(text: str, tmp_path: Path) -> None:
+def test_an_unusable_file_is_named_in_the_error(text: str, tmp_path: Path) -> None:
     file = tmp_path / "own.pem"
     if text:
         file.write_text(text)

@@ -1,4 +1,4 @@
-"""Handlers that may end their process are called in children: what they end is a child, and who they were is known."""
+"""Handlers that may end their process run in child processes: only a child dies, and the culprit is identified."""
 
 import asyncio
 import os
@@ -86,7 +86,7 @@ async def isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
 
 async def call(isolation: Isolation, row: ClaimedExecution, options: Options = _OPTIONS) -> Outcome:
-    """Waits for a slot as the worker does, beside the lanes."""
+    """Waits for a slot outside the lanes, as the worker does."""
     while True:
         try:
             return await isolation.deliver(row, options, 30.0)
@@ -99,7 +99,7 @@ def result_of(outcome: Outcome) -> int:
     return int(outcome.result or b"0")
 
 
-async def test_one_child_answers_one_call_after_another(isolation: Isolation) -> None:
+async def test_one_child_serves_consecutive_calls(isolation: Isolation) -> None:
     first, second = result_of(await call(isolation, lost("pid"))), result_of(await call(isolation, lost("pid")))
     assert first == second != os.getpid()
     failed = await call(isolation, lost("fails"))
@@ -112,13 +112,13 @@ async def test_one_child_answers_one_call_after_another(isolation: Isolation) ->
     assert result_of(await call(isolation, lost("pid"))) == first
 
 
-async def test_who_ends_a_fresh_child_has_failed(isolation: Isolation) -> None:
+async def test_a_call_that_ends_a_fresh_child_has_failed(isolation: Isolation) -> None:
     died = Failed(error="the handler ended its process (exit status 3)", retryable=True)
     assert await call(isolation, lost("dies")) == died
     assert result_of(await call(isolation, lost("pid")))
 
 
-async def test_under_whom_a_used_child_ends_gets_a_fresh_one(isolation: Isolation) -> None:
+async def test_a_call_whose_used_child_dies_gets_a_fresh_one(isolation: Isolation) -> None:
     await call(isolation, lost("dies_later"))
     innocent = lost("sleeps")
     outcome = await call(isolation, innocent)
@@ -127,13 +127,13 @@ async def test_under_whom_a_used_child_ends_gets_a_fresh_one(isolation: Isolatio
     assert result_of(await call(isolation, lost("pid", losses=LOSSES + 1))) != used
 
 
-async def test_the_only_attempt_is_made_in_a_fresh_child(isolation: Isolation) -> None:
+async def test_the_only_attempt_runs_in_a_fresh_child(isolation: Isolation) -> None:
     used = result_of(await call(isolation, lost("pid")))
     assert result_of(await call(isolation, lost("pid"), replace(_OPTIONS, max_attempts=1))) != used
 
 
 @pytest.mark.parametrize("name", ["sleeps", "stands"])
-async def test_a_call_whose_time_is_over_is_killed(isolation: Isolation, name: str) -> None:
+async def test_a_call_past_its_deadline_is_killed(isolation: Isolation, name: str) -> None:
     pid = result_of(await call(isolation, lost("pid")))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(call(isolation, lost(name)), 0.5)
@@ -143,7 +143,7 @@ async def test_a_call_whose_time_is_over_is_killed(isolation: Isolation, name: s
     assert isolation.taken == 0
 
 
-async def test_the_start_of_a_child_takes_nothing_of_the_attempts_time(isolation: Isolation) -> None:
+async def test_starting_a_child_does_not_use_up_the_attempts_time(isolation: Isolation) -> None:
     began = time.monotonic()
     with pytest.raises(NoFreeSlot):
         await isolation.deliver(lost("pid"), _OPTIONS, 30.0)
@@ -152,7 +152,7 @@ async def test_the_start_of_a_child_takes_nothing_of_the_attempts_time(isolation
     assert result_of(await call(isolation, lost("pid")))
 
 
-async def test_where_no_child_can_be_started_the_execution_waits(tmp_path: Path) -> None:
+async def test_an_execution_waits_while_no_child_can_be_started(tmp_path: Path) -> None:
     said: list[str] = []
 
     async def start() -> asyncio.subprocess.Process:

@@ -1,4 +1,4 @@
-"""kafka: targets, over the real protocol: brokers that librdkafka plays itself."""
+"""kafka: targets over the real protocol, against librdkafka's mock brokers."""
 
 import asyncio
 import random
@@ -52,7 +52,7 @@ def failed(outcome: Outcome, says: str, *, retryable: bool = False) -> None:
     assert outcome.retryable is retryable
 
 
-async def test_a_message_is_the_payload_with_what_a_consumer_may_want_to_know(
+async def test_a_message_carries_the_payload_and_describing_headers(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     assert await send(channel, attempt=2) == Succeeded()
@@ -71,7 +71,7 @@ async def test_a_message_is_the_payload_with_what_a_consumer_may_want_to_know(
     assert span.startswith(b"00-" + ID.hex().encode())
 
 
-async def test_a_message_has_the_callers_trace_and_is_a_cloud_event(
+async def test_a_message_has_the_callers_trace_and_cloud_event_headers(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -89,7 +89,7 @@ async def test_a_message_has_the_callers_trace_and_is_a_cloud_event(
     }  # fmt: skip
 
 
-async def test_a_message_can_be_bytes_that_are_no_json(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+async def test_a_message_body_may_be_arbitrary_bytes(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     options = Options(body=Body(format="base64", type="application/avro"))
     async with asyncio.timeout(20):
         assert await channel.deliver(execution("kafka:orders")._replace(payload=b'"AP8="'), options, 20) == Succeeded()
@@ -99,7 +99,7 @@ async def test_a_message_can_be_bytes_that_are_no_json(cluster: KafkaCluster, ch
     assert dict(message.headers() or [])["content-type"] == b"application/avro"
 
 
-async def test_messages_of_an_ordering_key_share_a_partition_in_their_order(
+async def test_messages_of_an_ordering_key_share_a_partition_in_order(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     for n in range(5):
@@ -110,16 +110,14 @@ async def test_messages_of_an_ordering_key_share_a_partition_in_their_order(
     assert [message.value() for message in messages] == [b"0", b"1", b"2", b"3", b"4"]
 
 
-async def test_without_a_payload_the_message_is_empty_and_no_tombstone(
+async def test_without_a_payload_the_message_is_empty_not_a_tombstone(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     await send(channel, payload=None)
     assert cluster.read("orders", 1)[0].value() == b""
 
 
-async def test_it_has_succeeded_only_once_the_brokers_have_confirmed(
-    cluster: KafkaCluster, channel: KafkaChannel
-) -> None:
+async def test_a_message_succeeds_only_once_brokers_confirm_it(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     assert await send(channel) == Succeeded()
     cluster.stop()
     sending = asyncio.create_task(send(channel))
@@ -130,7 +128,7 @@ async def test_it_has_succeeded_only_once_the_brokers_have_confirmed(
     assert len(cluster.read("orders", 2)) == 2
 
 
-async def test_brokers_that_are_slow_are_waited_for(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+async def test_slow_brokers_are_awaited(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     await send(channel)
     cluster.delay(200)
     started = asyncio.get_running_loop().time()
@@ -139,7 +137,7 @@ async def test_brokers_that_are_slow_are_waited_for(cluster: KafkaCluster, chann
 
 
 @pytest.mark.parametrize("error", [NOT_LEADER, NO_REPLICAS])
-async def test_what_passes_is_sent_again_within_the_attempt(
+async def test_temporary_errors_are_retried_within_the_attempt(
     cluster: KafkaCluster, channel: KafkaChannel, error: int
 ) -> None:
     cluster.answer(error)
@@ -147,14 +145,14 @@ async def test_what_passes_is_sent_again_within_the_attempt(
     assert len(cluster.read("orders", 1)) == 1
 
 
-async def test_a_message_that_brokers_find_too_large_fails_at_once(
+async def test_a_message_that_brokers_find_too_large_fails_for_good(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     cluster.answer(TOO_LARGE)
     failed(await send(channel), "MSG_SIZE_TOO_LARGE: ")
 
 
-async def test_a_message_over_the_configured_size_fails_at_once(cluster: KafkaCluster) -> None:
+async def test_a_message_over_the_configured_size_fails_for_good(cluster: KafkaCluster) -> None:
     channel = KafkaChannel(cluster.brokers, {"message.max.bytes": 1000})
     failed(await send(channel, payload=b'"%b"' % (b"x" * 1000)), "MSG_SIZE_TOO_LARGE: ")
     await channel.close()
@@ -163,22 +161,20 @@ async def test_a_message_over_the_configured_size_fails_at_once(cluster: KafkaCl
 @pytest.mark.parametrize(
     ("error", "says"), [(UNKNOWN_TOPIC, "UNKNOWN_TOPIC_OR_PART: "), (UNAUTHORIZED, "TOPIC_AUTHORIZATION_FAILED: ")]
 )
-async def test_a_topic_that_is_not_there_or_not_ours_fails_at_once(
+async def test_a_missing_or_forbidden_topic_fails_for_good(
     cluster: KafkaCluster, channel: KafkaChannel, error: int, says: str
 ) -> None:
     cluster.refuse_topic("secret", error)
     failed(await send(channel, "kafka:secret"), says)
 
 
-async def test_brokers_that_cannot_be_reached_are_worth_another_try() -> None:
+async def test_unreachable_brokers_are_a_retryable_failure() -> None:
     channel = KafkaChannel("127.0.0.1:1", {"message.timeout.ms": 100})
     failed(await send(channel), "_MSG_TIMED_OUT: ", retryable=True)
     await channel.close()
 
 
-async def test_an_attempt_that_is_cancelled_leaves_the_channel_usable(
-    cluster: KafkaCluster, channel: KafkaChannel
-) -> None:
+async def test_a_cancelled_attempt_leaves_the_channel_usable(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     await send(channel)
     cluster.stop()
     sending = asyncio.create_task(send(channel))
@@ -190,13 +186,13 @@ async def test_an_attempt_that_is_cancelled_leaves_the_channel_usable(
     assert await send(channel) == Succeeded()
 
 
-async def test_many_messages_at_once_are_all_confirmed(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+async def test_many_concurrent_messages_are_all_confirmed(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     sent = await asyncio.gather(*(send(channel, payload=b"%d" % n) for n in range(500)))
     assert set(sent) == {Succeeded()}
     assert sorted(int(message.value() or b"") for message in cluster.read("orders", 500)) == list(range(500))
 
 
-async def test_what_is_configured_can_neither_give_up_confirmation_nor_order(
+async def test_settings_cannot_disable_confirmation_or_ordering(
     cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import confluent_kafka
@@ -215,20 +211,20 @@ async def test_what_is_configured_can_neither_give_up_confirmation_nor_order(
     assert (given["acks"], given["enable.idempotence"], given["linger.ms"]) == ("all", True, 1)
 
 
-async def test_without_the_extra_it_is_for_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_kafka_extra_it_is_left_to_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     assert await send(KafkaChannel("127.0.0.1:9092", {})) == Undeliverable(capability="kafka:")
 
 
-async def test_without_brokers_it_is_for_another_worker() -> None:
+async def test_without_brokers_it_is_left_to_another_worker() -> None:
     assert await send(KafkaChannel(None, {})) == Undeliverable(capability="kafka:")
 
 
-async def test_a_setting_that_librdkafka_does_not_know_fails_at_once() -> None:
+async def test_an_unknown_librdkafka_setting_fails_for_good() -> None:
     failed(await send(KafkaChannel("127.0.0.1:1", {"lingering": 1})), 'No such configuration property: "lingering"')
 
 
-async def test_a_producer_that_has_failed_for_good_is_replaced(
+async def test_a_producer_with_a_fatal_error_is_replaced(
     cluster: KafkaCluster, channel: KafkaChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from confluent_kafka import KafkaError, KafkaException

@@ -1,4 +1,4 @@
-"""What an application has around its handlers."""
+"""Middleware that applications wrap around their handlers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -69,7 +69,9 @@ async def run(app: App, threads: Threads, completion: Any = None) -> Outcome:
     return await channel.deliver(execution("python:work"), Options(), 5)
 
 
-async def test_it_is_entered_before_the_handler_and_left_after_it(app: App, threads: Threads, said: list[str]) -> None:
+async def test_middleware_is_entered_before_the_handler_and_left_after(
+    app: App, threads: Threads, said: list[str]
+) -> None:
     @app.handler("work")
     async def work() -> int:
         said.append("work")
@@ -79,7 +81,7 @@ async def test_it_is_entered_before_the_handler_and_left_after_it(app: App, thre
     assert said == ["outer 1", "inner shop", "work", "inner left", "outer left"]
 
 
-async def test_in_a_thread_what_is_not_async_is_around_it(app: App, threads: Threads, said: list[str]) -> None:
+async def test_in_a_thread_only_sync_middleware_applies(app: App, threads: Threads, said: list[str]) -> None:
     @app.handler("work")
     def work(payload: dict[str, int]) -> int:
         said.append("work")
@@ -90,7 +92,7 @@ async def test_in_a_thread_what_is_not_async_is_around_it(app: App, threads: Thr
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_it_meets_what_the_handler_raises_and_may_say_otherwise(
+async def test_middleware_sees_an_exception_and_may_replace_it(
     app: App, threads: Threads, said: list[str], in_thread: bool
 ) -> None:
     async def work() -> None:
@@ -105,7 +107,9 @@ async def test_it_meets_what_the_handler_raises_and_may_say_otherwise(
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_what_it_keeps_back_has_succeeded(app: App, threads: Threads, said: list[str], in_thread: bool) -> None:
+async def test_an_exception_that_middleware_suppresses_is_a_success(
+    app: App, threads: Threads, said: list[str], in_thread: bool
+) -> None:
     async def work() -> None:
         raise KeyError("no")
 
@@ -117,7 +121,7 @@ async def test_what_it_keeps_back_has_succeeded(app: App, threads: Threads, said
     assert "kept back" in said
 
 
-async def test_it_meets_a_payload_that_does_not_fit(app: App, threads: Threads, said: list[str]) -> None:
+async def test_middleware_sees_an_invalid_payload(app: App, threads: Threads, said: list[str]) -> None:
     @app.handler("work")
     async def work(payload: list[int]) -> None:
         said.append("work")
@@ -128,7 +132,7 @@ async def test_it_meets_a_payload_that_does_not_fit(app: App, threads: Threads, 
     assert said == ["outer 1", "inner shop", "outer left"]
 
 
-async def test_it_is_within_the_transaction_of_the_completion(app: App, threads: Threads, said: list[str]) -> None:
+async def test_middleware_runs_within_the_completions_transaction(app: App, threads: Threads, said: list[str]) -> None:
     @app.handler("work")
     async def work(connection: Any) -> None:
         said.append(connection)
@@ -138,7 +142,7 @@ async def test_it_is_within_the_transaction_of_the_completion(app: App, threads:
     assert (said[2], completion.ended) == ("the connection", ["committed"])
 
 
-async def test_it_is_around_handlers_that_were_registered_before(threads: Threads, said: list[str]) -> None:
+async def test_middleware_applies_to_handlers_registered_before_it(threads: Threads, said: list[str]) -> None:
     app = App()
 
     @app.handler("work")
@@ -157,7 +161,7 @@ async def test_it_is_around_handlers_that_were_registered_before(threads: Thread
     assert said == ["entered", "work"]
 
 
-async def test_what_it_raises_fails_the_attempt(threads: Threads) -> None:
+async def test_an_exception_in_middleware_fails_the_attempt(threads: Threads) -> None:
     app = App()
 
     @app.handler("work")
@@ -185,6 +189,6 @@ async def bare_async_generator(context: Context) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("function", [no_manager, bare_generator, bare_async_generator])
-def test_what_makes_no_context_managers_is_refused(function: Any) -> None:
+def test_middleware_that_is_not_a_context_manager_is_refused(function: Any) -> None:
     with pytest.raises(InvalidInput, match="makes no context managers: write @contextmanager or @asynccontextmanager"):
         App().middleware(function)

@@ -1,4 +1,4 @@
-"""Callbacks as the libraries of Standard Webhooks see them: what was received, byte by byte."""
+"""The official Standard Webhooks libraries verify callbacks, byte for byte."""
 
 import json
 import time
@@ -30,13 +30,13 @@ async def _received() -> list[Any]:
     return receiver.requests
 
 
-async def test_the_library_for_python_takes_every_callback_with_either_secret() -> None:
+async def test_the_python_library_accepts_every_callback_with_either_secret() -> None:
     for request, (_, payload) in zip(await _received(), CALLBACKS, strict=True):
         for secret in (NEW, FORMER):
             assert Webhook(secret).verify(request.body, request.headers) == json.loads(payload or b"{}")
 
 
-async def test_the_libraries_for_node_take_every_callback_with_either_secret_and_with_no_other() -> None:
+async def test_the_node_library_accepts_either_secret_and_no_other() -> None:
     found = await _received()
     given = [
         {"secret": secret, "headers": request.headers, "body": request.body.decode()}
@@ -49,7 +49,7 @@ async def test_the_libraries_for_node_take_every_callback_with_either_secret_and
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
-async def test_only_a_signed_body_that_a_library_would_parse_is_made_up(method: str) -> None:
+async def test_an_empty_body_becomes_json_only_if_a_verifier_would_parse_it(method: str) -> None:
     made = {True: b"{}" if method in ("POST", "PUT", "PATCH") else b"", False: b""}
     for signed, body in made.items():
         keys = [b"s" * 32] if signed else []

@@ -1,4 +1,4 @@
-"""What a handler sets in context variables ends with its attempt."""
+"""Context variables that a handler sets do not outlive its attempt."""
 
 import asyncio
 import decimal
@@ -27,12 +27,12 @@ GIVEN: ContextVar[str] = ContextVar("given", default="nothing")
 
 
 def read() -> str:
-    """What is set, and decimal's precision."""
+    """Returns the tenant and decimal's precision."""
     return f"{TENANT.get()} {decimal.getcontext().prec}"
 
 
 def exchange(told: str) -> str:
-    """Reads it, and sets others."""
+    """Returns the current values and sets new ones."""
     found = read()
     TENANT.set(told)
     decimal.getcontext().prec = 5
@@ -93,7 +93,7 @@ HANDLERS: list[Callable[..., Any]] = [
 
 
 class Lane:
-    """Attempts one after another, by one task, with one thread."""
+    """Consecutive attempts in one task, with one thread."""
 
     def __init__(self, app: App) -> None:
         self.threads = Threads(1)
@@ -103,7 +103,9 @@ class Lane:
         )
 
     async def run(self, client: str) -> Outcome:
-        """One attempt, which leaves nothing in its task, or names it anew so that the lane goes on in another."""
+        """Runs one attempt. It must leave its task's context unchanged or rename the task, so that the lane starts a
+        new one.
+        """
 
         async def attempt() -> Outcome:
             before = copy_context()
@@ -130,7 +132,7 @@ def app() -> App:
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_what_one_client_s_handler_sets_another_s_does_not_read(app: App, handler: Callable[..., Any]) -> None:
+async def test_a_handler_does_not_see_variables_of_another_client(app: App, handler: Callable[..., Any]) -> None:
     app.handler("work")(handler)
     lane = Lane(app)
     assert [answered(await lane.run(client)) for client in ("acme", "globex", "acme")] == [True, True, True]
@@ -138,15 +140,15 @@ async def test_what_one_client_s_handler_sets_another_s_does_not_read(app: App, 
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_decimal_set_by_the_application_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
-    decimal.getcontext().prec = 28  # from now on the lane's context holds an object, which copies share
+async def test_the_applications_decimal_context_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
+    decimal.getcontext().prec = 28  # from now on the lane's context holds an object, which copies of it share
     app.handler("work")(handler)
     lane = Lane(app)
     assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
     assert decimal.getcontext().prec == 28
 
 
-async def test_a_handler_reads_what_was_set_around_its_worker(app: App) -> None:
+async def test_a_handler_sees_variables_set_around_its_worker(app: App) -> None:
     token = GIVEN.set("at the start")
 
     @app.handler("work")
@@ -184,7 +186,7 @@ async def test_middleware_and_its_handler_share_one_context(app: App, handler: C
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_the_message_of_an_exception_is_made_in_the_context_of_its_attempt(app: App, in_thread: bool) -> None:
+async def test_an_exceptions_message_is_made_in_the_attempts_context(app: App, in_thread: bool) -> None:
     class Told(Exception):
         def __str__(self) -> str:
             return exchange("said")
@@ -202,7 +204,7 @@ async def test_the_message_of_an_exception_is_made_in_the_context_of_its_attempt
     assert read() == "nobody 28"
 
 
-async def test_an_attempt_that_is_cancelled_leaves_nothing(app: App) -> None:
+async def test_a_cancelled_attempt_leaves_nothing_behind(app: App) -> None:
     begun, ended = asyncio.Event(), []
 
     @app.handler("work")
@@ -224,7 +226,7 @@ async def test_an_attempt_that_is_cancelled_leaves_nothing(app: App) -> None:
 
 
 class Incomparable:
-    """As an array of numpy, which says of no other whether it is the same."""
+    """An object like a numpy array, which raises when compared."""
 
     def __eq__(self, other: object) -> bool:
         raise ValueError("ambiguous")
@@ -233,7 +235,7 @@ class Incomparable:
 
 
 @pytest.mark.parametrize("made", [list, Incomparable])
-async def test_another_object_is_left_behind_however_it_compares(app: App, made: Callable[[], object]) -> None:
+async def test_a_replaced_object_is_discarded_however_it_compares(app: App, made: Callable[[], object]) -> None:
     weights: ContextVar[object] = ContextVar("weights")
     weights.set(at_start := made())
 
@@ -248,7 +250,7 @@ async def test_another_object_is_left_behind_however_it_compares(app: App, made:
     assert (await attempt, attempt.get_name() == UNUSED) == (Succeeded(result=b"true"), False)
 
 
-async def test_the_task_of_a_handler_that_raised_is_left(app: App) -> None:
+async def test_the_task_of_a_handler_that_raised_is_abandoned(app: App) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ValueError("before it waited")
@@ -258,7 +260,7 @@ async def test_the_task_of_a_handler_that_raised_is_left(app: App) -> None:
     assert attempt.get_name() != UNUSED
 
 
-async def test_of_two_attempts_at_once_each_reads_its_own(app: App) -> None:
+async def test_concurrent_attempts_each_see_their_own_values(app: App) -> None:
     both = threading.Barrier(2, timeout=30)
 
     @app.handler("work")

@@ -1,4 +1,4 @@
-"""Payloads as the types that handlers are annotated with."""
+"""Payloads are decoded to the types that handlers are annotated with."""
 
 import dataclasses
 import types
@@ -75,7 +75,7 @@ def given(kind: Any, payload: bytes | None) -> Any:
 
 
 @pytest.mark.parametrize("kind", [Struct, Data, Model, ModelData, Tree])
-def test_a_payload_is_made_what_the_handler_is_annotated_with(kind: Any) -> None:
+def test_a_payload_is_decoded_to_the_annotated_type(kind: Any) -> None:
     found = given(kind, b'{"order": 42}')
     assert (type(found), found.order) == (kind, 42)
 
@@ -98,7 +98,7 @@ def test_a_payload_is_made_what_the_handler_is_annotated_with(kind: Any) -> None
         (HoldsModel, b'{"model": {"order": 1}}', HoldsModel(Model(order=1))),
     ],
 )
-def test_so_are_those_that_are_composed_postponed_or_plain(kind: Any, payload: bytes | None, expected: Any) -> None:
+def test_composite_deferred_and_plain_annotations_are_decoded(kind: Any, payload: bytes | None, expected: Any) -> None:
     assert given(kind, payload) == expected
 
 
@@ -120,7 +120,7 @@ def test_so_are_those_that_are_composed_postponed_or_plain(kind: Any, payload: b
         (list[Model], b"[{},{},{},{},{},{},{}]", "; and 2 more"),
     ],
 )
-def test_one_that_does_not_fit_fails_for_good_and_says_where_without_the_values(
+def test_an_invalid_payload_fails_for_good_without_showing_its_values(
     kind: Any, payload: bytes | None, says: str
 ) -> None:
     with pytest.raises(FinalFailure) as caught:
@@ -135,6 +135,6 @@ def test_one_that_does_not_fit_fails_for_good_and_says_where_without_the_values(
 @pytest.mark.parametrize(
     "kind", [Unknown, list[Unknown], Holds, dict[str, Unknown | None], "Nowhere", types.FunctionType, Model | Struct]
 )
-def test_what_cannot_be_made_of_json_is_refused_when_the_handler_is_registered(kind: Any) -> None:
+def test_an_undecodable_type_is_refused_at_registration(kind: Any) -> None:
     with pytest.raises(InvalidInput, match="the handler 'work' has a payload of"):
         handler(kind)

@@ -23,7 +23,7 @@ from tests.delivery.receiver import execution
 
 
 class Transactions(TransactionalCompletion):
-    """A completion that notes how each transaction ended."""
+    """A completion that records how each transaction ended."""
 
     def __init__(self, *, stale: bool = False) -> None:
         super().__init__("", connections=10)
@@ -64,7 +64,7 @@ async def run(app: App, threads: Threads, *, completion: Any = None, **row: Any)
         await channel.close()
 
 
-async def test_an_async_handler_gets_the_payload(app: App, threads: Threads) -> None:
+async def test_an_async_handler_receives_the_payload(app: App, threads: Threads) -> None:
     got = []
 
     @app.handler("work")
@@ -75,7 +75,7 @@ async def test_an_async_handler_gets_the_payload(app: App, threads: Threads) -> 
     assert got == [{"order": 42}]
 
 
-async def test_a_handler_is_called_for_its_clients_alone(app: App, threads: Threads) -> None:
+async def test_a_handler_is_called_only_for_its_clients(app: App, threads: Threads) -> None:
     called = []
 
     @app.handler("work", clients=["shop"])
@@ -89,7 +89,7 @@ async def test_a_handler_is_called_for_its_clients_alone(app: App, threads: Thre
 
 
 @pytest.mark.parametrize("clients", ["shop", [], [""], [1]])
-def test_what_cannot_be_the_clients_of_a_handler_is_refused(app: App, clients: Any) -> None:
+def test_invalid_clients_of_a_handler_are_refused(app: App, clients: Any) -> None:
     with pytest.raises(InvalidInput, match=r"clients=\['shop'\]"):
         app.handler("work", clients=clients)
 
@@ -102,7 +102,7 @@ async def test_a_sync_handler_runs_in_a_thread(app: App, threads: Threads) -> No
     assert await run(app, threads) == Succeeded(result=b"[true,42]")
 
 
-async def test_a_handler_may_want_nothing_at_all(app: App, threads: Threads) -> None:
+async def test_a_handler_may_take_no_parameters(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> str:
         return "done"
@@ -110,7 +110,7 @@ async def test_a_handler_may_want_nothing_at_all(app: App, threads: Threads) -> 
     assert await run(app, threads, payload=b"not even JSON") == Succeeded(result=b'"done"')
 
 
-async def test_the_context_tells_about_the_execution(app: App, threads: Threads) -> None:
+async def test_the_context_describes_the_execution(app: App, threads: Threads) -> None:
     got = []
 
     @app.handler("work")
@@ -130,7 +130,7 @@ async def test_the_context_tells_about_the_execution(app: App, threads: Threads)
     ]
 
 
-async def test_a_row_without_payload_gives_none(app: App, threads: Threads) -> None:
+async def test_a_row_without_a_payload_passes_none(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work(payload: Any) -> bool:
         return payload is None
@@ -150,7 +150,7 @@ async def test_the_connection_is_that_of_the_completion(app: App, threads: Threa
     assert completion.ended == ["committed"]
 
 
-async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threads) -> None:
+async def test_a_failing_handler_rolls_back_its_transaction(app: App, threads: Threads) -> None:
     completion = Transactions()
 
     @app.handler("work")
@@ -162,7 +162,7 @@ async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threa
     assert completion.ended == ["rolled back"]
 
 
-async def test_retry_without_a_wait_is_a_failed_attempt(app: App, threads: Threads) -> None:
+async def test_retry_without_a_delay_is_a_retryable_failure(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Retry("not yet")
@@ -178,7 +178,7 @@ async def test_a_stale_lease_is_not_a_success(app: App, threads: Threads) -> Non
     assert outcome == Failed(error="the execution was leased anew", retryable=True)
 
 
-async def test_an_exception_is_a_failure_worth_another_try(app: App, threads: Threads) -> None:
+async def test_an_exception_is_a_retryable_failure(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ValueError("no such merchant")
@@ -194,7 +194,7 @@ async def test_fail_is_final(app: App, threads: Threads) -> None:
     assert await run(app, threads) == Failed(error="the account is closed", retryable=False)
 
 
-async def test_an_unknown_handler_is_no_failure_but_what_another_worker_may_have(app: App, threads: Threads) -> None:
+async def test_an_unknown_handler_is_left_to_another_worker(app: App, threads: Threads) -> None:
     app.handler("send_email")(lambda: None)
     assert await run(app, threads) == Undeliverable(capability="python:work")
 
@@ -211,14 +211,14 @@ async def test_a_result_that_is_not_json_fails_for_good(app: App, threads: Threa
     assert "not JSON" in outcome.error
 
 
-async def test_a_result_over_the_limit_fails_for_good(app: App, threads: Threads) -> None:
+async def test_an_oversized_result_fails_for_good(app: App, threads: Threads) -> None:
     app.handler("work")(lambda: "x" * 2_000_000)
     outcome = await run(app, threads)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
 
 
-async def test_an_after_that_is_no_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
+async def test_an_after_that_is_not_a_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
@@ -228,7 +228,7 @@ async def test_an_after_that_is_no_timedelta_fails_the_attempt(app: App, threads
 
 
 @pytest.mark.parametrize("kind", [Retry, Fail])
-async def test_a_reason_is_cut_to_what_is_kept_of_it(app: App, threads: Threads, kind: type[Retry | Fail]) -> None:
+async def test_a_reason_is_truncated_to_the_stored_length(app: App, threads: Threads, kind: type[Retry | Fail]) -> None:
     @app.handler("work")
     async def work() -> None:
         raise kind("x" * 3_000_000)
@@ -245,7 +245,7 @@ class Mute(Exception):
 
 @pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_nothing_a_handler_raises_gets_out(
+async def test_no_exception_escapes_from_a_handler(
     app: App, threads: Threads, error: BaseException, is_async: bool
 ) -> None:
     def raising() -> None:
@@ -260,7 +260,7 @@ async def test_nothing_a_handler_raises_gets_out(
     assert outcome.retryable
 
 
-async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: Threads) -> None:
+async def test_cancelling_an_attempt_cancels_the_handler(app: App, threads: Threads) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     @app.handler("work")
@@ -280,7 +280,7 @@ async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: Thre
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_of_a_failure_the_end_of_its_traceback_is_kept_with_no_control_characters(
+async def test_the_end_of_a_traceback_is_kept_without_control_characters(
     app: App, threads: Threads, in_thread: bool
 ) -> None:
     def fails() -> None:

@@ -1,4 +1,4 @@
-"""A target that answers with what it was told in secret has nobody else learn it."""
+"""Secrets that a target echoes in its answer are redacted."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ async def echoing(request: Request, writer: asyncio.StreamWriter) -> None:
     await answering(f"500 no {given}", json.dumps(told).encode() + given.encode())(request, writer)
 
 
-async def test_what_a_target_repeats_of_a_secret_is_not_kept() -> None:
+async def test_a_secret_in_an_error_is_redacted() -> None:
     async with receiving(echoing) as receiver, calling(get_secret=secret) as channel:
         outcome = await channel.deliver(execution(receiver.url), NAMED, 5)
     assert isinstance(outcome, Failed)
@@ -33,7 +33,7 @@ async def test_what_a_target_repeats_of_a_secret_is_not_kept() -> None:
     assert "42" in outcome.error
 
 
-async def test_nor_of_a_success_whose_answer_is_kept() -> None:
+async def test_a_secret_in_a_kept_answer_is_redacted() -> None:
     asked = parse_options(b'{"headers": {"authorization": {"secret": "token"}}, "keep_answer": true}')
 
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -58,17 +58,17 @@ async def test_nor_of_a_success_whose_answer_is_kept() -> None:
         "a/hush+b/hush==&quot;&#x27;&amp;&lt;",
     ],
 )
-def test_a_secret_is_found_as_encoders_write_it(told: str) -> None:
+def test_a_secret_is_found_in_every_encoding(told: str) -> None:
     assert redacted(["a/hush+b/hush==\"'&<"], f"x {told} y".encode()) == "x … y".encode()
 
 
 @pytest.mark.parametrize("before", range(LONGEST_ERROR - 20, LONGEST_ERROR + 2))
-async def test_nor_where_the_answer_is_cut_off_within_it(before: int) -> None:
+async def test_a_secret_cut_off_by_truncation_is_redacted(before: int) -> None:
     body = "é" * (2 * before) + 'hush-"hush"-hush'
     shown = redacted(['hush-"hush"-hush'], body.encode()[: 4 * LONGEST_ERROR]).decode("utf-8", "replace")
     assert "hush" not in shown
 
 
-def test_the_longest_is_left_out_first_and_what_is_no_secret_stays() -> None:
+def test_the_longest_secret_is_redacted_first_and_other_text_stays() -> None:
     assert redacted(["hush", "hush-hush", "a", ""], b"a hush-hush is a hush") == "a … is a …".encode()
     assert redacted([], b"hush") == b"hush"

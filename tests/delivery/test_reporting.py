@@ -1,4 +1,4 @@
-"""What handlers say of themselves: what they may say, from where, and that silence ends those with a heartbeat."""
+"""Reports from handlers: progress, checkpoints, where they may come from, and heartbeats that time out."""
 
 import asyncio
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from tests.delivery.test_python_channel import Transactions
 
 
 class Kept:
-    """Keeps what is said in memory; refuses checkpoints once it ``is_stale``."""
+    """Keeps reports in memory. Refuses checkpoints once ``is_stale``."""
 
     def __init__(self) -> None:
         self.said: list[tuple[float, str | None]] = []
@@ -73,7 +73,7 @@ def by_hand() -> Context:
     return Context(execution_id="1", attempt=1, scheduled_for=datetime.now(UTC), client="shop", key=None)
 
 
-async def test_a_coroutine_says_how_far_it_is_and_what_to_go_on_from(threads: Threads, kept: Kept) -> None:
+async def test_a_coroutine_reports_progress_and_a_checkpoint(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")
@@ -88,7 +88,7 @@ async def test_a_coroutine_says_how_far_it_is_and_what_to_go_on_from(threads: Th
     assert await run(app, threads, kept) == Succeeded(result=b'{"after":400}')
 
 
-async def test_a_function_in_a_thread_says_the_same_and_goes_on_once_it_is_kept(threads: Threads, kept: Kept) -> None:
+async def test_a_threads_checkpoint_returns_once_it_is_stored(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")
@@ -102,9 +102,7 @@ async def test_a_function_in_a_thread_says_the_same_and_goes_on_once_it_is_kept(
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_who_has_the_execution_no_more_is_told_when_it_keeps_something(
-    threads: Threads, kept: Kept, is_async: bool
-) -> None:
+async def test_a_checkpoint_fails_if_the_lease_is_lost(threads: Threads, kept: Kept, is_async: bool) -> None:
     app, kept.is_stale = App(), True
 
     async def work(payload: Any, context: Context) -> None:
@@ -117,7 +115,7 @@ async def test_who_has_the_execution_no_more_is_told_when_it_keeps_something(
     assert await run(app, threads, kept) == Failed(error="another worker has it", retryable=True)
 
 
-async def test_middleware_says_it_too(threads: Threads, kept: Kept) -> None:
+async def test_middleware_can_report_progress(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.middleware
@@ -133,7 +131,7 @@ async def test_middleware_says_it_too(threads: Threads, kept: Kept) -> None:
     assert kept.said == [(0.0, "begins")]
 
 
-async def test_what_is_said_by_hand_is_kept_nowhere(threads: Threads) -> None:
+async def test_a_context_made_by_hand_stores_nothing(threads: Threads) -> None:
     app, context = App(), by_hand()
     await context.progress(0.5, "half")
     await context.checkpoint({"after": 1})
@@ -147,17 +145,17 @@ async def test_what_is_said_by_hand_is_kept_nowhere(threads: Threads) -> None:
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True])
-def test_progress_is_a_number_from_0_to_1(fraction: Any) -> None:
+def test_progress_outside_0_to_1_is_refused(fraction: Any) -> None:
     with pytest.raises(InvalidInput, match="progress is a number from 0 to 1"):
         by_hand().progress(fraction)
 
 
-def test_what_is_said_of_the_progress_is_text() -> None:
+def test_a_progress_note_that_is_not_text_is_refused() -> None:
     with pytest.raises(InvalidInput, match="is text; it is 3"):
         by_hand().progress(0.5, 3)  # type: ignore[arg-type]
 
 
-async def test_a_note_is_one_short_line_that_no_terminal_obeys(threads: Threads, kept: Kept) -> None:
+async def test_a_note_is_one_short_line_without_control_characters(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")
@@ -172,13 +170,13 @@ async def test_a_note_is_one_short_line_that_no_terminal_obeys(threads: Threads,
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {1: "a"}, "\ud800", "x" * LONGEST_CHECKPOINT])
-def test_a_checkpoint_is_json_of_a_bounded_length(value: Any) -> None:
+def test_an_invalid_or_oversized_checkpoint_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput, match="a checkpoint"):
         by_hand().checkpoint(value)
 
 
 class Hastened(asyncio.SelectorEventLoop):
-    """A loop whose clock can be put forward."""
+    """An event loop whose clock can be advanced."""
 
     ahead = 0.0
 
@@ -186,7 +184,7 @@ class Hastened(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
-def test_a_handler_that_says_nothing_for_as_long_as_its_heartbeat_has_failed(threads: Threads, kept: Kept) -> None:
+def test_a_handler_silent_for_longer_than_its_heartbeat_fails(threads: Threads, kept: Kept) -> None:
     app, loop, cleaned = App(), Hastened(), []
 
     @app.handler("work", heartbeat=timedelta(seconds=30))
@@ -207,7 +205,7 @@ def test_a_handler_that_says_nothing_for_as_long_as_its_heartbeat_has_failed(thr
     assert (len(kept.said), cleaned) == (5, ["up"])
 
 
-async def test_a_timeout_of_the_handlers_own_is_none_of_its_heartbeat(threads: Threads, kept: Kept) -> None:
+async def test_a_handlers_own_timeout_is_not_a_heartbeat_failure(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work", heartbeat=timedelta(minutes=1))
@@ -218,12 +216,12 @@ async def test_a_timeout_of_the_handlers_own_is_none_of_its_heartbeat(threads: T
 
 
 @pytest.mark.parametrize("heartbeat", [30, "30s", timedelta(0), timedelta(seconds=-1), timedelta(milliseconds=99)])
-def test_what_can_be_no_heartbeat_is_refused(heartbeat: Any) -> None:
+def test_an_invalid_heartbeat_is_refused(heartbeat: Any) -> None:
     with pytest.raises(InvalidInput, match=r"heartbeat=timedelta\(seconds=30\)"):
         App().handler("work", heartbeat=heartbeat)
 
 
-def test_a_thread_has_no_heartbeat_since_nothing_can_end_it() -> None:
+def test_a_sync_handler_may_have_no_heartbeat() -> None:
     def work() -> None: ...
 
     with pytest.raises(InvalidInput, match="has a heartbeat but is not async"):

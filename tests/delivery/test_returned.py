@@ -67,7 +67,7 @@ class Decorated:
 
 
 class Later(Awaitable[Any]):
-    """Awaitable, and no coroutine."""
+    """An awaitable that is not a coroutine."""
 
     def __init__(self, awaited: Awaitable[Any]) -> None:
         self._awaited = awaited
@@ -112,7 +112,7 @@ async def test_a_decorated_async_handler_runs(app: App, threads: Threads, decora
     assert await run(app, threads) == Succeeded(result=b"42")
 
 
-async def test_a_decorator_s_context_variables_reach_the_handler(app: App, threads: Threads) -> None:
+async def test_a_decorators_context_variables_reach_the_handler(app: App, threads: Threads) -> None:
     @app.handler("work")
     @sync
     async def work() -> list[Any]:
@@ -122,7 +122,7 @@ async def test_a_decorator_s_context_variables_reach_the_handler(app: App, threa
     assert SEEN.get() == "nothing"
 
 
-async def test_what_a_decorated_async_handler_raises_is_heard(app: App, threads: Threads) -> None:
+async def test_an_exception_of_a_decorated_async_handler_is_handled(app: App, threads: Threads) -> None:
     @app.handler("work")
     @sync
     async def work() -> None:
@@ -133,7 +133,7 @@ async def test_what_a_decorated_async_handler_raises_is_heard(app: App, threads:
 
 
 @pytest.mark.parametrize("decorator", [sync, as_async])
-async def test_middleware_is_around_what_is_awaited(
+async def test_middleware_wraps_an_awaited_result(
     app: App, threads: Threads, said: list[str], decorator: Callable[..., Any]
 ) -> None:
     @app.middleware
@@ -153,7 +153,7 @@ async def test_middleware_is_around_what_is_awaited(
     assert said == ["entered", "worked", "left"]
 
 
-async def test_one_that_is_awaited_is_within_async_middleware_too(app: App, threads: Threads, said: list[str]) -> None:
+async def test_async_middleware_wraps_an_awaited_result(app: App, threads: Threads, said: list[str]) -> None:
     @app.middleware
     @asynccontextmanager
     async def around(context: Context) -> AsyncIterator[None]:
@@ -170,7 +170,7 @@ async def test_one_that_is_awaited_is_within_async_middleware_too(app: App, thre
     assert said == ["worked", "left"]
 
 
-async def test_what_is_awaited_commits_with_its_completion(app: App, threads: Threads, said: list[str]) -> None:
+async def test_an_awaited_result_commits_with_its_completion(app: App, threads: Threads, said: list[str]) -> None:
     completion = Transactions()
 
     @app.handler("work")
@@ -183,7 +183,7 @@ async def test_what_is_awaited_commits_with_its_completion(app: App, threads: Th
     assert (said, completion.ended) == ([], ["committed"])
 
 
-async def test_the_end_of_an_attempt_cancels_what_is_awaited_for_a_thread(app: App, threads: Threads) -> None:
+async def test_the_end_of_an_attempt_cancels_a_threads_awaited_result(app: App, threads: Threads) -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     @app.handler("work")
@@ -210,7 +210,7 @@ class Unruly(dict[str, int]):
         raise RuntimeError("not now")
 
 
-async def test_what_cannot_be_written_is_not_tried_again(app: App, threads: Threads) -> None:
+async def test_a_result_that_cannot_be_encoded_is_not_retried(app: App, threads: Threads) -> None:
     @app.handler("work")
     def work() -> Any:
         return Unruly(a=2**70)
@@ -235,9 +235,7 @@ class Bill(pydantic.BaseModel):
 
 @pytest.mark.parametrize("kind", [Receipt, Invoice, Bill])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_handler_may_return_the_payload_it_was_given(
-    app: App, threads: Threads, kind: Any, is_async: bool
-) -> None:
+async def test_a_handler_may_return_its_payload(app: App, threads: Threads, kind: Any, is_async: bool) -> None:
     def give_back(payload: Any) -> Any:
         assert type(payload) is kind
         return payload
@@ -262,7 +260,9 @@ async def numbers_async(payload: Any) -> AsyncIterator[int]:
 @pytest.mark.parametrize(
     "function", [sync(numbers), sync(numbers_async), contextmanager(numbers), asynccontextmanager(numbers_async)]
 )
-async def test_a_generator_is_said_not_to_have_run(app: App, threads: Threads, function: Callable[..., Any]) -> None:
+async def test_a_returned_generator_is_reported_as_not_run(
+    app: App, threads: Threads, function: Callable[..., Any]
+) -> None:
     app.handler("work")(function)
     outcome = await run(app, threads)
     assert isinstance(outcome, Failed)

@@ -7,7 +7,7 @@ from tests.delivery.receiver import execution
 
 
 class Noting:
-    """A channel that notes what it was given."""
+    """A channel that records its targets."""
 
     def __init__(self) -> None:
         self.targets, self.closed = list[str](), 0
@@ -29,7 +29,7 @@ async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
     assert python.targets == ["python:work"]
 
 
-async def test_a_channel_serves_further_schemes_beside_the_two_that_each_worker_has() -> None:
+async def test_a_channel_may_serve_additional_schemes() -> None:
     kafka = Noting()
     channels = Channels(http=Noting(), python=Noting(), others={Scheme.KAFKA: kafka})
     assert await channels.deliver(execution("kafka:orders"), Options(), 5) == Succeeded()
@@ -37,12 +37,12 @@ async def test_a_channel_serves_further_schemes_beside_the_two_that_each_worker_
     assert (kafka.targets, kafka.closed) == (["kafka:orders"], 1)
 
 
-async def test_a_target_of_a_scheme_that_only_a_later_release_knows_is_left_to_its_workers() -> None:
+async def test_an_unknown_scheme_is_left_to_other_workers() -> None:
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution("amqp:orders"), Options(), 5)
     assert outcome == Undeliverable(capability="amqp:")
 
 
-async def test_a_client_has_targets_called_by_the_channels_alone_that_it_may_use() -> None:
+async def test_a_client_may_use_only_its_allowed_channels() -> None:
     http, python = Noting(), Noting()
     channels = Channels(http=http, python=python, allowed={"shop": frozenset({"http"})}.get)
     assert await channels.deliver(execution("HTTPS://c"), Options(), 5) == Succeeded()
@@ -59,7 +59,7 @@ async def test_closing_closes_each_channel_once() -> None:
     assert (http.closed, python.closed) == (1, 1)
 
 
-async def test_what_waits_for_consumers_fails_for_good_and_says_where_it_belongs() -> None:
+async def test_a_pull_target_in_a_push_queue_fails_for_good_with_advice() -> None:
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution("queue:"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable

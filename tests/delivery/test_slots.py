@@ -1,4 +1,4 @@
-"""Slots, and how clients share them."""
+"""Slots and how clients share them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from pgsched.delivery.slots import NoFreeSlot, Slots
 
 
 def taken_by_each(slots: Slots, clients: int) -> list[int]:
-    """How many slots each of so many clients gets, one after another, that take all they may."""
+    """Lets each client in turn take all the slots it may. Returns how many each took."""
     for number in range(clients):
         while slots.free_for(f"client-{number}"):
             slots.take(f"client-{number}")
@@ -14,15 +14,15 @@ def taken_by_each(slots: Slots, clients: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("most", "each"), [(64, [48, 12, 3, 1]), (10, [7, 2, 1]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_each_client_has_three_for_one_that_is_free(most: int, each: list[int]) -> None:
+def test_a_client_may_take_three_for_each_slot_left_free(most: int, each: list[int]) -> None:
     assert taken_by_each(Slots("slots", most, is_shared=lambda: True), len(each)) == each
 
 
-def test_a_client_alone_has_them_all() -> None:
+def test_a_lone_client_may_take_all_slots() -> None:
     assert taken_by_each(Slots("slots", 64), 2) == [64, 0]
 
 
-def test_nobody_takes_more_than_there_is_for_it() -> None:
+def test_no_client_takes_more_than_its_share() -> None:
     slots = Slots("slots", 4, is_shared=lambda: True)
     for _ in range(3):
         slots.take("mallory")
@@ -33,7 +33,7 @@ def test_nobody_takes_more_than_there_is_for_it() -> None:
         slots.take("bank")
 
 
-def test_what_is_given_back_others_may_have_and_are_told_of() -> None:
+def test_a_freed_slot_is_announced_to_the_others() -> None:
     slots, told = Slots("slots", 4, is_shared=lambda: True), list[int]()
     for _ in range(3):
         slots.take("mallory")
@@ -44,7 +44,7 @@ def test_what_is_given_back_others_may_have_and_are_told_of() -> None:
     assert slots.taken_by("mallory") == 0
 
 
-def test_clients_that_come_to_be_several_share_what_one_had_taken_alone() -> None:
+def test_clients_share_slots_that_a_lone_client_had_taken() -> None:
     several = False
     slots = Slots("slots", 4, is_shared=lambda: several)
     for _ in range(4):

@@ -13,13 +13,13 @@ from pgsched.delivery.threads import Growth, Threads
 
 
 class Stuck:
-    """Functions that do not return before they are let go."""
+    """Functions that do not return until they are released."""
 
     def __init__(self, threads: Threads) -> None:
         self.threads, self.begun, self.go = threads, 0, threading.Event()
 
     async def begin(self, client: str = "shop") -> None:
-        """One whose attempt is given up while it goes on. Raises NoFreeSlot."""
+        """Begins a function whose attempt is abandoned while it runs. Raises NoFreeSlot."""
         begun = threading.Event()
 
         def work() -> None:
@@ -36,7 +36,7 @@ class Stuck:
         self.begun += 1
 
     async def fill(self, client: str = "shop") -> int:
-        """As many as there can be; how many."""
+        """Begins functions until no slot is free. Returns how many it began."""
         before = self.begun
         while self.threads.free_for(client):
             await self.begin(client)
@@ -53,7 +53,7 @@ async def stuck() -> AsyncIterator[Stuck]:
     made.threads.shutdown()
 
 
-async def test_of_the_threads_left_behind_a_client_has_its_share_too(stuck: Stuck) -> None:
+async def test_clients_also_share_the_abandoned_threads(stuck: Stuck) -> None:
     assert await stuck.fill("mallory") == 6 + 3
     assert stuck.threads.free_for("shop") == 1
     assert await stuck.fill("shop") == 1 + 1
@@ -61,7 +61,7 @@ async def test_of_the_threads_left_behind_a_client_has_its_share_too(stuck: Stuc
     assert stuck.threads.why("bank") is None
 
 
-async def test_what_returns_gives_back_what_it_had(stuck: Stuck) -> None:
+async def test_a_function_that_returns_frees_its_thread(stuck: Stuck) -> None:
     await stuck.fill("mallory")
     back = asyncio.Event()
     stuck.threads.freed = lambda _: back.set() if not stuck.threads.taken else None
@@ -70,7 +70,7 @@ async def test_what_returns_gives_back_what_it_had(stuck: Stuck) -> None:
     assert stuck.threads.free == 4
 
 
-async def test_a_process_none_of_whose_threads_comes_back_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_whose_threads_never_return_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
     spent = asyncio.Event()
     stuck = Stuck(Threads(2, spent=spent.set))
@@ -86,7 +86,7 @@ async def test_a_process_none_of_whose_threads_comes_back_is_spent(monkeypatch: 
         stuck.threads.shutdown()
 
 
-def test_a_client_begins_a_few_functions_more_at_a_time_until_it_is_known_what_they_do() -> None:
+def test_a_clients_limit_grows_step_by_step() -> None:
     growth = Growth()
     assert growth.most("mallory") == 2
     growth.look({"mallory": 2}, {"mallory": 0.0}, 0.05, 0.01)
@@ -94,7 +94,7 @@ def test_a_client_begins_a_few_functions_more_at_a_time_until_it_is_known_what_t
     assert growth.most("shop") == 2
 
 
-def test_it_has_fewer_at_work_while_they_compute() -> None:
+def test_the_limit_shrinks_while_functions_use_the_cpu() -> None:
     growth = Growth()
     growth.look({"mallory": 4, "shop": 9}, {"mallory": 0.03, "shop": 0.001}, 0.05, 0.04)
     assert growth.most("mallory") == 3
@@ -103,20 +103,20 @@ def test_it_has_fewer_at_work_while_they_compute() -> None:
     assert growth.most("mallory") == 2
 
 
-def test_it_may_compute_in_many_where_that_needs_no_lock_of_the_interpreter_s() -> None:
+def test_the_limit_grows_for_computation_that_releases_the_gil() -> None:
     growth = Growth()
     growth.look({"mallory": 4}, {"mallory": 0.15}, 0.05, 0.16)
     assert growth.most("mallory") == 6
 
 
-async def test_where_there_is_one_client_all_may_begin_at_once() -> None:
+async def test_a_lone_client_may_use_all_threads_at_once() -> None:
     threads = Threads(64)
     threads.beat()
     assert threads.free_for("mallory") == 64
     threads.shutdown()
 
 
-async def test_what_a_client_has_used_is_forgotten_once_nothing_of_it_is_at_work(stuck: Stuck) -> None:
+async def test_processor_time_is_forgotten_once_a_client_is_idle(stuck: Stuck) -> None:
     await stuck.begin("mallory")
     stuck.threads.take("shop")
     await stuck.threads.call("shop", lambda: None, own_context())

@@ -1,4 +1,4 @@
-"""Tokens for targets: fetched once, used until they end or are refused, and never told of."""
+"""Tokens for targets: fetched once, used until they expire or are refused, and never shown."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ async def secret(client: str, name: str, host: str) -> str:
 
 
 def issuing(*tokens: str, seconds: int = 600) -> Respond:
-    """A token endpoint that gives these, one after the other, and stays with the last."""
+    """A token endpoint that issues these tokens in order, then repeats the last."""
     left = list(tokens)
 
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -38,7 +38,7 @@ def issuing(*tokens: str, seconds: int = 600) -> Respond:
 
 
 def taking(*tokens: str) -> Respond:
-    """A target that takes these alone."""
+    """A target that accepts only these tokens."""
 
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         is_known = request.headers.get("authorization", "").removeprefix("Bearer ") in tokens
@@ -47,7 +47,7 @@ def taking(*tokens: str) -> Respond:
     return respond
 
 
-async def test_many_callbacks_are_made_with_one_token() -> None:
+async def test_many_callbacks_share_one_token() -> None:
     async with (
         receiving(taking("t1")) as target,
         receiving(issuing("t1")) as issuer,
@@ -62,14 +62,14 @@ async def test_many_callbacks_are_made_with_one_token() -> None:
     assert pair.startswith("pg%3Asched:hush+of+")
 
 
-async def test_each_client_has_a_token_of_its_own() -> None:
+async def test_each_client_has_its_own_token() -> None:
     async with receiving() as target, receiving(issuing("t1", "t2")) as issuer, calling(get_secret=secret) as channel:
         for client in ("shop", "orders", "shop"):
             await channel.deliver(execution(target.url)._replace(client_id=client), oauth2(issuer.url), 5)
     assert [request.headers["authorization"] for request in target.requests] == ["Bearer t1", "Bearer t2", "Bearer t1"]
 
 
-async def test_a_token_is_fetched_anew_before_it_ends() -> None:
+async def test_a_token_is_refreshed_before_it_expires() -> None:
     async with (
         receiving() as target,
         receiving(issuing("t1", "t2", seconds=0)) as issuer,
@@ -80,7 +80,7 @@ async def test_a_token_is_fetched_anew_before_it_ends() -> None:
     assert [request.headers["authorization"] for request in target.requests] == ["Bearer t1", "Bearer t2"]
 
 
-async def test_a_token_that_was_withdrawn_costs_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_revoked_token_costs_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         receiving(taking("t1")) as target,
         receiving(issuing("t1", "t2")) as issuer,
@@ -93,7 +93,7 @@ async def test_a_token_that_was_withdrawn_costs_no_attempt(monkeypatch: pytest.M
     assert len(issuer.requests) == 2
 
 
-async def test_a_target_that_refuses_every_token_is_asked_once() -> None:
+async def test_a_target_that_refuses_every_token_is_called_once() -> None:
     async with receiving(taking()) as target, receiving(issuing("t1")) as issuer, calling(get_secret=secret) as channel:
         outcome = await channel.deliver(execution(target.url), oauth2(issuer.url), 5)
     assert isinstance(outcome, Failed)
@@ -113,7 +113,7 @@ async def test_a_target_that_refuses_every_token_is_asked_once() -> None:
     ],
     ids=["refused", "no JSON", "a line more", "redirect"],
 )
-async def test_without_a_token_nobody_is_called_and_it_is_tried_again(answer: Respond, says: str) -> None:
+async def test_without_a_token_no_target_is_called_and_the_failure_is_retryable(answer: Respond, says: str) -> None:
     async with receiving() as target, receiving(answer) as issuer, calling(get_secret=secret) as channel:
         outcome = await channel.deliver(execution(target.url), oauth2(issuer.url), 5)
     assert isinstance(outcome, Failed)
@@ -121,14 +121,14 @@ async def test_without_a_token_nobody_is_called_and_it_is_tried_again(answer: Re
     assert target.requests == []
 
 
-async def test_a_token_endpoint_is_no_way_into_private_networks() -> None:
+async def test_a_token_endpoint_in_a_private_network_is_refused() -> None:
     async with receiving(issuing("t1")) as issuer, calling(get_secret=secret, allow_private=False) as channel:
         outcome = await channel.deliver(execution("https://shop.example/x"), oauth2(issuer.url), 5)
     assert isinstance(outcome, Failed)
     assert issuer.requests == []
 
 
-async def test_an_endpoint_that_hangs_keeps_nobody_beyond_the_deadline() -> None:
+async def test_a_hanging_token_endpoint_times_out_at_the_deadline() -> None:
     async def hang(request: Request, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
@@ -164,7 +164,7 @@ async def test_a_service_account_signs_for_the_targets_origin() -> None:
     assert "hush" not in failed.error
 
 
-async def test_a_channel_that_keeps_no_secrets_says_so() -> None:
+async def test_a_channel_without_secrets_reports_a_missing_secret() -> None:
     async with receiving() as target, calling() as channel:
         outcome = await channel.deliver(execution(target.url), oauth2(target.url), 5)
     assert outcome == Failed(error="there is no secret oauth", retryable=True)

@@ -1,4 +1,4 @@
-"""A few begin something in one turn of the event loop; those who wait do so client by client."""
+"""A turnstile lets a few callers through per turn of the event loop, and clients take turns."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ async def passing(turnstile: Turnstile, client: str, passed: list[str]) -> None:
 
 
 async def counts(turnstile: Turnstile, count: int) -> list[int]:
-    """How many pass in each turn until so many have passed."""
+    """Returns how many pass in each turn until ``count`` have passed."""
     passed, found = list[str](), list[int]()
     tasks = [asyncio.create_task(passing(turnstile, "a", passed)) for _ in range(count)]
     while len(passed) < count:
@@ -26,7 +26,7 @@ async def test_a_few_pass_in_each_turn() -> None:
     assert await counts(Turnstile(), 10) == [4, 4, 2]
 
 
-async def test_one_of_another_client_passes_before_hundreds_that_came_before_it() -> None:
+async def test_a_lone_client_passes_ahead_of_anothers_backlog() -> None:
     turnstile, passed = Turnstile(), list[str]()
     tasks = [asyncio.create_task(passing(turnstile, "many", passed)) for _ in range(300)]
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_one_of_another_client_passes_before_hundreds_that_came_before_it(
     assert passed.index("one") < 10
 
 
-async def test_who_is_cancelled_while_waiting_takes_nobodys_turn() -> None:
+async def test_a_cancelled_waiter_takes_no_turn() -> None:
     turnstile, passed = Turnstile(), list[str]()
     tasks = [asyncio.create_task(passing(turnstile, "a", passed)) for _ in range(8)]
     await asyncio.sleep(0)
@@ -44,7 +44,7 @@ async def test_who_is_cancelled_while_waiting_takes_nobodys_turn() -> None:
     assert passed == ["a"] * 7
 
 
-async def test_who_comes_alone_never_waits() -> None:
+async def test_a_lone_caller_never_waits() -> None:
     turnstile = Turnstile()
     for _ in range(3):
         entering = turnstile.enter("a")
