@@ -5,7 +5,7 @@ its caller ends the attempt, and NoFreeSlot before anything has begun. Each chan
 passes them to ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any, Protocol
 
 from pgsched.domain.attempt_outcome import Failed, Outcome, Undeliverable
@@ -40,7 +40,7 @@ class Channels:
         http: Channel,
         python: Channel,
         others: Mapping[str, Channel] | None = None,
-        allowed: Callable[[str], frozenset[str] | None] = lambda _: None,
+        allowed: Callable[[str], Collection[str] | None] = lambda _: None,
         capabilities: frozenset[str] = frozenset(),
     ) -> None:
         self.capabilities, self._allowed = capabilities, allowed
@@ -66,7 +66,7 @@ def _name(scheme: str) -> str:
     return Scheme.HTTP if scheme.lower() == Scheme.HTTPS else scheme.lower()
 
 
-async def _not_allowed(client: str, channel: str, allowed: frozenset[str]) -> Outcome:
+async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> Outcome:
     """For good: another attempt would find the same, and a dead letter can be replayed once it is allowed."""
     others = ", ".join(sorted(allowed))
     error = f"client {client!r} may not have {channel} targets called: its channels are {others}"

@@ -1,7 +1,7 @@
 """The settings of clients and queues, in memory: history kept, signing secrets, roles, and defaults of options. They
 are read again when they change, and every few seconds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from pgsched.delivery.exchange import DeliveryFailed
@@ -18,6 +18,9 @@ from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
 _EVERY = 10.0
+_NO_SETTINGS = ClientForWorker(
+    client_id="", keep="all", options=None, weight=1, channels=None, database_role=None, signing_secrets=[]
+)
 OpenSigning = Callable[[str, bytes], bytes]
 
 
@@ -36,31 +39,25 @@ class KnownSettings(Service):
     def __init__(self, link: Link, events: Events, open_signing: OpenSigning = _no_keys) -> None:
         super().__init__(events, link)
         self._link, self._open_signing = link, open_signing
-        self._keep: dict[str, bool] = {}
+        self._clients: dict[str, ClientForWorker] = {}
         self._secrets: dict[str, tuple[bytes, ...]] = {}
         self._opened: dict[tuple[str, bytes], bytes] = {}
         self._unsigned: dict[str, str] = {}
         self._options: dict[str, tuple[bytes, ...]] = {}
         self._of_queues: dict[int, tuple[bytes, ...]] = {}
-        self._weights: dict[str, int] = {}
         self._queue_weights: dict[int, int] = {}
-        self._roles: dict[str, str] = {}
-        self._channels: dict[str, frozenset[str]] = {}
         self._owned = frozenset[str]()
         self.loaded = False
 
     async def turn(self) -> float:
         clients = await client_and_queue_settings.client_settings(await self._link.get())
         queues = await client_and_queue_settings.queue_settings(await self._link.get())
-        self._keep = {client.client_id: client.keep == "all" for client in clients}
-        self._weights = {client.client_id: client.weight for client in clients}
+        self._clients = {client.client_id: client for client in clients}
         self._open(clients)
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
         self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
         self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
-        self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
-        self._channels = {one.client_id: frozenset(one.channels) for one in clients if one.channels is not None}
-        self._owned = frozenset().union(*self._channels.values())
+        self._owned = frozenset().union(*(client.channels or () for client in clients))
         self.loaded = True
         return _EVERY
 
@@ -103,15 +100,15 @@ class KnownSettings(Service):
 
     def are_several(self) -> bool:
         """Whether more than one client is known, so that clients share what the worker has."""
-        return len(self._keep) > 1
+        return len(self._clients) > 1
 
     def has_settings(self, client_id: str) -> bool:
         """Whether a client has settings of its own, and so a name that an operator has given."""
-        return client_id in self._keep
+        return client_id in self._clients
 
     def weight(self, client_id: str) -> int:
         """The weight by which a client shares a saturated worker."""
-        return self._weights.get(client_id, 1)
+        return self._clients.get(client_id, _NO_SETTINGS).weight
 
     def queue_weight(self, queue: int) -> int:
         """The weight of a queue, by its number, in a worker that serves several."""
@@ -119,7 +116,7 @@ class KnownSettings(Service):
 
     def keeps_success(self, client_id: str) -> bool:
         """Whether succeeded executions of this client enter history."""
-        return self._keep.get(client_id, True)
+        return self._clients.get(client_id, _NO_SETTINGS).keep == "all"
 
     def defaults(self, client_id: str, partition: int) -> tuple[bytes, ...]:
         """The default options of a client and of its queue, in this order."""
@@ -139,15 +136,15 @@ class KnownSettings(Service):
 
     def database_role(self, client_id: str) -> str | None:
         """The role as which this client's functions are called."""
-        return self._roles.get(client_id)
+        return self._clients.get(client_id, _NO_SETTINGS).database_role
 
-    def channels(self, client_id: str) -> frozenset[str] | None:
+    def channels(self, client_id: str) -> Collection[str] | None:
         """The channels by which this client may have targets called; None for all."""
-        return self._channels.get(client_id)
+        return self._clients.get(client_id, _NO_SETTINGS).channels
 
     def is_of_others(self, client_id: str, target: str) -> bool:
         """Whether a target is the channel of other clients, which their settings name, and not of this one."""
-        return target in self._owned and target not in self._channels.get(client_id, ())
+        return target in self._owned and target not in (self.channels(client_id) or ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
         """The secrets with which this client's callbacks are signed; each makes one signature. Raises DeliveryFailed

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.known_settings import KnownSettings
+from pgsched.worker.known_settings import _NO_SETTINGS, KnownSettings
 
 NOW = 850_000_000_000_000
 OVERDUE = NOW - 60_000_000
@@ -27,7 +28,8 @@ def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> l
 def clients(weights: dict[str, int] | None = None, *, several: bool = True) -> KnownSettings:
     """The settings of clients with these weights."""
     made = KnownSettings(Link("postgresql://", "nowhere"), Events())
-    made._weights, made._keep = weights or {}, dict.fromkeys(["one", "another"] if several else ["one"], True)
+    known = dict.fromkeys(["one", "another"] if several else ["one"], 1) | (weights or {})
+    made._clients = {name: replace(_NO_SETTINGS, client_id=name, weight=weight) for name, weight in known.items()}
     return made
 
 
@@ -149,7 +151,7 @@ def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
     known_settings = clients()
     shares = Fairness(known_settings)
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    known_settings._keep = {"one": True}
+    known_settings._clients = {"one": _NO_SETTINGS}
     shares.observe([], 0, NOW)
     assert not shares.apart
 
