@@ -100,7 +100,7 @@ async def put_client(client: ClientName, data: JSONBody[ClientSettings], databas
     """Fields that are left out get their defaults. Secrets and a hold stay."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
-        await clients.set_client(connection, client, defaults | data.changes(), actor=actor)
+        await verbs.set_client(connection, client, defaults | data.changes(), actor=actor)
         return await clients.get_client(connection, client)
 
 
@@ -108,7 +108,7 @@ async def put_client(client: ClientName, data: JSONBody[ClientSettings], databas
 async def patch_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """Changes the given fields only; null means the default."""
     async with database.connection() as connection, connection.transaction():
-        await clients.set_client(connection, client, data.changes(), actor=actor)
+        await verbs.set_client(connection, client, data.changes(), actor=actor)
         return await clients.get_client(connection, client)
 
 

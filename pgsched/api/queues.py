@@ -67,7 +67,7 @@ async def create_queue(
 ) -> Response[QueueRow]:
     """It accepts executions at once. Workers that are started with its name serve it."""
     async with database.connection() as connection, connection.transaction():
-        await queues.create_queue(connection, data.name, data.changes(), actor=actor)
+        await verbs.create_queue(connection, data.name, data.changes(), actor=actor)
         made = await queues.get_queue(connection, data.name)
     return Response(made, headers={"Location": f"/v1/queues/{data.name}"})
 
@@ -76,7 +76,7 @@ async def create_queue(
 async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: Pooled, actor: Actor) -> QueueRow:
     """Changes the given fields only; null means the default."""
     async with database.connection() as connection, connection.transaction():
-        await queues.set_queue(connection, name, data.changes(), actor=actor)
+        await verbs.set_queue(connection, name, data.changes(), actor=actor)
         return await queues.get_queue(connection, name)
 
 

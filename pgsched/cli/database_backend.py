@@ -120,13 +120,13 @@ class DatabaseBackend:
     stop_bulk = _does(verbs.stop_bulk)
     list_clients = _lists(clients.all_clients, lambda row: row.client)
     get_client = _asks(clients.get_client)
-    change_client = _does(clients.set_client)
+    change_client = _does(verbs.set_client)
     hold_client, release_client = _switches("client")
     drop_client = _does(verbs.drop_client)
     drop_signing_secret = _does(verbs.drop_signing_secret)
     list_queues = _asks(queues.all_queues)
     get_queue = _asks(queues.get_queue)
-    change_queue = _does(queues.set_queue)
+    change_queue = _does(verbs.set_queue)
     pause_queue, resume_queue = _switches("queue")
     drop_queue = _does(verbs.drop_queue)
     list_workers = _asks(worker_listing.all_workers)
@@ -255,7 +255,7 @@ class DatabaseBackend:
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
         """What to set if the server's lock table is too small for it."""
         asked = {**settings, "pulled": True} if pulled else settings
-        await queues.create_queue(self._connection, name, asked, actor=self._actor)
+        await verbs.create_queue(self._connection, name, asked, actor=self._actor)
         return (await find_room(self._connection)).advice()
 
     async def rotate_signing_secret(self, client: str, *, secret: str | None, keep_for: timedelta | None) -> str:

@@ -8,6 +8,7 @@ from pgsched.cli.answer_tables import Answer, changed, changes_in, shown
 from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option
+from pgsched.store import verbs
 from pgsched.store.admin import installation_settings as store
 
 _CLEARABLE = (
@@ -49,4 +50,4 @@ async def show(connection: Any) -> Answer:
 async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:
     """Change the given settings of the installation."""
     changes = changes_in(given, "--history-days 60")
-    return changed(await store.set_installation(connection, changes, actor=actor), "set", "was so before")
+    return changed(await verbs.set_installation(connection, changes, actor=actor), "set", "was so before")

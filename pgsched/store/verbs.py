@@ -4,7 +4,7 @@
 and ``docs/reference/sql.md`` tells users.
 
 A ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to the audit log; if the actor is None, the
-log names the role that the session acts as. JSON is passed as text.
+log names the role that the session acts as. JSON is passed as text, or as a mapping.
 """
 
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.verb import BigInt, verb
+from pgsched.store.core.verb import BigInt, Json, verb
 
 Connection = AsyncConnection[Any]
 PausedKind = Literal["job", "client", "queue", "worker", "target", "ordering_key", "installation"]
@@ -152,7 +152,7 @@ async def drop_limit(connection: Connection, kind: str, name: str, *, actor: str
 
 
 @verb
-async def set_client(connection: Connection, client: str, changes: str, *, actor: str | None) -> bool: ...
+async def set_client(connection: Connection, client: str, changes: Json, *, actor: str | None) -> bool: ...
 @verb
 async def drop_client(connection: Connection, client: str, *, actor: str | None) -> bool: ...
 @verb
@@ -160,12 +160,12 @@ async def drop_secret(connection: Connection, client: str, name: str, *, actor: 
 @verb
 async def drop_signing_secret(connection: Connection, client: str, *, actor: str | None) -> bool: ...
 @verb
-async def create_queue(connection: Connection, name: str, changes: str, *, actor: str | None) -> int: ...
+async def create_queue(connection: Connection, name: str, changes: Json, *, actor: str | None) -> int: ...
 @verb
-async def set_queue(connection: Connection, name: str, changes: str, *, actor: str | None) -> bool: ...
+async def set_queue(connection: Connection, name: str, changes: Json, *, actor: str | None) -> bool: ...
 @verb
 async def drop_queue(connection: Connection, name: str, *, actor: str | None) -> None: ...
 @verb
-async def set_installation(connection: Connection, changes: str, *, actor: str | None) -> bool: ...
+async def set_installation(connection: Connection, changes: Json, *, actor: str | None) -> bool: ...
 @verb
 async def now(connection: Connection) -> datetime: ...

@@ -23,7 +23,6 @@ from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import reaping
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
-from pgsched.store.pull.pull_upkeep import PullHandOver
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claiming_connection import new_token
 from pgsched.worker.clock import DatabaseClock
@@ -112,13 +111,13 @@ class PulledQueues(Service):
             ahead=_AHEAD,
             definitions=self._definitions,
         )
-        what = PullHandOver(queue, low, _BATCH)
-        passed, parked = await pull_upkeep.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
-        for one in parked:
+        how = {"low": low, "batch": _BATCH, "now": self._clock.now()}
+        passed = await pull_upkeep.pass_on(await self._link.get(), lease, queue, **how)
+        for one in passed.parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
-        if sweeps and passed < _BATCH:
+        if sweeps and len(passed.taken) < _BATCH:
             self._swept_at[queue] = time.monotonic()
-        return passed >= _BATCH
+        return len(passed.taken) >= _BATCH
 
     async def _hold_and_release(self, connection: Connection) -> None:
         """Holds the due rows of held clients, so that claims need not read past them, and releases them after the
@@ -127,7 +126,7 @@ class PulledQueues(Service):
         held = await pull_upkeep.held_clients(connection)
         if held:
             for partition in partitions:
-                await gates.hold_due(connection, held, partition, _SET_ASIDE)
+                await gates.hold_due(connection, partition, _SET_ASIDE, clients=held)
         names = await gates.holding(connection, after=self._gates_to, most=_GATES)
         self._gates_to = names[-1] if len(names) == _GATES and names[-1].startswith(CLIENT) else CLIENT
         over = [name for name in names if name.startswith(CLIENT) and name.removeprefix(CLIENT) not in held]

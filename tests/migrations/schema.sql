@@ -925,7 +925,6 @@ function pgsched_internal.check_execution_changes(jsonb) returns boolean volatil
 function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_in(bigint) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_installation_member(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.check_key_rate(integer,integer) returns boolean volatility i parallel u
@@ -946,12 +945,12 @@ function pgsched_internal.check_partition(smallint,text,text,text) returns boole
 function pgsched_internal.check_pause(text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_payload(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
-function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) returns void volatility s parallel u
 function pgsched_internal.check_result(jsonb,text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_retries(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_said(text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_setting(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -988,27 +987,27 @@ function pgsched_internal.dropped_day_followed() returns trigger volatility v pa
 function pgsched_internal.dropped_queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) returns record volatility v parallel u
 function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
-function pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
-function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edit_execution(uuid,jsonb,text,text) returns boolean volatility v parallel u
 function pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgsched.executions volatility s parallel u
 function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.end_if_late(smallint,uuid) returns boolean volatility v parallel u set lock_timeout=5ms
-function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
+function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) returns boolean volatility v parallel u
 function pgsched_internal.end_overdue(integer) returns bigint volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.fault_of_json(jsonb) returns text volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.fault_of_values(jsonb) returns record volatility i parallel s
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) returns pgsched.history volatility v parallel u
 function pgsched_internal.first_partition_of(integer) returns smallint volatility i parallel s
 function pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) returns void volatility v parallel u
 function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
 function pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) returns void volatility v parallel u
@@ -1025,7 +1024,7 @@ function pgsched_internal.has_target() returns boolean volatility s parallel u
 function pgsched_internal.held(jsonb,text,timestamp with time zone) returns jsonb volatility s parallel s
 function pgsched_internal.held_until(pgsched.executions) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
-function pgsched_internal.hold_for(uuid,jsonb) returns void volatility v parallel u
+function pgsched_internal.hold_for(smallint,uuid,jsonb,timestamp with time zone) returns boolean volatility v parallel u
 function pgsched_internal.hold_withdrawn(pgsched.executions,text) returns void volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
@@ -1039,7 +1038,6 @@ function pgsched_internal.is_current(bigint) returns boolean volatility v parall
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched_internal.is_elsewhere() returns boolean volatility s parallel u
-function pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.is_live(pgsched_internal.keys) returns boolean volatility v parallel u
@@ -1079,13 +1077,11 @@ function pgsched_internal.lock_execution(uuid) returns pgsched.executions volati
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
+function pgsched_internal.lock_live(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_named(text,text,boolean) returns uuid volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
-function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) returns void volatility v parallel u
-function pgsched_internal.log_key(text,text,text,jsonb) returns void volatility v parallel u
-function pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
 function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, rate integer, burst integer) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
@@ -1097,7 +1093,6 @@ function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns vo
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
 function pgsched_internal.may_adopt(text,date,date) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
-function pgsched_internal.may_count(uuid,pgsched.execution_status) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
 function pgsched_internal.may_go(date) returns boolean volatility s parallel u
 function pgsched_internal.may_see(text) returns boolean volatility s parallel u
@@ -1119,8 +1114,7 @@ function pgsched_internal.note_key_use(text) returns void volatility v parallel 
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
 function pgsched_internal.note_server(pgsched_internal.fleet,bigint) returns bigint volatility v parallel u
-function pgsched_internal.notify_release() returns void volatility v parallel u
-function pgsched_internal.notify_turns() returns void volatility v parallel u
+function pgsched_internal.notify_unless_silent(text) returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.notify_workers(text) returns void volatility v parallel u
 function pgsched_internal.numbers_in(jsonb) returns SETOF jsonb volatility i parallel s
@@ -1155,7 +1149,6 @@ function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns 
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
-function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.restore_target(text,text,text) returns boolean volatility v parallel u
 function pgsched_internal.resume_job(uuid) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
@@ -1220,7 +1213,6 @@ function pgsched_internal.unblock_after(uuid[]) returns void volatility v parall
 function pgsched_internal.unbound_strays(text,text) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched_internal.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u set plan_cache_mode=force_custom_plan
-function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.waited(jsonb) returns jsonb volatility s parallel s
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
@@ -1228,9 +1220,11 @@ function pgsched_internal.was_dependent(pgsched.history) returns boolean volatil
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) returns text volatility i parallel u
+function pgsched_internal.with_defaults(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.withdraw(uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.worker_left() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.workers_told() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.write_end(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
@@ -1457,8 +1451,6 @@ grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgs
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_in(bigint) to pgsched_worker
-grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_api
-grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_api
@@ -1503,8 +1495,6 @@ grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_api
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
-grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_api
@@ -1516,6 +1506,8 @@ grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_said(text,text) to pgsched_api
 grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
+grant execute on pgsched_internal.check_setting(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.check_setting(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_target(text) to pgsched_api
@@ -1579,12 +1571,8 @@ grant execute on pgsched_internal.due_among(smallint,text,integer,text[],text[],
 grant execute on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) to pgsched_worker
 grant execute on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) to pgsched_api
 grant execute on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) to pgsched_worker
-grant execute on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) to pgsched_api
-grant execute on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_api
 grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_worker
-grant execute on pgsched_internal.duration_text(double precision) to pgsched_api
-grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_api
 grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_worker
 grant execute on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) to pgsched_api
@@ -1597,15 +1585,15 @@ grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execu
 grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_worker
-grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_api
-grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) to pgsched_api
+grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.end_overdue(integer) to pgsched_api
 grant execute on pgsched_internal.end_overdue(integer) to pgsched_worker
 grant execute on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) to pgsched_api
 grant execute on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
-grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_api
-grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
+grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean,boolean) to pgsched_api
+grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_api
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_api
@@ -1614,12 +1602,16 @@ grant execute on pgsched_internal.find_execution(text,text) to pgsched_api
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_api
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) to pgsched_api
+grant execute on pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_api
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) to pgsched_api
@@ -1652,8 +1644,8 @@ grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_api
 grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_worker
-grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_api
-grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_worker
+grant execute on pgsched_internal.hold_for(smallint,uuid,jsonb,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.hold_for(smallint,uuid,jsonb,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_api
 grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_api
@@ -1680,8 +1672,6 @@ grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsche
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_elsewhere() to pgsched_api
 grant execute on pgsched_internal.is_elsewhere() to pgsched_worker
-grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_api
-grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_api
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_api
@@ -1753,20 +1743,16 @@ grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_a
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_api
 grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_worker
+grant execute on pgsched_internal.lock_live(smallint,uuid) to pgsched_api
+grant execute on pgsched_internal.lock_live(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_api
 grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_api
 grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
-grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_api
-grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) to pgsched_api
 grant execute on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) to pgsched_worker
-grant execute on pgsched_internal.log_key(text,text,text,jsonb) to pgsched_api
-grant execute on pgsched_internal.log_key(text,text,text,jsonb) to pgsched_worker
-grant execute on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) to pgsched_api
-grant execute on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_api
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_api
@@ -1787,8 +1773,6 @@ grant execute on pgsched_internal.may_adopt(text,date,date) to pgsched_api
 grant execute on pgsched_internal.may_adopt(text,date,date) to pgsched_worker
 grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_worker
-grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_api
-grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.may_go(date) to pgsched_api
@@ -1833,10 +1817,8 @@ grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jso
 grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_worker
 grant execute on pgsched_internal.note_server(pgsched_internal.fleet,bigint) to pgsched_api
 grant execute on pgsched_internal.note_server(pgsched_internal.fleet,bigint) to pgsched_worker
-grant execute on pgsched_internal.notify_release() to pgsched_api
-grant execute on pgsched_internal.notify_release() to pgsched_worker
-grant execute on pgsched_internal.notify_turns() to pgsched_api
-grant execute on pgsched_internal.notify_turns() to pgsched_worker
+grant execute on pgsched_internal.notify_unless_silent(text) to pgsched_api
+grant execute on pgsched_internal.notify_unless_silent(text) to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.notify_workers(text) to pgsched_api
@@ -1911,8 +1893,6 @@ grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) t
 grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_api
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
-grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_api
-grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.restore_target(text,text,text) to pgsched_api
 grant execute on pgsched_internal.restore_target(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.resume_job(uuid) to pgsched_api
@@ -2041,8 +2021,6 @@ grant execute on pgsched_internal.until_next(text) to pgsched_api
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
 grant execute on pgsched_internal.wait_for(uuid,uuid,text,interval) to pgsched_api
 grant execute on pgsched_internal.wait_for(uuid,uuid,text,interval) to pgsched_worker
-grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_api
-grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.waited(jsonb) to pgsched_api
@@ -2057,8 +2035,12 @@ grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to 
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_api
 grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_worker
+grant execute on pgsched_internal.with_defaults(jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.with_defaults(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_api
 grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.write_end(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_api
+grant execute on pgsched_internal.write_end(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_api
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_api
@@ -2412,7 +2394,6 @@ comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgs
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_in(bigint) is 'Notes that a worker is on this server now, and how often that was renewed, which a worker that comes back says. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.'
-comment on pgsched_internal.check_installation_member(text,jsonb) is 'True for a value that pgsched.set_installation takes; raises PS000 otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_key_rate(integer,integer) is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.'
@@ -2424,7 +2405,7 @@ comment on pgsched_internal.check_lists(jsonb) is 'True for further schedules an
 comment on pgsched_internal.check_may_pause(text,text,text) is 'True where the session may pause and resume this; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
-comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
+comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client, a queue or the installation; raises PS000, PS001 or PS004 otherwise.'
 comment on pgsched_internal.check_named(uuid,text,text) is 'True for what names a job or an execution: its id, or whose it is and its key; raises PS000 otherwise.'
 comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched_internal.wait_for. PS011 if so.'
 comment on pgsched_internal.check_on_conflict(text,text,boolean) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
@@ -2433,12 +2414,12 @@ comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True fo
 comment on pgsched_internal.check_pause(text,text,text) is 'True for what names something to pause or resume; raises PS000 otherwise.'
 comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
-comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
 comment on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by pgsched.schedule_outcome where more is given than an instant.'
 comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.'
 comment on pgsched_internal.check_retries(jsonb) is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_said(text,text) is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.'
+comment on pgsched_internal.check_setting(text,jsonb) is 'True for a value that a setting of a client, a queue or the installation can have, null among them; raises PS000 otherwise.'
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
@@ -2474,29 +2455,29 @@ comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables
 comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
 comment on pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.'
 comment on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.'
-comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.'
-comment on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) is 'As due_in; holds no lock on a partition of which nothing can be handed out.'
+comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Locks what is due in a partition of a queue, no more than so many; holds no lock on one of which nothing can be handed out.'
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
-comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edit_execution(uuid,jsonb,text,text) is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named. Called by pgsched.edit.'
 comment on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) is 'Changes what is named of a job, and its waiting row with it. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. Called by pgsched.edit.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_if_late(smallint,uuid) is 'Whether an execution that a gate holds has ended, for its time is over: null where it is not, and where it cannot end and is set aside; false where somebody has locked what its end needs.'
-comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
+comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes; with waits, for longer than a moment.'
 comment on pgsched_internal.end_overdue(integer) is 'Ends executions that a gate holds beyond their relevant_for or deadline, so many at a time; how many.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) is 'The execution that succeeded under a key within the retention, which answers for it; null where there is none.'
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
-comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes.'
+comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes; with waits, for longer than a moment.'
 comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.'
 comment on pgsched_internal.fault_of_values(jsonb) is 'What is wrong with a rule that has one value, and what to write instead; nulls where nothing is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
+comment on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) is 'The first row of history that is as a condition says, $3 to $6 in it being id, client, key and instant; null where there is none. Holds no lock afterwards.'
 comment on pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.'
 comment on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) is 'Has a run that has not begun follow its job, which was changed since it was planned: it waits anew, ends, or is for the next plan.'
+comment on pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) is 'Has the waiting rows of a job follow an edit, or the definition that has replaced another: at their instants, unless these are others or they live elsewhere now.'
 comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
 comment on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) is 'What follows where an execution that waits got another instant: it waits for no other, others of its ordering key may go before it unless it has begun before, and workers are told.'
 comment on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) is 'Has the waiting row of a job follow the definition that has replaced another.'
@@ -2513,7 +2494,7 @@ comment on pgsched_internal.has_target() is 'Whether the server was started to r
 comment on pgsched_internal.held(jsonb,text,timestamp with time zone) is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.'
 comment on pgsched_internal.held_until(pgsched.executions) is 'When an execution that a gate is to hold ends, by its options and the defaults of its client and queue; null where they do not say.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
-comment on pgsched_internal.hold_for(uuid,jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.'
+comment on pgsched_internal.hold_for(smallint,uuid,jsonb,timestamp with time zone) is 'Has an execution of the caller''s wait for others, by the outcomes that it needs of them, or fire at an instant where all have ended so; whether it waits.'
 comment on pgsched_internal.hold_withdrawn(pgsched.executions,text) is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
@@ -2527,7 +2508,6 @@ comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says thi
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched_internal.is_elsewhere() is 'Whether this is not the server, the database or the timeline that workers noted last, and no standby that took over.'
-comment on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
 comment on pgsched_internal.is_live(pgsched_internal.keys) is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.'
@@ -2568,13 +2548,11 @@ comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a clien
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
+comment on pgsched_internal.lock_live(smallint,uuid) is 'A live execution, locked while it waits; one that runs is not locked. Null for one that is over.'
 comment on pgsched_internal.lock_named(text,text,boolean) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing. With live_only null where what it had has ended, however long ago.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
-comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
-comment on pgsched_internal.log_key(text,text,text,jsonb) is 'Writes into the audit log what was done to a key.'
-comment on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
 comment on pgsched_internal.look_up_keys(text[]) is 'Keys by their ids, with the hashes of their secrets, and for how many seconds more they and the former secrets are taken.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.'
@@ -2586,7 +2564,6 @@ comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Note
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
 comment on pgsched_internal.may_adopt(text,date,date) is 'Whether no day in this span has a table, and whatever ends today or tomorrow has one or is of this span.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
-comment on pgsched_internal.may_count(uuid,pgsched.execution_status) is 'Whether nobody else has locked a job that counts such an end of a run; it is locked then.'
 comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
 comment on pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.'
 comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
@@ -2608,8 +2585,7 @@ comment on pgsched_internal.note_key_use(text) is 'Notes that a key was used, on
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
 comment on pgsched_internal.note_server(pgsched_internal.fleet,bigint) is 'Notes a server as the one on which workers are now, and counts by so much further: by more than any worker has seen where the past was accepted.'
-comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
-comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
+comment on pgsched_internal.notify_unless_silent(text) is 'The same from sessions that are not silent: that an end is to be released, or that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.'
 comment on pgsched_internal.numbers_in(jsonb) is 'Each number of a value, at any depth.'
@@ -2644,7 +2620,6 @@ comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Re
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) is 'Has a job that goes on be planned from the instant of a run that did not begin, and counts that run no more.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
-comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.restore_target(text,text,text) is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then more and more. False if it was not paused.'
 comment on pgsched_internal.resume_job(uuid) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
@@ -2709,7 +2684,6 @@ comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on t
 comment on pgsched_internal.unbound_strays(text,text) is 'Has the default partition take rows of any day again.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched_internal.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
-comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
 comment on pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
@@ -2717,8 +2691,10 @@ comment on pgsched_internal.was_dependent(pgsched.history) is 'Whether an execut
 comment on pgsched_internal.watch_of(integer) is 'What the polling worker of a queue announced last; null if none ever did.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on. One that is about to claim may know how far the note had been renewed: with commits that do not wait, the last renewal may be lost in a crash.'
+comment on pgsched_internal.with_defaults(jsonb,jsonb) is 'Changes in which what is null is the default.'
 comment on pgsched_internal.withdraw(uuid,text,boolean) is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps it is held where its run may still begin.'
 comment on pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.'
 comment on pgsched_internal.workers_told() is 'Tells the workers to plan, or to read the settings of clients or queues again, as the trigger says.'
+comment on pgsched_internal.write_end(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about; called by end_in_hand.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

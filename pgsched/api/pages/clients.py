@@ -151,5 +151,5 @@ async def set_client_of_page(request: ApiRequest, database: Pooled, actor: Actor
     client = named("client", form.get("client"))
     check_clients(grant_of(request), [client])
     settings = struct_of(ClientSettings, form, ("weight", "keep", "dead_letter_target", "dead_letters_for"))
-    changed = await database.ask(clients.set_client, client, settings.changes(), actor=actor)
+    changed = await database.ask(verbs.set_client, client, settings.changes(), actor=actor)
     return done(client_page(client), "set", changed=changed)

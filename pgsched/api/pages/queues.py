@@ -34,5 +34,5 @@ resume_queue = changes(verbs.resume, "queue", "/queues/{name:str}/resume", "resu
 async def set_queue_of_page(request: ApiRequest, name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
     """Sets the fields that the form has; an empty one is the default."""
     settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
-    changed = await database.ask(queues.set_queue, name, settings.changes(), actor=actor)
+    changed = await database.ask(verbs.set_queue, name, settings.changes(), actor=actor)
     return done("/queues", "set", changed=changed)

@@ -1,6 +1,6 @@
 """Reads and writes the settings of clients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +11,8 @@ from psycopg import AsyncConnection
 from pgsched.domain.secret import SIGNING, new_signing_secret, parse_signing_secret
 from pgsched.errors import NotFound
 from pgsched.sealing import KeyRing
-from pgsched.store import internal_verbs, verbs
+from pgsched.store import internal_verbs
 from pgsched.store.admin.secrets import sealing
-from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import rows
 from pgsched.store.lookup.row_types import Json
 
@@ -89,13 +88,6 @@ async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dic
     """The weights of these clients, of those that something is set for; the others have 1."""
     found = await rows(connection, dict, "admin/weights", clients=list(names))
     return {one["client"]: one["weight"] for one in found}
-
-
-async def set_client(
-    connection: AsyncConnection[Any], client: str, changes: Mapping[str, Any], *, actor: str | None
-) -> bool:
-    """Sets what is named; whether anything is different now. Raises InvalidInput, InvalidOptions, Refused."""
-    return await verbs.set_client(connection, client, changes_of(changes), actor=actor)
 
 
 async def rotate_signing_secret(

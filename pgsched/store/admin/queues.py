@@ -1,14 +1,11 @@
 """Reads queues, and writes their settings."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store import verbs
-from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import one, rows, value
 from pgsched.store.lookup.row_types import Json
 
@@ -45,17 +42,3 @@ async def get_queue(connection: AsyncConnection[Any], name: str) -> QueueRow:
 async def is_pulled(connection: AsyncConnection[Any], name: str) -> bool:
     """Whether consumers claim from the queue."""
     return bool(await value(connection, "admin/is_pulled", name=name))
-
-
-async def create_queue(
-    connection: AsyncConnection[Any], name: str, settings: Mapping[str, Any], *, actor: str | None
-) -> None:
-    """Raises InvalidInput for a name that cannot be, Conflict where there is one of this name."""
-    await verbs.create_queue(connection, name, changes_of(settings), actor=actor)
-
-
-async def set_queue(
-    connection: AsyncConnection[Any], name: str, changes: Mapping[str, Any], *, actor: str | None
-) -> bool:
-    """Sets what is named; whether anything is different now."""
-    return await verbs.set_queue(connection, name, changes_of(changes), actor=actor)

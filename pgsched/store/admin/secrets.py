@@ -69,31 +69,18 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
     """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, naming
     the one, where a key is missing."""
-    return await _reseal_named(connection, sealing(ring)) + await _reseal_signing(connection, sealing(ring))
-
-
-async def _reseal_named(connection: AsyncConnection[Any], ring: KeyRing) -> int:
-    done, last = 0, Sealed(client_id="", name="", sealed=b"")
-    while found := await rows(connection, Sealed, "admin/sealed_secrets", client=last.client_id, name=last.name):
+    keys, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
+    while found := await rows(connection, Sealed, "admin/sealed_secrets", signing=SIGNING, **_place(last)):
         for row in found:
-            if not ring.is_newest(row.sealed):
-                anew = _anew(ring, row)
+            if not keys.is_newest(row.sealed):
+                anew = _anew(keys, row)
                 done += await internal_verbs.reseal(connection, row.client_id, row.name, before=row.sealed, after=anew)
         last = found[-1]
     return done
 
 
-async def _reseal_signing(connection: AsyncConnection[Any], ring: KeyRing) -> int:
-    done, last = 0, Sealed(client_id="", name=SIGNING, sealed=b"")
-    while found := await rows(
-        connection, Sealed, "admin/sealed_signing_secrets", client=last.client_id, name=SIGNING, sealed=last.sealed
-    ):
-        for row in found:
-            if not ring.is_newest(row.sealed):
-                anew = _anew(ring, row)
-                done += await internal_verbs.reseal_signing(connection, row.client_id, before=row.sealed, after=anew)
-        last = found[-1]
-    return done
+def _place(row: Sealed) -> dict[str, Any]:
+    return {"client": row.client_id, "name": row.name, "sealed": row.sealed}
 
 
 def _anew(ring: KeyRing, row: Sealed) -> bytes:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from pgsched.domain.json_values import encode_json
 from pgsched.errors import InvalidInput, InvalidPayload
 
@@ -34,6 +36,17 @@ def check_no_bytes(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} has {value!r:.80}: write text")
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
         check_no_bytes(name, one)
+
+
+def json_of(settings: Mapping[str, Any]) -> str:
+    """The settings of a client, a queue or the installation as text. Raises InvalidInput."""
+    try:
+        text = orjson.dumps(dict(settings)).decode()
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise InvalidInput(f"what is to be set cannot be written as JSON: {error}") from None
+    if "\\u0000" in text:
+        raise InvalidInput("what is to be set contains a NUL character: leave \\u0000 out, PostgreSQL cannot store it")
+    return text
 
 
 def encode(value: Any, name: str) -> bytes:

@@ -8,12 +8,12 @@ names and types are those of the function in the database, and ``tests/store/cor
 the arguments that the caller passes are sent, so the database's defaults apply to the others.
 
 The return type says how the result is read: a tuple, NamedTuple or dataclass is a row, a list has all rows, and
-anything else is the first value. Instants and JSON are read as in ``core/query.py``. Raises InvalidInput for text that
-PostgreSQL cannot store.
+anything else is the first value. Instants and JSON are read as in ``core/query.py``. A mapping is sent as JSON. Raises
+InvalidInput for text that PostgreSQL cannot store.
 """
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import is_dataclass
 from functools import update_wrapper
 from typing import Annotated, Any, ClassVar, Generic, LiteralString, ParamSpec, TypeVar, get_args, get_origin
@@ -21,8 +21,9 @@ from typing import Annotated, Any, ClassVar, Generic, LiteralString, ParamSpec, 
 from psycopg.rows import AsyncRowFactory, class_row, scalar_row, tuple_row
 
 from pgsched.store.core.query import reading
-from pgsched.store.core.text import check_texts
+from pgsched.store.core.text import check_texts, json_of
 
+Json = Mapping[str, Any]
 BigInt = Annotated[int, "bigint"]
 SmallInt = Annotated[int, "smallint"]
 
@@ -47,6 +48,7 @@ class verb(Generic[_Given, _Answer]):
     async def __call__(self, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
         parameters = self.signature.bind(*given, **named).arguments
         connection = parameters.pop("connection")
+        parameters |= {name: json_of(value) for name, value in parameters.items() if isinstance(value, Mapping)}
         check_texts(parameters)
         answer: Any = None
         async with reading(connection, self._row) as cursor:

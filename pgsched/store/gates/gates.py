@@ -144,17 +144,18 @@ async def appoint(connection: Connection, rows: Iterable[ClaimedExecution]) -> N
         await connection.execute(statement_in("gates/appoint", partition), parameters)
 
 
-async def hold_due(connection: Connection, clients: Sequence[str], partition: int, batch: int) -> int:
-    """Has due one-shots of these clients wait behind their clients' gates; returns how many, at most ``batch``."""
-    parameters = {"clients": list(clients), "batch": batch}
+async def hold_due(
+    connection: Connection,
+    partition: int,
+    batch: int,
+    *,
+    clients: Sequence[str] = (),
+    capabilities: Sequence[str] = (),
+) -> int:
+    """Has due one-shots wait that are of these clients, behind their clients' gates, or that need one of these
+    capabilities; returns how many, at most ``batch``."""
+    parameters = {"clients": list(clients), "capabilities": list(capabilities), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)
-    return cursor.rowcount
-
-
-async def hold_undeliverable(connection: Connection, capabilities: Sequence[str], partition: int, batch: int) -> int:
-    """Has due one-shots wait that need one of these capabilities; returns how many, at most ``batch``."""
-    parameters = {"capabilities": list(capabilities), "batch": batch}
-    cursor = await connection.execute(statement_in("gates/hold_undeliverable", partition), parameters)
     return cursor.rowcount
 
 

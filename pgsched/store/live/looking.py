@@ -39,6 +39,8 @@ class RowFilter:
     """Whether only rows of a priority above 0 are read, in the order of their priorities."""
     ordinary: bool = False
     """Whether rows of a priority below 0 are passed over."""
+    planned: bool = False
+    """Whether only the planned rows of jobs are read."""
 
     @property
     def is_by_priority(self) -> bool:
@@ -69,6 +71,7 @@ class RowFilter:
             "missed": list(self.missed),
             "refused": self.refused and Uuids(self.refused),
             "ordinary": self.ordinary,
+            "planned": self.planned,
         }
         if self.only is not None:
             values["only"] = self.only

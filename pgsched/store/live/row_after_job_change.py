@@ -1,11 +1,11 @@
 """A row in hand that has not begun, and whose job may have been changed since it was planned."""
 
 from enum import StrEnum
+from uuid import UUID
 
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement
-from pgsched.store.core.wire import Tokens, Uuids
 
 
 class Recall(StrEnum):
@@ -20,7 +20,4 @@ class Recall(StrEnum):
 async def recall(connection: Connection, row: ClaimedExecution) -> Recall:
     """Has a row that has not begun follow its job, if that was edited, paused or cancelled since the row was
     planned."""
-    parameters = {"partition": row.partition, "ids": Uuids([row.id]), "tokens": Tokens([row.token])}
-    cursor = await connection.execute(statement("live/recall"), parameters)
-    [(found,)] = await cursor.fetchall()
-    return Recall(found)
+    return Recall(await internal_verbs.recall(connection, row.partition, UUID(bytes=row.id), row.token))

@@ -67,18 +67,18 @@ def step_for(span: Span) -> timedelta:
 
 async def over_time(connection: AsyncConnection[Any], span: Span, *, step: float) -> list[Done]:
     """Steps of so many seconds in which anything was done, the earliest first."""
-    return await _done(connection, "lookup/done_by_time", span, clients=_together(span), step=step)
+    return await _done(connection, "time", span, clients=_together(span), step=step)
 
 
 async def by_queue(connection: AsyncConnection[Any], span: Span) -> list[Done]:
     """The busiest queues."""
-    return await _done(connection, "lookup/done_by_queue", span, clients=_together(span), limit=MOST_ITEMS)
+    return await _done(connection, "queue", span, clients=_together(span), limit=MOST_ITEMS)
 
 
 async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
     """The busiest clients."""
     clients = None if span.clients is None else list(span.clients)
-    return await _done(connection, "lookup/done_by_client", span, clients=clients, limit=MOST_ITEMS)
+    return await _done(connection, "client", span, clients=clients, limit=MOST_ITEMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +148,17 @@ def _together(span: Span) -> list[str]:
     return [EVERYBODY] if span.clients is None else list(span.clients)
 
 
-async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **more: Any) -> list[Done]:
-    asked = {"start": span.start, "end": span.end, "queue": span.queue}
-    found = await rows(connection, dict, statement, "rolled_up", **asked, **more)
+async def _done(
+    connection: AsyncConnection[Any],
+    by: By,
+    span: Span,
+    *,
+    clients: list[str] | None,
+    step: float | None = None,
+    limit: int | None = None,
+) -> list[Done]:
+    asked = {"by": by, "start": span.start, "end": span.end, "queue": span.queue}
+    found = await rows(connection, dict, "lookup/done", "rolled_up", **asked, clients=clients, step=step, limit=limit)
     return [Done(**row | {name: _spread(row[name]) for name in ("lateness", "duration")}) for row in found]
 
 

@@ -5,32 +5,23 @@ what is not to run is accounted for. What runs is handed back in the same transa
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.queue_partitions import partitions_of
+from pgsched.store.core.connect import Connection
 from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.query import column
-from pgsched.store.core.sql import statement, statement_among, statement_over
+from pgsched.store.core.sql import statement, statement_among
 from pgsched.store.core.wire import Instant
-from pgsched.store.jobs.claimed_next_rows import plan_successors
 from pgsched.store.live import executions
-from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
-from pgsched.store.live.executions import Group, Lease, PartitionShare
-from pgsched.store.live.set_aside import SetAside
+from pgsched.store.live.claim_culprits import claim_despite
+from pgsched.store.live.executions import Claimed, Group, Lease, PartitionShare
+from pgsched.store.live.looking import RowFilter
 
-_PLANNED = ("planned",)
-
-
-class PullHandOver(NamedTuple):
-    """Of which queue, by its first partition; from which instant on (wire count), and how many of each partition."""
-
-    queue: int
-    low: int
-    batch: int
+_PLANNED = RowFilter(planned=True)
 
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
@@ -38,68 +29,26 @@ async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
     return await column(connection, "pull/pulled_queues", worker=worker)
 
 
-async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, *, now: int) -> int:
-    """Plans what follows the planned rows that are due, and leaves these to the consumers; how many rows it read."""
+async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int, batch: int, now: int) -> Claimed:
+    """Claims the planned rows of a queue, by its first partition, that are due from an instant on (wire count), and
+    leaves them to the consumers with their successors planned; no more than a batch of each partition."""
+    shares = [PartitionShare(partition, low, batch) for partition in partitions_of(queue)]
+    asked: Any = {"now": now, "admit": _hand_back, "row_filter": _PLANNED}
     try:
-        return await _pass_on(connection, lease, what, now, again=False)
-    except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _pass_on(connection, lease, what, now, again=True)
-
-
-async def pass_on_without(
-    connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, *, now: int
-) -> tuple[int, list[SetAside]]:
-    """The same, without the rows for whose sake it fails; those that were parked."""
-    try:
-        return await pass_on(connection, lease, what, now=now), []
+        return await executions.claim(connection, lease, shares, **asked)
     except Exception as error:
         if not is_of_a_row(error):
             raise
-
-    async def attempt(places: Sequence[RowPlace]) -> None:
-        rows = await lease_rows(connection, lease, places)
-        first = [row for row in rows if row.attempt == 1]
-        planned = await plan_successors(connection, first, lease.definitions, now=now, ahead=lease.ahead, again=True)
-        await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
-
-    shares = [PartitionShare(partition, what.low, what.batch) for partition in _partitions(what.queue)]
-    parked = await sift(
-        connection, lambda: lock_due(connection, lease, shares, _PLANNED, {}), attempt, ahead=lease.ahead
-    )
-    return await pass_on(connection, lease, what, now=now), parked
+        return await claim_despite(error, connection, lease, shares, **asked)
 
 
-def _partitions(queue: int) -> tuple[int, ...]:
-    return tuple(partitions_of(queue))
-
-
-async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, now: int, *, again: bool) -> int:
-    partitions = _partitions(what.queue)
-    parameters: dict[str, Any] = {
-        "owner": lease.owner,
-        "token": lease.token,
-        "lease": lease.length,
-        "ahead": lease.ahead,
-    }
-    for partition in partitions:
-        parameters |= {f"low_{partition}": Instant(what.low), f"batch_{partition}": what.batch}
-    async with connection.transaction():
-        cursor = await connection.execute(statement_over("live/claim", partitions, _PLANNED), parameters, binary=True)
-        rows = [ClaimedExecution._make(row) for row in await cursor.fetchall()]
-        if rows:
-            first = [row for row in rows if row.attempt == 1]
-            planned = await plan_successors(
-                connection, first, lease.definitions, now=now, ahead=lease.ahead, again=again
-            )
-            await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
-    return len(rows)
-
-
-async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> None:
+async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
+    """Hands all of them to the consumers: none of them starts here."""
     for partition, some in by_partition(rows).items():
         await executions.release(connection, partition, Group.of(some))
         first = Instant(min(row.fire_at for row in some))
         await connection.execute(statement("pull/tell_waiting"), {"partition": partition, "fire_at": first})
+    return []
 
 
 async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:

@@ -158,6 +158,6 @@ class Capabilities(Service):
 
     async def _hold(self, connection: Connection) -> None:
         """Holds some of the due rows that nobody can deliver."""
-        hold = partial(gates.hold_undeliverable, connection, self.missed)
+        hold = partial(gates.hold_due, connection, capabilities=self.missed)
         held = await self._round.work_off(self._assignment.own, _HELD_AT_ONCE, hold)
         self._read_past(self.missed if held else ())

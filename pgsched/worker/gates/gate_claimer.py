@@ -250,7 +250,7 @@ class GateClaimer(Claiming):
         if not clients or not own or not self._tidying.is_due:
             return
         async with self._tidying.work_on(self._link) as connection:
-            await self._round.work_off(own, _TIDIED, partial(gates.hold_due, connection, clients))
+            await self._round.work_off(own, _TIDIED, partial(gates.hold_due, connection, clients=clients))
 
     def _pause(self) -> float:
         now = time.monotonic()

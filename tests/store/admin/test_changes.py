@@ -14,7 +14,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, rotate, 
 pytestmark = pytest.mark.oldest_postgresql
 
 KEY = "0123456789abcdef"
-_LOGGING = r"write_log|log_setting|log_key"
+_LOGGING = r"write_log"
 _SETTINGS = ("clients", "installation", "queues", "jobs", "api_keys", "bulk_operations", "gates")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.store import verbs
 from pgsched.store.admin import installation_settings, recovery
 from tests.conftest import Connection
 from tests.store.store_arrange import TARGET, schedule, value
@@ -155,9 +156,7 @@ async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
 
 
 async def test_settings_are_whole_or_not_there(db: Connection, planning: psycopg.AsyncConnection[Any]) -> None:
-    assert await installation_settings.set_installation(
-        planning, {"history_days": 60, "hold_after_restart": None}, actor="ann"
-    )
+    assert await verbs.set_installation(planning, {"history_days": 60, "hold_after_restart": None}, actor="ann")
     found = await installation_settings.get_installation(planning)
     assert (found.history_days, found.hold_after_restart, found.hold_after_promotion) == (
         60,
@@ -165,8 +164,8 @@ async def test_settings_are_whole_or_not_there(db: Connection, planning: psycopg
         timedelta(minutes=10),
     )
     back = {"history_days": None, "hold_after_restart": "1h"}
-    assert await installation_settings.set_installation(planning, back, actor="ann")
-    assert not await installation_settings.set_installation(planning, back, actor="ann")
+    assert await verbs.set_installation(planning, back, actor="ann")
+    assert not await verbs.set_installation(planning, back, actor="ann")
 
 
 @pytest.mark.parametrize(

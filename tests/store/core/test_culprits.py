@@ -17,7 +17,6 @@ from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pull_upkeep
-from pgsched.store.pull.pull_upkeep import PullHandOver
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, state
@@ -251,11 +250,10 @@ async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
     )
     lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(seconds=1))
     try:
-        _, parked = await pull_upkeep.pass_on_without(
-            worker, lease, PullHandOver(FIRST, LONG_AGO, 50), now=to_instant(value(db, "select now()"))
-        )
+        now = to_instant(value(db, "select now()"))
+        passed = await pull_upkeep.pass_on(worker, lease, FIRST, low=LONG_AGO, batch=50, now=now)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
-    assert [one.how for one in parked] == ["held"]
+    assert [one.how for one in passed.parked] == ["held"]
     assert {handed.job_id for handed in claim(db)} == set(made) - {made[2]}
     assert "odd" in value(db, "select reason from pgsched.jobs where id = %s", [made[2]])

@@ -15,7 +15,7 @@ _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|depen
 _OF_MANY = re.compile(r"unnest\(%\(|= any \((%\(|\{partitions)")
 _PLANNED_ANEW = {"jobs/jobs_declared", "lookup/named"}
 """Statements of which no plan is kept: commands ask once, in a session of their own, and the API prepares nothing."""
-_CLAUSES = dict.fromkeys(["lookup/done_by_time", "lookup/done_by_queue", "lookup/done_by_client"], ("rolled_up",))
+_CLAUSES = {"lookup/done": ("rolled_up",)}
 """Clauses without which a statement makes no sense."""
 _KINDS = {
     **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),

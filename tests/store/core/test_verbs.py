@@ -16,7 +16,7 @@ import pgsched
 from pgsched.errors import InvalidInput
 from pgsched.store import internal_verbs, verbs
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.verb import BigInt, SmallInt, internal_verb, verb
+from pgsched.store.core.verb import BigInt, Json, SmallInt, internal_verb, verb
 from tests.store.store_arrange import DECLARED
 from tests.store.store_arrange import Connection as Session
 
@@ -66,10 +66,16 @@ def _functions(db: Session, declared: verb[..., Any]) -> list[_Function]:
 
 
 def _kind(annotation: Any) -> Any:
-    """The type without None; a Literal is text."""
+    """The type without None; a Literal is text, and so is JSON."""
     if get_origin(annotation) in (Union, UnionType):
         [annotation] = [one for one in get_args(annotation) if one is not NoneType]
-    return str if get_origin(annotation) is Literal else NoneType if annotation is None else annotation
+    return (
+        str
+        if annotation is Json or get_origin(annotation) is Literal
+        else NoneType
+        if annotation is None
+        else annotation
+    )
 
 
 @pytest.mark.oldest_postgresql

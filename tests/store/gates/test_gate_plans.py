@@ -89,7 +89,8 @@ async def test_whether_anybody_waits_for_a_turn_is_one_entry(worker: Connection)
 async def test_due_rows_of_a_client_that_is_held_are_read_off_the_index_of_instants(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
-        plan = await explain(worker, statement_in("gates/hold_due", 0), {"clients": ["flood"], "batch": BATCH})
+        named = {"clients": ["flood"], "capabilities": [], "batch": BATCH}
+        plan = await explain(worker, statement_in("gates/hold_due", 0), named)
     assert plan.indexes <= {"executions_0_partition_fire_at_idx"}
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 4 * BATCH  # every second of those due is another client's

@@ -159,13 +159,13 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "doctor/days_ahead": {},
     "doctor/strays": {},
 }
-_SPAN: dict[str, Any] = {"start": _NOW - timedelta(hours=6), "end": _NOW, "queue": None}
-_DONE: dict[str, tuple[str, dict[str, Any]]] = {
-    "over time": ("lookup/done_by_time", _SPAN | {"clients": [EVERYBODY], "step": 300.0}),
-    "of some clients over time": ("lookup/done_by_time", _SPAN | {"clients": ["big", "c1"], "step": 300.0}),
-    "by queue": ("lookup/done_by_queue", _SPAN | {"clients": [EVERYBODY], "limit": 50}),
-    "by client": ("lookup/done_by_client", _SPAN | {"clients": None, "limit": 50}),
-    "by client, of some": ("lookup/done_by_client", _SPAN | {"clients": ["big", "c1"], "limit": 50}),
+_SPAN: dict[str, Any] = {"start": _NOW - timedelta(hours=6), "end": _NOW, "queue": None, "step": 300.0, "limit": 50}
+_DONE: dict[str, dict[str, Any]] = {
+    "over time": {"by": "time", "clients": [EVERYBODY]},
+    "of some clients over time": {"by": "time", "clients": ["big", "c1"]},
+    "by queue": {"by": "queue", "clients": [EVERYBODY]},
+    "by client": {"by": "client", "clients": None},
+    "by client, of some": {"by": "client", "clients": ["big", "c1"]},
 }
 
 
@@ -216,8 +216,9 @@ class Lookups:
         self.asked["a key, for the API of a client"] = partial(
             self._acting, "{c1}", self._cost, statement("lookup/named"), named
         )
-        for name, (of, parameters) in _DONE.items():
-            text = statement_with(of, ("rolled_up",))
+        text = statement_with("lookup/done", ("rolled_up",))
+        for name, by in _DONE.items():
+            parameters = _SPAN | by
             self.asked[f"done {name}"] = partial(self._cost, text, parameters)
             self.asked[f"done {name}, for the API"] = partial(self._acting, "all", self._cost, text, parameters)
         for name, wanted in _EXECUTIONS.items():

@@ -28,12 +28,6 @@ end $$;
 comment on function pgsched_internal.check_key_rate(integer, integer)
   is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.';
 
-create or replace function pgsched_internal.log_key(action text, key text, actor text, detail jsonb default '{}') returns void
-  language sql volatile as $$
-  select pgsched_internal.log_setting(log_key.action, log_key.actor, jsonb_build_object('key', log_key.key) || log_key.detail)
-$$;
-comment on function pgsched_internal.log_key(text, text, text, jsonb) is 'Writes into the audit log what was done to a key.';
-
 create or replace function pgsched_internal.create_key(
   id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null,
   rate integer default null, burst integer default null
@@ -47,8 +41,8 @@ begin
   perform pgsched_internal.check_key_rate(rate, burst);
   insert into pgsched_internal.api_keys (id, hash, subject, clients, scopes, expires_at, rate, burst)
   values (create_key.id, create_key.hash, create_key.subject, create_key.clients, given, create_key.expires_at, create_key.rate, create_key.burst);
-  perform pgsched_internal.log_key('create key', id, actor, jsonb_build_object('subject', subject, 'clients', clients, 'scopes', given, 'expires_at', expires_at,
-    'rate', rate, 'burst', burst));
+  perform pgsched_internal.write_log('create key', null, actor, jsonb_strip_nulls(jsonb_build_object('key', id, 'subject', subject, 'clients', clients,
+    'scopes', given, 'expires_at', expires_at, 'rate', rate, 'burst', burst)), 'key', id);
 end $$;
 comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text, integer, integer)
   is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.';
@@ -79,7 +73,7 @@ begin
   end if;
   update pgsched_internal.api_keys k
      set hash = rotate_key.hash, former_hash = key.hash, former_until = pgsched.now() + rotate_key.keep_for where k.id = key.id;
-  perform pgsched_internal.log_key('rotate key', id, actor, jsonb_build_object('keep_for', keep_for));
+  perform pgsched_internal.write_log('rotate key', null, actor, jsonb_build_object('key', id, 'keep_for', keep_for), 'key', id);
 end $$;
 comment on function pgsched_internal.rotate_key(text, bytea, interval, text)
   is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.';
@@ -95,7 +89,7 @@ begin
     return false;
   end if;
   update pgsched_internal.api_keys k set rate = set_key_rate.rate, burst = set_key_rate.burst where k.id = key.id;
-  perform pgsched_internal.log_key('limit key', id, actor);
+  perform pgsched_internal.write_log('limit key', null, actor, jsonb_build_object('key', id), 'key', id);
   return true;
 end $$;
 comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
@@ -112,7 +106,7 @@ begin
     return false;
   end if;
   update pgsched_internal.api_keys k set revoked_at = pgsched.now() where k.id = key.id;
-  perform pgsched_internal.log_key('revoke key', id, actor);
+  perform pgsched_internal.write_log('revoke key', null, actor, jsonb_build_object('key', id), 'key', id);
   return true;
 end $$;
 comment on function pgsched_internal.revoke_key(text, text)

@@ -26,20 +26,6 @@ comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, te
   is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down
 how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.';
 
-create or replace function pgsched_internal.log_setting(
-  action text, actor text, detail jsonb, changed text default null, name text default null,
-  before jsonb default null, after jsonb default null
-) returns void language plpgsql volatile as $$
-declare
-  kind constant text := coalesce(changed, case when detail ? 'queue' then 'queue' when detail ? 'key' then 'key' else 'client' end);
-begin
-  perform pgsched_internal.write_log(log_setting.action, null, log_setting.actor, jsonb_strip_nulls(log_setting.detail),
-    kind, coalesce(log_setting.name, log_setting.detail ->> kind), jsonb_strip_nulls(log_setting.before), log_setting.after,
-    log_setting.detail ->> 'client');
-end $$;
-comment on function pgsched_internal.log_setting(text, text, jsonb, text, text, jsonb, jsonb)
-  is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.';
-
 create or replace function pgsched_internal.detail_of(note text) returns jsonb language sql immutable parallel safe as $$
   select case when note is not null then jsonb_build_object('note', note) end
 $$;

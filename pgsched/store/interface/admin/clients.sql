@@ -16,6 +16,31 @@ end $$;
 comment on function pgsched_internal.check_may_set(text)
   is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.';
 
+create or replace function pgsched_internal.check_setting(name text, value jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+declare
+  advice text;
+begin
+  select s.advice into advice from (values
+    ('weight', pgsched_internal.is_whole(value, 1, 100), 'write a whole number from 1 to 100'),
+    ('keep', jsonb_typeof(value) = 'string' and value <@ '["all", "failures", "nothing"]', 'write all, failures or nothing'),
+    ('dead_letters_for', pgsched_internal.is_duration(value, '1 hour', '3653 days'), 'write 1 hour to 3653 days, such as "90d"'),
+    ('late_after', pgsched_internal.is_duration(value, '1 ms', '1 hour'), 'write 1 millisecond to 1 hour, such as "1s"'),
+    ('on_time_share', coalesce(jsonb_typeof(value) = 'number' and length(value::text) < 20 and value::numeric between 0.5 and 0.9999, false),
+     'write a number from 0.5 to 0.9999, such as 0.99'),
+    ('max_waiting', pgsched_internal.is_whole(value, 1, 100000000),
+     'write a whole number from 1 to 100000000, or null for no maximum; to stop a queue, pause it'),
+    ('history_days', pgsched_internal.is_whole(value, 1, 3650), 'write a whole number from 1 to 3650'),
+    ('audit_days', pgsched_internal.is_whole(value, 0, 36500), 'write a whole number from 0 to 36500; 0 keeps the audit log for ever'),
+    ('archive_history', jsonb_typeof(value) = 'boolean', 'write true or false'),
+    ('hold', pgsched_internal.is_duration(value, '1 second', '3653 days'),
+     'write a duration from 1 second to 3653 days, such as "PT1H" or "1h30m", or null for never')) as s(name, fits, advice)
+   where s.name in (check_setting.name, substring(check_setting.name from '^(hold)_after_')) and value <> 'null' and not s.fits;
+  return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
+end $$;
+comment on function pgsched_internal.check_setting(text, jsonb)
+  is 'True for a value that a setting of a client, a queue or the installation can have, null among them; raises PS000 otherwise.';
+
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
@@ -28,15 +53,17 @@ begin
   select min(name) into unknown from jsonb_object_keys(changes) as name where name <> all (known);
   if unknown is not null then
     return pgsched_internal.refuse('PS000', format('there is no %L to set', unknown), format('what can be set is %s', array_to_string(known, ', ')));
-  elsif changes ->> 'weight' is not null and not pgsched_internal.is_whole(changes -> 'weight', 1, 100) then
-    return pgsched_internal.refuse('PS000', format('weight cannot be %s', left((changes -> 'weight')::text, 100)), 'write a whole number from 1 to 100');
-  elsif changes ->> 'options' is not null then
-    return pgsched_internal.check_defaults(changes -> 'options');
   end if;
-  return true;
+  perform pgsched_internal.check_setting(m.key, m.value) from jsonb_each(changes) m;
+  return changes ->> 'options' is null or pgsched_internal.check_defaults(changes -> 'options');
 end $$;
 comment on function pgsched_internal.check_members(jsonb, text[])
-  is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.';
+  is 'True for what can be set of a client, a queue or the installation; raises PS000, PS001 or PS004 otherwise.';
+
+create or replace function pgsched_internal.with_defaults(changes jsonb, defaults jsonb) returns jsonb language sql immutable parallel safe as $$
+  select changes || coalesce(jsonb_object_agg(d.key, d.value), '{}') from jsonb_each(defaults) d where changes -> d.key = 'null'
+$$;
+comment on function pgsched_internal.with_defaults(jsonb, jsonb) is 'Changes in which what is null is the default.';
 
 create or replace function pgsched_internal.is_whole(value jsonb, low bigint, high bigint) returns boolean
   language sql immutable parallel safe as $$
@@ -74,10 +101,7 @@ create or replace function pgsched_internal.check_client_changes(changes jsonb) 
   language plpgsql stable as $$
 begin
   perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'channels', 'dead_letter_target', 'dead_letters_for', 'late_after', 'on_time_share']);
-  if changes ? 'keep' and (jsonb_typeof(changes -> 'keep') not in ('string', 'null')
-      or changes ->> 'keep' not in ('all', 'failures', 'nothing')) then
-    return pgsched_internal.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
-  elsif jsonb_typeof(changes -> 'database_role') not in ('string', 'null') or changes ->> 'database_role' is not null
+  if jsonb_typeof(changes -> 'database_role') not in ('string', 'null') or changes ->> 'database_role' is not null
       and not exists (select from pg_catalog.pg_roles r where r.rolname = changes ->> 'database_role') then
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first: create role payments login in role pgsched_client');
@@ -91,16 +115,6 @@ begin
     return false;
   elsif changes ? 'weight' and not pgsched_internal.check_administers() then
     return false;
-  elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
-    return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
-      'write 1 hour to 3653 days, such as "90d"');
-  elsif changes ->> 'late_after' is not null and not pgsched_internal.is_duration(changes -> 'late_after', '1 ms', '1 hour') then
-    return pgsched_internal.refuse('PS000', format('late_after cannot be %s', left((changes -> 'late_after')::text, 100)),
-      'write 1 millisecond to 1 hour, such as "1s"');
-  elsif changes ->> 'on_time_share' is not null and not coalesce(jsonb_typeof(changes -> 'on_time_share') = 'number'
-      and length(changes ->> 'on_time_share') < 20 and (changes ->> 'on_time_share')::numeric between 0.5 and 0.9999, false) then
-    return pgsched_internal.refuse('PS000', format('on_time_share cannot be %s', left((changes -> 'on_time_share')::text, 100)),
-      'write a number from 0.5 to 0.9999, such as 0.99');
   elsif changes ->> 'dead_letter_target' is not null then
     return pgsched_internal.check_target(changes ->> 'dead_letter_target');
   end if;
@@ -112,8 +126,6 @@ comment on function pgsched_internal.check_client_changes(jsonb)
 create or replace function pgsched.set_client(client text, changes jsonb default '{}', actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  defaults constant jsonb := '{"keep": "all", "weight": 1, "dead_letters_for": "365 days", "on_time_share": 0.99}';
-  given jsonb := changes;
   before pgsched.clients;
   after pgsched.clients;
   made boolean;
@@ -121,11 +133,11 @@ begin
   perform pgsched_internal.check_said(null, set_client.actor);
   perform pgsched_internal.check_may_set(client);
   perform pgsched_internal.check_client_changes(changes);
-  select given || coalesce(jsonb_object_agg(d.key, d.value), '{}') into given from jsonb_each(defaults) d where given -> d.key = 'null';
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   made := found;
   select * into before from pgsched.clients c where c.client_id = client for update;
-  after := jsonb_populate_record(before, given);
+  after := jsonb_populate_record(before, pgsched_internal.with_defaults(changes,
+    '{"keep": "all", "weight": 1, "dead_letters_for": "365 days", "on_time_share": 0.99}'));
   if after is distinct from before then
     update pgsched.clients c
        set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role, channels = after.channels,
@@ -135,8 +147,8 @@ begin
   elsif not made then
     return false;
   end if;
-  perform pgsched_internal.log_setting('set client', set_client.actor, jsonb_build_object('client', client)
-    || jsonb_build_object('changed', (select jsonb_agg(name) from jsonb_object_keys(changes) as name)));
+  perform pgsched_internal.write_log('set client', null, set_client.actor, jsonb_strip_nulls(jsonb_build_object('client', client,
+    'changed', (select jsonb_agg(name) from jsonb_object_keys(changes) as name))), 'client', client, client => set_client.client);
   return true;
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
@@ -163,7 +175,8 @@ begin
   if not found then
     return false;
   end if;
-  perform pgsched_internal.log_setting('drop client', drop_client.actor, jsonb_build_object('client', client));
+  perform pgsched_internal.write_log('drop client', null, drop_client.actor, jsonb_build_object('client', client), 'client', client,
+    client => drop_client.client);
   return true;
 end $$;
 comment on function pgsched.drop_client(text, text)

@@ -12,19 +12,6 @@ begin
 end $$;
 comment on function pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.';
 
-create or replace function pgsched_internal.check_queue_changes(changes jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
-begin
-  perform pgsched_internal.check_members(changes, array['options', 'weight', 'max_waiting']);
-  if changes ->> 'max_waiting' is not null and not pgsched_internal.is_whole(changes -> 'max_waiting', 1, 100000000) then
-    return pgsched_internal.refuse('PS000', format('max_waiting cannot be %s', left((changes -> 'max_waiting')::text, 100)),
-      'write a whole number from 1 to 100000000, or null for no maximum; to stop a queue, pause it');
-  end if;
-  return true;
-end $$;
-comment on function pgsched_internal.check_queue_changes(jsonb)
-  is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.';
-
 create or replace function pgsched.set_queue(name text, changes jsonb, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -33,9 +20,9 @@ declare
 begin
   perform pgsched_internal.check_said(null, set_queue.actor);
   perform pgsched_internal.check_administers();
-  perform pgsched_internal.check_queue_changes(changes);
+  perform pgsched_internal.check_members(changes, array['options', 'weight', 'max_waiting']);
   before := pgsched_internal.lock_queue(name);
-  after := jsonb_populate_record(before, changes || case when changes -> 'weight' = 'null' then '{"weight": 1}' else '{}' end::jsonb);
+  after := jsonb_populate_record(before, pgsched_internal.with_defaults(changes, '{"weight": 1}'));
   if after is not distinct from before then
     return false;
   end if;
@@ -43,8 +30,8 @@ begin
      set options = after.options, weight = after.weight, max_waiting = after.max_waiting,
          full_since = case when after.max_waiting >= before.max_waiting then before.full_since end
    where q.name = set_queue.name;
-  perform pgsched_internal.log_setting('set queue', set_queue.actor, jsonb_build_object('queue', name)
-    || jsonb_build_object('changed', (select jsonb_agg(member) from jsonb_object_keys(changes) as member)));
+  perform pgsched_internal.write_log('set queue', null, set_queue.actor, jsonb_strip_nulls(jsonb_build_object('queue', name,
+    'changed', (select jsonb_agg(member) from jsonb_object_keys(changes) as member))), 'queue', name);
   return true;
 end $$;
 comment on function pgsched.set_queue(text, jsonb, text)
@@ -105,15 +92,13 @@ declare
 begin
   perform pgsched_internal.check_said(null, create_queue.actor);
   perform pgsched_internal.check_administers();
-  perform pgsched_internal.check_length(changes, 'the changes are', 131072);
+  perform pgsched_internal.check_members(changes, array['pulled', 'options', 'weight', 'max_waiting']);
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform pgsched_internal.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
       'write 1 to 63 lower case letters, digits, - and _, a letter first, such as orders');
-  end if;
-  if jsonb_typeof(changes) = 'object' and jsonb_typeof(pulled) <> 'boolean' then
+  elsif jsonb_typeof(pulled) <> 'boolean' then
     perform pgsched_internal.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
   end if;
-  perform pgsched_internal.check_queue_changes(case when jsonb_typeof(changes) = 'object' then changes - 'pulled' else changes end);
   perform from pgsched_internal.locks l where l.name = 'queues' for update;
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
     perform pgsched_internal.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
@@ -133,7 +118,7 @@ begin
   execute format('create sequence pgsched_internal.watch_%s', pgsched_internal.queue_number_of(first));
   insert into pgsched.queues (name, first_partition, pulled) values (name, first, pulled::boolean);
   perform pgsched.set_queue(name, changes - 'pulled', actor);
-  perform pgsched_internal.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
+  perform pgsched_internal.write_log('create queue', null, create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first), 'queue', name);
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
@@ -180,7 +165,7 @@ begin
   end loop;
   delete from pgsched.queues q where q.name = drop_queue.name;
   perform pgsched.drop_limit('queue', name, drop_queue.actor);
-  perform pgsched_internal.log_setting('drop queue', drop_queue.actor, jsonb_build_object('queue', name));
+  perform pgsched_internal.write_log('drop queue', null, drop_queue.actor, jsonb_build_object('queue', name), 'queue', name);
 end $$;
 comment on function pgsched.drop_queue(text, text)
   is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one

@@ -172,46 +172,23 @@ create or replace function pgsched.set_installation(changes jsonb, actor text de
 declare
   before pgsched.installation;
   after pgsched.installation;
-  given jsonb := changes;
 begin
   perform pgsched_internal.check_said(null, set_installation.actor);
   perform pgsched_internal.check_administers();
   perform pgsched_internal.check_members(changes,
     array['history_days', 'audit_days', 'archive_history', 'hold_after_restart', 'hold_after_promotion', 'hold_after_absence']);
-  perform pgsched_internal.check_installation_member(m.key, m.value) from jsonb_each(changes) m;
-  select given || coalesce(jsonb_object_agg(d.key, d.value), '{}') into given
-    from jsonb_each('{"history_days": 30, "audit_days": 400, "archive_history": false}') d where given -> d.key = 'null';
   select i.* into before from pgsched.installation i for update;
-  after := jsonb_populate_record(before, given);
+  after := jsonb_populate_record(before,
+    pgsched_internal.with_defaults(changes, '{"history_days": 30, "audit_days": 400, "archive_history": false}'));
   if after is not distinct from before then
     return false;
   end if;
   update pgsched.installation i
      set history_days = after.history_days, audit_days = after.audit_days, archive_history = after.archive_history, hold_after_restart = after.hold_after_restart,
          hold_after_promotion = after.hold_after_promotion, hold_after_absence = after.hold_after_absence;
-  perform pgsched_internal.log_setting('set installation', set_installation.actor, changes, 'installation', 'installation');
+  perform pgsched_internal.write_log('set installation', null, set_installation.actor, jsonb_strip_nulls(changes), 'installation', 'installation');
   return true;
 end $$;
 comment on function pgsched.set_installation(jsonb, text)
   is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence
 (null: never). True if anything is different now. PS000 for what cannot be meant.';
-
-create or replace function pgsched_internal.check_installation_member(name text, value jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
-begin
-  if value = 'null' then
-    return true;
-  elsif name = 'history_days' and not pgsched_internal.is_whole(value, 1, 3650) then
-    return pgsched_internal.refuse('PS000', format('history_days cannot be %s', left(value::text, 100)), 'write a whole number from 1 to 3650');
-  elsif name = 'audit_days' and not pgsched_internal.is_whole(value, 0, 36500) then
-    return pgsched_internal.refuse('PS000', format('audit_days cannot be %s', left(value::text, 100)),
-      'write a whole number from 0 to 36500; 0 keeps the audit log for ever');
-  elsif name = 'archive_history' and jsonb_typeof(value) <> 'boolean' then
-    return pgsched_internal.refuse('PS000', format('archive_history cannot be %s', left(value::text, 100)), 'write true or false');
-  elsif name like 'hold%' and not pgsched_internal.is_duration(value, interval '1 second', interval '3653 days') then
-    return pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)),
-      'write a duration from 1 second to 3653 days, such as "PT1H" or "1h30m", or null for never');
-  end if;
-  return true;
-end $$;
-comment on function pgsched_internal.check_installation_member(text, jsonb) is 'True for a value that pgsched.set_installation takes; raises PS000 otherwise.';

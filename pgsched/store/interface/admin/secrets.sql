@@ -24,8 +24,9 @@ begin
   if made and (select count(*) from pgsched_internal.secrets s where s.client_id = client) > 100 then
     perform pgsched_internal.refuse('PS011', format('client %L has 100 secrets', client), 'drop one that is not used any more');
   end if;
-  perform pgsched_internal.log_setting('put secret', put_secret.actor, jsonb_build_object('client', client, 'secret', put_secret.name)
-    || case when keeps_hosts then '{}' else jsonb_build_object('hosts', put_secret.hosts) end, 'secret', client || '/' || put_secret.name);
+  perform pgsched_internal.write_log('put secret', null, put_secret.actor, jsonb_build_object('client', client, 'secret', put_secret.name)
+    || case when keeps_hosts then '{}' else jsonb_build_object('hosts', put_secret.hosts) end, 'secret', client || '/' || put_secret.name,
+    client => put_secret.client);
   return made;
 end $$;
 comment on function pgsched_internal.put_secret(text, text, bytea, text[], text)
@@ -42,8 +43,8 @@ begin
   if not found then
     return false;
   end if;
-  perform pgsched_internal.log_setting('drop secret', drop_secret.actor, jsonb_build_object('client', client, 'secret', drop_secret.name),
-    'secret', client || '/' || drop_secret.name);
+  perform pgsched_internal.write_log('drop secret', null, drop_secret.actor, jsonb_build_object('client', client, 'secret', drop_secret.name),
+    'secret', client || '/' || drop_secret.name, client => drop_secret.client);
   return true;
 end $$;
 comment on function pgsched.drop_secret(text, text, text)
@@ -62,6 +63,9 @@ create or replace function pgsched_internal.reseal(client text, name text, befor
 #variable_conflict use_column
 begin
   update pgsched_internal.secrets s set sealed = reseal.after where s.client_id = client and s.name = reseal.name and s.sealed = reseal.before;
+  if not found then  -- or it is what callbacks are signed with
+    update pgsched_internal.signing_secrets s set sealed = reseal.after where s.client_id = client and s.sealed = reseal.before;
+  end if;
   return found;
 end $$;
 comment on function pgsched_internal.reseal(text, text, bytea, bytea)

@@ -23,7 +23,8 @@ begin
       'wait until one of them ends, or give a shorter keep_for');
   end if;
   insert into pgsched_internal.signing_secrets (client_id, sealed, hint) values (client, rotate_signing_secret.sealed, rotate_signing_secret.hint);
-  perform pgsched_internal.log_setting('rotate signing secret', rotate_signing_secret.actor, jsonb_build_object('client', client, 'former_until', instant + keep_for));
+  perform pgsched_internal.write_log('rotate signing secret', null, rotate_signing_secret.actor,
+    jsonb_build_object('client', client, 'former_until', instant + keep_for), 'client', client, client => rotate_signing_secret.client);
   return true;
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
@@ -40,7 +41,8 @@ begin
   if not found then
     return false;
   end if;
-  perform pgsched_internal.log_setting('drop signing secret', drop_signing_secret.actor, jsonb_build_object('client', client));
+  perform pgsched_internal.write_log('drop signing secret', null, drop_signing_secret.actor, jsonb_build_object('client', client), 'client', client,
+    client => drop_signing_secret.client);
   return true;
 end $$;
 comment on function pgsched.drop_signing_secret(text, text)
@@ -56,16 +58,6 @@ $$;
 comment on function pgsched.signing_secrets(text)
   is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when
 the former ones are valid. Nothing where the session does not act for the client.';
-
-create or replace function pgsched_internal.reseal_signing(client text, before bytea, after bytea) returns boolean
-  language plpgsql volatile as $$
-#variable_conflict use_column
-begin
-  update pgsched_internal.signing_secrets s set sealed = reseal_signing.after where s.client_id = client and s.sealed = reseal_signing.before;
-  return found;
-end $$;
-comment on function pgsched_internal.reseal_signing(text, bytea, bytea)
-  is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
   for each statement execute function pgsched_internal.workers_told('clients');

@@ -49,18 +49,18 @@ end $$;
 comment on function pgsched_internal.weeks_of_history(timestamptz)
   is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.';
 
-create or replace function pgsched_internal.in_history(id uuid) returns pgsched.history language plpgsql volatile as $$
+-- The condition, and the order after it, is always a text of the interface's own.
+create or replace function pgsched_internal.first_in_history(
+  condition text, since timestamptz, id uuid default null, client text default null, key text default null, instant timestamptz default null
+) returns pgsched.history language plpgsql volatile as $$
 declare
-  made constant timestamptz := case when substr(in_history.id::text, 15, 1) = '7' then to_timestamp(
-    ('x' || translate(left(in_history.id::text, 13), '-', ''))::bit(48)::bigint / 1000.0) - interval '1 minute' end;
   found_row pgsched.history;
   week record;
 begin
-  for week in select w.low, w.high from pgsched_internal.weeks_of_history(made) w loop
+  for week in select w.low, w.high from pgsched_internal.weeks_of_history(since) w loop
     begin
-      execute 'select h.* from pgsched.history h where h.id = $1 and h.finished_at >= $2 and h.finished_at < $3'
-              ' order by h.status = ''failed'' desc, h.finished_at desc limit 1'
-         into found_row using in_history.id, week.low, week.high;
+      execute format('select h.* from pgsched.history h where h.finished_at >= $1 and h.finished_at < $2 and %s limit 1', condition)
+         into found_row using week.low, week.high, first_in_history.id, client, first_in_history.key, instant;
       raise sqlstate 'PSUND';
     exception when sqlstate 'PSUND' then null;
     end;
@@ -68,25 +68,22 @@ begin
   end loop;
   return found_row;
 end $$;
+comment on function pgsched_internal.first_in_history(text, timestamptz, uuid, text, text, timestamptz)
+  is 'The first row of history that is as a condition says, $3 to $6 in it being id, client, key and instant; null where there is none. Holds no lock afterwards.';
+
+create or replace function pgsched_internal.in_history(id uuid) returns pgsched.history language plpgsql volatile as $$
+begin
+  return pgsched_internal.first_in_history('h.id = $3 order by h.status = ''failed'' desc, h.finished_at desc',
+    case when substr(in_history.id::text, 15, 1) = '7' then to_timestamp(
+      ('x' || translate(left(in_history.id::text, 13), '-', ''))::bit(48)::bigint / 1000.0) - interval '1 minute' end, id => in_history.id);
+end $$;
 comment on function pgsched_internal.in_history(uuid)
   is 'The row of an execution in history; null where it has none. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.last_under(client text, key text) returns uuid language plpgsql volatile as $$
-declare
-  found_id uuid;
-  week record;
 begin
-  for week in select w.low, w.high from pgsched_internal.weeks_of_history('infinity') w loop
-    begin
-      execute 'select h.id from pgsched.history h where h.client_id = $1 and h.key = $2 and h.finished_at >= $3 and h.finished_at < $4'
-              ' order by h.finished_at desc limit 1'
-         into found_id using last_under.client, last_under.key, week.low, week.high;
-      raise sqlstate 'PSUND';
-    exception when sqlstate 'PSUND' then null;
-    end;
-    exit when found_id is not null;
-  end loop;
-  return found_id;
+  return (pgsched_internal.first_in_history('h.client_id = $4 and h.key = $5 order by h.finished_at desc', 'infinity',
+    client => last_under.client, key => last_under.key)).id;
 end $$;
 comment on function pgsched_internal.last_under(text, text)
   is 'The execution that was the last to end under a key, however long ago; null where history has none.';

@@ -68,7 +68,7 @@ declare
 begin
   for freed in delete from pgsched.blocked_keys b where b.execution_id = any (ids) returning b.* loop
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end loop;
 end $$;
 comment on function pgsched_internal.unblock_after(uuid[])
@@ -99,7 +99,6 @@ create or replace function pgsched_internal.superseded_by(letter pgsched.history
 declare
   held pgsched_internal.keys;
   found_id uuid;
-  week record;
 begin
   if letter.job_id is not null then
     select e.id into found_id from pgsched_internal.rows_of_job(letter.job_id, 'e.scheduled_for = $3', low => letter.scheduled_for) e limit 1;
@@ -110,24 +109,10 @@ begin
   if found_id is not null or num_nulls(letter.job_id, letter.key) = 2 then
     return found_id;
   end if;
-  for week in select w.low, w.high from pgsched_internal.weeks_of_history(letter.finished_at) w loop
-    begin
-      if letter.job_id is not null then
-        execute 'select h.id from pgsched.history h where h.status = $1 and h.job_id = $2 and h.scheduled_for = $3'
-                ' and h.finished_at >= $4 and h.finished_at < $5 limit 1'
-           into found_id using 'succeeded'::pgsched.execution_status, letter.job_id, letter.scheduled_for, week.low, week.high;
-      elsif week.high > letter.finished_at then
-        execute 'select h.id from pgsched.history h where h.status = $1 and h.client_id = $2 and h.key = $3 and h.finished_at > $4'
-                ' and h.finished_at < $5 limit 1'
-           into found_id using 'succeeded'::pgsched.execution_status, letter.client_id, letter.key,
-             greatest(letter.finished_at, week.low), week.high;
-      end if;
-      raise sqlstate 'PSUND';
-    exception when sqlstate 'PSUND' then null;
-    end;
-    exit when found_id is not null;
-  end loop;
-  return found_id;
+  return (pgsched_internal.first_in_history('h.status = ''succeeded'' and ' || case when letter.job_id is not null
+            then 'h.job_id = $3 and h.scheduled_for = $6' else 'h.client_id = $4 and h.key = $5 and h.finished_at > $6' end,
+    letter.finished_at, letter.job_id, letter.client_id, letter.key,
+    case when letter.job_id is not null then letter.scheduled_for else letter.finished_at end)).id;
 end $$;
 comment on function pgsched_internal.superseded_by(pgsched.history)
   is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.';
@@ -212,7 +197,7 @@ begin
       coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
   end if;
   if waits_for <> '{}' then
-    perform pgsched_internal.hold_for(new_id, waits_for);
+    perform pgsched_internal.hold_for(letter.partition, new_id, waits_for, pgsched.now());
   end if;
   perform pgsched_internal.write_log('replay', letter.id, replay.actor,
     jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)),

@@ -3,14 +3,6 @@
 -- everywhere: the one that waits, then those it waits for that wait, too, by partition and id, as settles take them, then dependencies;
 -- never the ordering of a partition (see gates/ordering.sql), which workers lock after their rows.
 
-create or replace function pgsched_internal.notify_release() returns void language plpgsql volatile as $$
-begin
-  if current_setting('pgsched.notify', true) is distinct from 'off' then
-    perform pgsched_internal.notify_workers('release');
-  end if;
-end $$;
-comment on function pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.';
-
 create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
@@ -160,9 +152,9 @@ begin
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
   values (wait_for.execution_id, wait_for.after_id, coalesce(wait_for.outcome, 'success'), wait_for.delay)
   on conflict do nothing;
-  perform pgsched_internal.notify_release();
+  perform pgsched_internal.notify_unless_silent('release');
   if waiting.ordering_key is not null then
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
   return true;
 end $$;
@@ -187,6 +179,31 @@ end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
   is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
 
+create or replace function pgsched_internal.hold_for(home smallint, execution_id uuid, waits jsonb, instant timestamptz) returns boolean
+  language plpgsql volatile as $$
+declare
+  before record;
+  is_held boolean := false;
+begin
+  update pgsched.executions e set fire_at = 'infinity' where e.partition = home and e.id = hold_for.execution_id;
+  for before in
+    select d.id::uuid, d.outcome from jsonb_each_text(waits) d(id, outcome) order by pgsched_internal.partition_with(d.id::uuid), d.id
+  loop
+    if pgsched_internal.wait_for(hold_for.execution_id, before.id, before.outcome) then
+      is_held := true;
+    else
+      perform pgsched_internal.check_ended(before.id, before.outcome);
+    end if;
+  end loop;
+  if not is_held then
+    update pgsched.executions e set fire_at = instant where e.partition = home and e.id = hold_for.execution_id;
+    perform pgsched_internal.notify_wake(home, instant);
+  end if;
+  return is_held;
+end $$;
+comment on function pgsched_internal.hold_for(smallint, uuid, jsonb, timestamptz)
+  is 'Has an execution of the caller''s wait for others, by the outcomes that it needs of them, or fire at an instant where all have ended so; whether it waits.';
+
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, after text[], after_outcome text, labels jsonb
@@ -195,12 +212,9 @@ declare
   told constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
   instant constant timestamptz := coalesce(schedule_after.fire_at, pgsched.now());
   placed pgsched_internal.placement;
-  before_ids uuid[];
-  before_id uuid;
-  waits boolean := false;
+  waits jsonb;
 begin
-  before_ids := array(select id from (select distinct pgsched_internal.find_execution(client, name) from unnest(after) as name) b(id)
-                       order by pgsched_internal.partition_with(id), id);
+  select jsonb_object_agg(pgsched_internal.find_execution(client, name), after_outcome) into waits from unnest(after) as name;
   perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
   if key is null then
     placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
@@ -211,19 +225,10 @@ begin
   if placed.outcome not in ('created', 'replaced') then
     return placed;  -- the key is taken by what runs, has ended or is kept
   end if;
-  update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
-   where e.partition = placed.partition and e.id = placed.id;
-  foreach before_id in array before_ids loop
-    if pgsched_internal.wait_for(placed.id, before_id, after_outcome) then
-      waits := true;
-    else
-      perform pgsched_internal.check_ended(before_id, after_outcome);
-    end if;
-  end loop;
-  placed.fire_at := case when not waits then instant end;
-  if not waits then
-    update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = placed.partition and e.id = placed.id;
-    perform pgsched_internal.notify_wake(placed.partition, instant);
+  if pgsched_internal.hold_for(placed.partition, placed.id, waits, instant) then
+    placed.fire_at := null;
+    update pgsched.executions e set scheduled_for = schedule_after.fire_at
+     where e.partition = placed.partition and e.id = placed.id and schedule_after.fire_at is not null;
   end if;
   return placed;
 end $$;

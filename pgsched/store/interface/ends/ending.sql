@@ -51,7 +51,7 @@ begin
     perform pgsched_internal.forget_dependencies(ended.id);
   end if;
   if ended.awaited then
-    perform pgsched_internal.notify_release();
+    perform pgsched_internal.notify_unless_silent('release');
   end if;
   if ended.ordering_key is not null then
     if status = 'failed' and ended.options ->> 'ordering' = 'block' then
@@ -62,7 +62,7 @@ begin
     elsif lets_next then
       perform pgsched_internal.let_next(ended.partition, ended.client_id, ended.ordering_key);
     end if;
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
 end $$;
 comment on function pgsched_internal.follow_end(pgsched.executions, pgsched.execution_status, text, smallint, jsonb, boolean)

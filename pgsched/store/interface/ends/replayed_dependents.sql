@@ -48,24 +48,3 @@ begin
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
   is 'What an execution that was skipped has to wait for if it is replayed: what is not over yet; PS011 where one has had no success.';
-
-create or replace function pgsched_internal.hold_for(replayed uuid, waits jsonb) returns void language plpgsql volatile as $$
-declare
-  before record;
-  is_held boolean := false;
-  home constant smallint := pgsched_internal.partition_with(hold_for.replayed);
-begin
-  update pgsched.executions e set fire_at = 'infinity' where e.partition = home and e.id = hold_for.replayed;
-  for before in select d.id::uuid, d.outcome from jsonb_each_text(waits) d(id, outcome) loop
-    if pgsched_internal.wait_for(hold_for.replayed, before.id, before.outcome) then
-      is_held := true;
-    else
-      perform pgsched_internal.check_ended(before.id, before.outcome);
-    end if;
-  end loop;
-  if not is_held then
-    update pgsched.executions e set fire_at = pgsched.now() where e.partition = home and e.id = hold_for.replayed;
-    perform pgsched_internal.notify_wake(home, pgsched.now());
-  end if;
-end $$;
-comment on function pgsched_internal.hold_for(uuid, jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.';

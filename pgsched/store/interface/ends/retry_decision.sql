@@ -5,30 +5,6 @@ create or replace function pgsched_internal.seconds_in(options jsonb, name text)
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
 comment on function pgsched_internal.seconds_in(jsonb, text) is 'How long an option that is a duration is, in seconds; null where it is not given.';
 
-create or replace function pgsched_internal.duration_text(seconds double precision) returns text
-  language plpgsql immutable parallel safe as $$
-declare
-  whole constant bigint := round(seconds * 1000000)::bigint;
-  days constant bigint := whole / 86400000000;
-  hours constant bigint := whole / 3600000000 % 24;
-  minutes constant bigint := whole / 60000000 % 60;
-  rest constant bigint := whole % 60000000;
-  clock text := '';
-begin
-  if hours > 0 then
-    clock := hours || 'H';
-  end if;
-  if minutes > 0 then
-    clock := clock || minutes || 'M';
-  end if;
-  if rest > 0 then
-    clock := clock || rest / 1000000 || rtrim(rtrim('.' || lpad((rest % 1000000)::text, 6, '0'), '0'), '.') || 'S';
-  end if;
-  return 'P' || case when days > 0 then days || 'D' else '' end
-             || case when clock <> '' then 'T' || clock when days = 0 then 'T0S' else '' end;
-end $$;
-comment on function pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.';
-
 create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
 comment on function pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.';
 
@@ -70,13 +46,13 @@ declare
 begin
   if age > relevant_for then
     status := 'expired';
-    reason := format('not begun within %s of its instant', pgsched_internal.duration_text(relevant_for));
+    reason := format('not begun within %s of its instant', options ->> 'relevant_for');
   elsif age >= deadline then
     status := 'failed';
-    reason := format('not begun before its deadline, %s after its instant', pgsched_internal.duration_text(deadline));
+    reason := format('not begun before its deadline, %s after its instant', options ->> 'deadline');
   elsif attempt > 1 and age > max_retry_age then
     status := 'failed';
-    reason := format('no retry begins later than %s after its instant', pgsched_internal.duration_text(max_retry_age));
+    reason := format('no retry begins later than %s after its instant', options ->> 'max_retry_age');
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)

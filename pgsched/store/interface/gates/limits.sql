@@ -67,8 +67,8 @@ begin
     return false;
   end if;
   perform pgsched_internal.notify_workers('gates');
-  perform pgsched_internal.log_setting('set limit', set_limit.actor, jsonb_build_object('kind', kind, 'name', set_limit.name, 'rate', rate,
-    'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency), 'limit', gate);
+  perform pgsched_internal.write_log('set limit', null, set_limit.actor, jsonb_strip_nulls(jsonb_build_object('kind', kind, 'name', set_limit.name,
+    'rate', rate, 'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency)), 'limit', gate);
   return true;
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
@@ -90,7 +90,7 @@ begin
   end if;
   delete from pgsched_internal.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
   perform pgsched_internal.notify_workers('gates');
-  perform pgsched_internal.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name), 'limit', gate);
+  perform pgsched_internal.write_log('drop limit', null, drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name), 'limit', gate);
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)

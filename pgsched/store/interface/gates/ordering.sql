@@ -3,6 +3,10 @@
 -- workers; those behind it are held at the gate 'order', and each end lets the next have its turn. Who waits for another
 -- (pgsched.dependencies) keeps its place, unless that is another of its own key: neither would ever begin.
 
+-- Transactions of clients and of handlers do not lock the order of a partition: the lock would be kept until their end, while nobody else
+-- could decide there. Without it somebody may be held behind one that ends in the same moment: whoever ends or holds one without the lock
+-- has the workers look at the turns.
+
 -- Ends at the first that is found, and looks no further behind those of the same key.
 create or replace function pgsched_internal.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
 begin
@@ -91,17 +95,6 @@ comment on function pgsched_internal.let_next(smallint, text, text, boolean)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
--- For transactions of clients and of handlers, which it reaches the workers from at their end. The lock of a partition's order would
--- be kept until then, while nobody else could decide there. Without it somebody may be held behind one that ends in the same
--- moment: whoever ends or holds one without the lock has the workers look.
-create or replace function pgsched_internal.notify_turns() returns void language plpgsql volatile as $$
-begin
-  if current_setting('pgsched.notify', true) is distinct from 'off' then
-    perform pgsched_internal.notify_workers('turns');
-  end if;
-end $$;
-comment on function pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.';
-
 create or replace function pgsched_internal.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason)
@@ -126,7 +119,7 @@ begin
     delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*
   loop
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end loop;
   return freed.execution_id;
 end $$;

@@ -26,25 +26,37 @@ end $$;
 comment on function pgsched_internal.lock_job(uuid)
   is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.';
 
--- A running row is returned, but not locked: whoever has it in hand must not wait for the caller's transaction. What was claimed
--- ahead of its instant does not run yet.
+-- Whoever has a running row in hand must not wait for the caller's transaction, however long that stays open. What was claimed ahead of its
+-- instant does not run yet.
+create or replace function pgsched_internal.lock_live(partition smallint, id uuid) returns pgsched.executions language plpgsql volatile as $$
+declare
+  there pgsched.executions;
+begin
+  loop
+    there := pgsched_internal.live_execution(lock_live.partition, lock_live.id);
+    if pgsched_internal.is_ahead(there) then
+      there := pgsched_internal.take_back(there);
+    end if;
+    if there.id is null or there.lease_token is not null then
+      return there;
+    end if;
+    there := pgsched_internal.lock_waiting(lock_live.partition, lock_live.id);
+    if there.id is not null then
+      return there;
+    end if;  -- a worker claimed it, or it ended, in between
+  end loop;
+end $$;
+comment on function pgsched_internal.lock_live(smallint, uuid)
+  is 'A live execution, locked while it waits; one that runs is not locked. Null for one that is over.';
+
 create or replace function pgsched_internal.lock_execution(id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   home constant smallint := pgsched_internal.partition_with(lock_execution.id);
-  found_row pgsched.executions := pgsched_internal.live_execution(home, lock_execution.id);
 begin
-  if found_row.id is null or not pgsched_internal.acts_for(found_row.client_id) then
+  if not pgsched_internal.acts_for((pgsched_internal.live_execution(home, lock_execution.id)).client_id) then
     return null;
-  elsif found_row.lease_token is null then
-    found_row := pgsched_internal.lock_waiting(home, lock_execution.id);
-    if found_row.id is null then  -- claimed, or ended, at this very moment
-      found_row := pgsched_internal.live_execution(home, lock_execution.id);
-    end if;
   end if;
-  if pgsched_internal.is_ahead(found_row) then
-    found_row := pgsched_internal.take_back(found_row);
-  end if;
-  return found_row;
+  return pgsched_internal.lock_live(home, lock_execution.id);
 end $$;
 comment on function pgsched_internal.lock_execution(uuid)
   is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.';
@@ -172,7 +184,7 @@ begin
     update pgsched.executions e set at_head = null
      where e.partition = before.partition and e.id = before.id and e.at_head
        and (e.attempt > 0 or e.losses > 0 or e.uncounted > 0) is not true;
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)

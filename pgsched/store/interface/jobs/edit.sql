@@ -57,10 +57,8 @@ begin
   elsif given ->> 'every' is not null then
     given := given || '{"cron": null}';
   end if;
-  select given || coalesce(jsonb_object_agg(d.name, d.value), '{}') into given
-    from (values ('timezone', 'UTC'), ('gap', 'shift'), ('overlap', 'first'), ('anchor', to_jsonb(pgsched.now()) #>> '{}')) as d(name, value)
-   where given -> d.name = 'null';
-  after := jsonb_populate_record(job, given);
+  after := jsonb_populate_record(job, pgsched_internal.with_defaults(given,
+    jsonb_build_object('timezone', 'UTC', 'gap', 'shift', 'overlap', 'first', 'anchor', pgsched.now())));
   if num_nonnulls(after.cron, after.every) <> 1 then
     perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
   elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
@@ -133,13 +131,8 @@ begin
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
    where j.id = edit_job.job_id;
-  if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
-    perform pgsched_internal.note_move(before);
-    perform pgsched_internal.withdraw(edit_job.job_id, 'edited', keeps => not comes_back);
-  elsif fires_anew or comes_back then
-    perform pgsched_internal.withdraw(edit_job.job_id, 'edited', keeps => not comes_back);
-  elsif defines then
-    perform pgsched_internal.bring_along(edit_job.job_id);
+  if comes_back or defines then
+    perform pgsched_internal.follow_edit(before, after, 'edited', fires_anew or comes_back, keeps => not comes_back);
   end if;
   perform pgsched_internal.write_log('edit', edit_job.job_id, edit_job.actor,
     jsonb_strip_nulls(jsonb_build_object('changed', changed, 'note', edit_job.note)), 'job');
@@ -148,6 +141,22 @@ end $$;
 comment on function pgsched_internal.edit_job(uuid, jsonb, text, text, boolean)
   is 'Changes what is named of a job, and its waiting row with it. What is running goes on as it was. An invalid job becomes active, a
 finished one too where its schedule was changed; a paused one stays paused. Called by pgsched.edit.';
+
+create or replace function pgsched_internal.follow_edit(
+  before pgsched.jobs, after pgsched.jobs, reason text, fires_anew boolean, keeps boolean
+) returns void language plpgsql volatile as $$
+declare
+  moves constant boolean := pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after);
+begin
+  perform pgsched_internal.note_move(before) where moves;
+  if moves or fires_anew then
+    perform pgsched_internal.withdraw(after.id, reason, keeps => follow_edit.keeps);
+  else
+    perform pgsched_internal.bring_along(after.id);  -- what is due stays due, however often a deployment says the same again
+  end if;
+end $$;
+comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, text, boolean, boolean)
+  is 'Has the waiting rows of a job follow an edit, or the definition that has replaced another: at their instants, unless these are others or they live elsewhere now.';
 
 -- Where a worker has the row in hand at this moment, the job stays unplanned, and a planner goes on from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void

@@ -49,7 +49,7 @@ begin
     perform pgsched_internal.forget_dependencies(waiting.id);
   end if;
   if waiting.ordering_key is not null then
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
 end $$;
 comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)

@@ -46,7 +46,7 @@ begin
      where e.partition = there.partition and e.id = there.id;
     perform pgsched_internal.notify_wake(there.partition, there.fire_at);
     if job.ordering_key is distinct from there.ordering_key then
-      perform pgsched_internal.notify_turns();
+      perform pgsched_internal.notify_unless_silent('turns');
     end if;
     return;
   end if;
@@ -61,7 +61,7 @@ begin
     perform pgsched_internal.end_execution(there, 'skipped', case job.state when 'active' then 'edited' when 'cancelled' then 'job cancelled'
       else job.state::text end, begun => false);
   elsif there.ordering_key is not null then
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
   perform pgsched_internal.replan_from(there, job);
 end $$;

@@ -34,6 +34,7 @@ end $$;
 comment on function pgsched_internal.due_among(smallint, text, integer, text[], text[], uuid[], timestamptz, integer, bigint)
   is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.';
 
+-- A partition in which nothing is due, or where rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
 create or replace function pgsched_internal.due_in(
   partition smallint, most integer, clients text[], held text[], without uuid[],
   out ids uuid[], out instants timestamptz[], out large boolean[]
@@ -63,9 +64,19 @@ begin
     large := large || found.large;
     exit when cardinality(ids) >= most or step.number < 3 and found.looked_at < step.depth or step.number = 3 and clients is not null;
   end loop;
+  if ids = '{}' then
+    raise sqlstate 'PSUND';
+  end if;
+exception when sqlstate 'PSUND' then null;
+when others then
+  if not pgsched_internal.is_of_a_row(sqlstate) then
+    raise;
+  end if;
+  raise warning 'nothing of partition % can be handed out: %', due_in.partition, sqlerrm;
+  ids := '{}';
 end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
-  is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.';
+  is 'Locks what is due in a partition of a queue, no more than so many; holds no lock on one of which nothing can be handed out.';
 
 -- All at once, where the first that was looked at has nothing: most are empty then. Leaves no lock behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
@@ -85,28 +96,6 @@ begin
 end $$;
 comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions in which anything stands that is due.';
 
--- One in which nothing is due, or where rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
-create or replace function pgsched_internal.due_in_if_any(
-  partition smallint, most integer, clients text[], held text[], without uuid[],
-  out ids uuid[], out instants timestamptz[], out large boolean[]
-) language plpgsql volatile as $$
-begin
-  select d.ids, d.instants, d.large into ids, instants, large
-    from pgsched_internal.due_in(due_in_if_any.partition, most, clients, held, without) d;
-  if ids = '{}' then
-    raise sqlstate 'PSUND';
-  end if;
-exception when sqlstate 'PSUND' then null;
-when others then
-  if not pgsched_internal.is_of_a_row(sqlstate) then
-    raise;
-  end if;
-  raise warning 'nothing of partition % can be handed out: %', due_in_if_any.partition, sqlerrm;
-  ids := '{}';
-end $$;
-comment on function pgsched_internal.due_in_if_any(smallint, integer, text[], text[], uuid[])
-  is 'As due_in; holds no lock on a partition of which nothing can be handed out.';
-
 -- The partitions in an order that is drawn, so that those of any come to their turn.
 create or replace function pgsched_internal.due_to_pull(
   first smallint, wanted integer, share integer, clients text[], held text[], without uuid[],
@@ -125,7 +114,7 @@ begin
   while cardinality(left_over) > 0 and cardinality(ids) < wanted loop
     home := left_over[1];
     left_over := left_over[2:];
-    found := pgsched_internal.due_in_if_any(home, least(share, wanted - cardinality(ids)), clients, held, without);
+    found := pgsched_internal.due_in(home, least(share, wanted - cardinality(ids)), clients, held, without);
     if found.ids <> '{}' then
       homes := homes || array_fill(home, array[cardinality(found.ids)]);
       ids := ids || found.ids;

@@ -14,7 +14,7 @@ begin
   insert into pgsched_internal.results_to_record (client_id, execution_id, token, verb, result, error, retryable, retry_after)
   values (held.client_id, held.id, note_result.token, note_result.verb, note_result.result, note_result.error, note_result.retryable,
           note_result.retry_after);
-  perform pgsched_internal.notify_release();
+  perform pgsched_internal.notify_unless_silent('release');
 end $$;
 comment on function pgsched_internal.note_result(text, pgsched.executions, bigint, jsonb, text, boolean, interval)
   is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.';

@@ -39,24 +39,6 @@ end $$;
 comment on function pgsched_internal.wait_for_row(pgsched.executions)
   is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.';
 
-create or replace function pgsched_internal.wait_for_end(held pgsched.executions) returns boolean
-  language plpgsql volatile set lock_timeout = '50ms' as $$
-begin
-  if exists (select from pgsched_internal.results_to_record r where r.client_id = held.client_id) then
-    return false;
-  end if;
-  if held.job_id is not null then
-    perform from pgsched.jobs j where j.id = held.job_id for update;
-  end if;
-  perform from pgsched.blocked_keys b
-    where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition for update;
-  return true;
-exception when lock_not_available then
-  return false;
-end $$;
-comment on function pgsched_internal.wait_for_end(pgsched.executions)
-  is 'The same for what the end of an execution writes beside it.';
-
 -- Nobody waits here for longer than a moment: not for a lock that a client's transaction holds on its own row, while the caller has
 -- those of other clients to settle.
 create or replace function pgsched_internal.take_in_hand(id uuid, token bigint, out held pgsched.executions, out is_free boolean)
@@ -97,58 +79,46 @@ comment on function pgsched_internal.take_in_hand(uuid, bigint)
   is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for
 an unknown one, PS012 where it is another client''s.';
 
--- Asked for a run of a job that counts its failures, and for what blocks its ordering key: of all that an end writes, a client's
--- transaction can hold that alone.
-create or replace function pgsched_internal.is_free_to_end(held pgsched.executions, status pgsched.execution_status) returns boolean
-  language plpgsql volatile as $$
-begin
-  if status = 'failed' and held.options ->> 'ordering' = 'block'
-     and exists (select from pgsched.blocked_keys b where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition) then
-    perform from pgsched.blocked_keys b
-      where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition for update skip locked;
-    if not found then
-      return false;
-    end if;
-  end if;
-  return held.job_id is null or pgsched_internal.may_count(held.job_id, status);
-end $$;
-comment on function pgsched_internal.is_free_to_end(pgsched.executions, pgsched.execution_status)
-  is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.';
-
--- The whole table may be locked: by whoever changes it, say.
-create or replace function pgsched_internal.may_count(job_id uuid, status pgsched.execution_status) returns boolean
-  language plpgsql volatile set lock_timeout = '50ms' as $$
-begin
-  if exists (select from pgsched.jobs j where j.id = may_count.job_id and j.rules ? 'pause_after' and (j.failures > 0 or may_count.status = 'failed')) then
-    perform from pgsched.jobs j where j.id = may_count.job_id for update skip locked;
-    return found;
-  end if;
-  return true;
-exception when lock_not_available then
-  return false;
-end $$;
-comment on function pgsched_internal.may_count(uuid, pgsched.execution_status)
-  is 'Whether nobody else has locked a job that counts such an end of a run; it is locked then.';
-
-create or replace function pgsched_internal.end_in_hand(
+create or replace function pgsched_internal.write_end(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
-) returns boolean language plpgsql volatile as $$
+) returns void language plpgsql volatile as $$
 begin
-  if (held.job_id is not null and coalesce(held.plan, 1) <> 0 or status = 'failed' and held.ordering_key is not null) and not pgsched_internal.is_free_to_end(held, status) then
-    return false;
-  end if;
   delete from pgsched.executions e where e.partition = held.partition and e.id = held.id;
   if tried and status <> 'succeeded' then
     insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
-    values (pgsched.now(), held.id, held.attempt, held.client_id, end_in_hand.reason)
+    values (pgsched.now(), held.id, held.attempt, held.client_id, write_end.reason)
     on conflict do nothing;
   end if;
-  perform pgsched_internal.end_execution(held, status, reason, result => end_in_hand.result, lets_next => true);
-  return true;
+  perform pgsched_internal.end_execution(held, status, reason, result => write_end.result, lets_next => true);
 end $$;
-comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
+comment on function pgsched_internal.write_end(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
+  is 'Moves an execution that is locked into history, with what its end brings about; called by end_in_hand.';
+
+-- Of all that an end writes beside the row, a client's transaction can hold the job, which counts its failures, and what blocks the ordering
+-- key. The whole table may be locked, too: by whoever changes it, say. It may stay open: of one that keeps results waiting already nobody
+-- waits for more.
+create or replace function pgsched_internal.end_in_hand(
+  held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean, waits boolean default false
+) returns boolean language plpgsql volatile as $$
+declare
+  before constant text := current_setting('lock_timeout');
+begin
+  if (held.job_id is null or coalesce(held.plan, 1) = 0) and (status <> 'failed' or held.ordering_key is null) then
+    perform pgsched_internal.write_end(held, status, result, reason, tried);
+    return true;
+  end if;
+  begin
+    perform set_config('lock_timeout', case when waits and not exists (
+      select from pgsched_internal.results_to_record r where r.client_id = held.client_id) then '50ms' else '1ms' end, true);
+    perform pgsched_internal.write_end(held, status, result, reason, tried);
+    perform set_config('lock_timeout', before, true);
+    return true;
+  exception when lock_not_available then return false;
+  end;
+end $$;
+comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean, boolean)
   is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says
-whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.';
+whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes; with waits, for longer than a moment.';
 
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -162,13 +132,15 @@ comment on function pgsched_internal.decide_failure(pgsched.executions, text, bo
   is 'What becomes of an execution after a failed try, by its options.';
 
 create or replace function pgsched_internal.fail_in_hand(
-  held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false
+  held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
+  waits boolean default false
 ) returns pgsched.execution_status language plpgsql volatile as $$
 declare
   decided constant record := pgsched_internal.decide_failure(held, error, retryable, retry_after, at_once);
 begin
   if decided.status <> 'retrying' then
-    return case when pgsched_internal.end_in_hand(held, decided.status, null, decided.reason, tried => true) then decided.status end;
+    return case when pgsched_internal.end_in_hand(held, decided.status, null, decided.reason, tried => true, waits => fail_in_hand.waits)
+                then decided.status end;
   end if;
   update pgsched.executions e
      set fire_at = pgsched.now() + make_interval(secs => decided.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
@@ -180,9 +152,9 @@ begin
   perform pgsched_internal.notify_wake(held.partition, pgsched.now() + make_interval(secs => decided.delay));
   return 'retrying';
 end $$;
-comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean)
+comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean, boolean)
   is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and
-nothing done, where somebody has locked what its end writes.';
+nothing done, where somebody has locked what its end writes; with waits, for longer than a moment.';
 
 -- A consumer that is gone has not failed at it: the next one may have it at once. A target that does not complete what it
 -- took has, and the policy says when it is called again. Who has said in time what came of it has not lost it.

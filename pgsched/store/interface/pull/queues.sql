@@ -97,7 +97,7 @@ begin
      set gate = 'order', fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
          waits = pgsched_internal.held(e.waits, 'order', e.fire_at), held_until = pgsched_internal.held_until(e)
    where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched_internal.notify_turns();
+  perform pgsched_internal.notify_unless_silent('turns');
   return false;
 end $$;
 comment on function pgsched_internal.take_turn(pgsched.executions)

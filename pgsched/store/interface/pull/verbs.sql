@@ -8,9 +8,7 @@ declare
 begin
   perform pgsched_internal.check_result(complete.result, 'store it elsewhere and give a reference to it');
   taken := pgsched_internal.take_in_hand(complete.id, complete.token);
-  if taken.is_free and (pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)
-      or pgsched_internal.wait_for_end(taken.held)
-        and pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)) then
+  if taken.is_free and pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true, waits => true) then
     return;
   end if;
   perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
@@ -39,10 +37,7 @@ begin
   end if;
   taken := pgsched_internal.take_in_hand(fail.id, fail.token);
   if taken.is_free then
-    status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
-    if status is null and pgsched_internal.wait_for_end(taken.held) then
-      status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
-    end if;
+    status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after, waits => true);
   end if;
   if status is null then
     perform pgsched_internal.note_result('fail', taken.held, fail.token, error => fail.error, retryable => fail.retryable, retry_after => fail.retry_after);

@@ -25,14 +25,7 @@ begin
   if not fires_anew and after.accounted_to <> accounted then
     update pgsched.jobs j set accounted_to = accounted where j.id = after.id;
   end if;
-  if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
-    perform pgsched_internal.note_move(before);
-    perform pgsched_internal.withdraw(after.id, 'replaced', keeps => goes_on);
-  elsif before.state = 'active' and not fires_anew then
-    perform pgsched_internal.bring_along(after.id);  -- what is due stays due, however often a deployment says the same again
-  else
-    perform pgsched_internal.withdraw(after.id, 'replaced', keeps => goes_on);
-  end if;
+  perform pgsched_internal.follow_edit(before, after, 'replaced', fires_anew or before.state <> 'active', keeps => goes_on);
 end $$;
 comment on function pgsched_internal.follow_replaced(pgsched.jobs, pgsched.jobs)
   is 'Has the waiting row of a job follow the definition that has replaced another.';

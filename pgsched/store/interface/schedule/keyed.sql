@@ -24,7 +24,7 @@ begin
          target = replace_waiting.target, payload = replace_waiting.payload, options = replace_waiting.options, labels = replace_waiting.labels
    where e.partition = there.partition and e.id = there.id;
   if there.ordering_key is not null then
-    perform pgsched_internal.notify_turns();
+    perform pgsched_internal.notify_unless_silent('turns');
   end if;
   perform pgsched_internal.forget_dependencies(there.id);
   perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger sees inserted rows only
@@ -51,29 +51,6 @@ comment on function pgsched_internal.kept_under(text, text, text)
   is 'The execution that lives under a key and stays as it is, looked up without a lock; null where there is none. PS011 where that
 was to be refused.';
 
--- A running execution is not locked, however long the caller's transaction stays open: its worker would have to wait for it.
-create or replace function pgsched_internal.lock_under(held pgsched_internal.keys, on_conflict text)
-  returns pgsched.executions language plpgsql volatile as $$
-declare
-  there pgsched.executions;
-begin
-  loop
-    there := pgsched_internal.live_execution(held.partition, held.id);
-    if on_conflict not in ('keep', 'reject') and pgsched_internal.is_ahead(there) then
-      there := pgsched_internal.take_back(there);
-    end if;
-    if there.id is null or there.lease_token is not null or on_conflict in ('keep', 'reject') then
-      return there;
-    end if;
-    there := pgsched_internal.lock_waiting(held.partition, held.id);
-    if there.id is not null then
-      return there;
-    end if;  -- a worker claimed it, or it ended, in between
-  end loop;
-end $$;
-comment on function pgsched_internal.lock_under(pgsched_internal.keys, text)
-  is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.';
-
 create or replace function pgsched_internal.ended_under(
   held pgsched_internal.keys, client text, key text, on_conflict text, home smallint
 ) returns pgsched_internal.placement language plpgsql volatile as $$
@@ -96,7 +73,8 @@ create or replace function pgsched_internal.schedule_under(
   ordering_key text, queue text, options jsonb, on_conflict text, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
-  there constant pgsched.executions := pgsched_internal.lock_under(held, on_conflict);
+  there constant pgsched.executions := case when on_conflict in ('keep', 'reject') then pgsched_internal.live_execution(held.partition, held.id)
+                                            else pgsched_internal.lock_live(held.partition, held.id) end;
   debounces constant boolean := on_conflict = 'debounce';
   replaces constant boolean := there.id is not null and there.lease_token is null and on_conflict in ('replace', 'debounce');
   ended pgsched_internal.placement;

@@ -71,6 +71,15 @@ create or replace function pgsched_internal.notify_workers(said text) returns vo
 comment on function pgsched_internal.notify_workers(text)
   is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.';
 
+create or replace function pgsched_internal.notify_unless_silent(said text) returns void language plpgsql volatile as $$
+begin
+  if current_setting('pgsched.notify', true) is distinct from 'off' then
+    perform pgsched_internal.notify_workers(said);
+  end if;
+end $$;
+comment on function pgsched_internal.notify_unless_silent(text)
+  is 'The same from sessions that are not silent: that an end is to be released, or that it may be the turn of others of an ordering key.';
+
 create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
 begin

@@ -1,3 +1,6 @@
--- All secrets, as they are sealed, in the order of the primary key: the next thousand behind one.
-select client_id, name, sealed from pgsched_internal.secrets
- where (client_id, name) > (%(client)s, %(name)s) order by client_id, name limit 1000
+-- All secrets, and those that callbacks are signed with as long as they are valid, as they are sealed: the next thousand behind one, in their order.
+select s.client_id, s.name, s.sealed
+  from (select client_id, name, sealed from pgsched_internal.secrets
+        union all
+        select client_id, %(signing)s::text, sealed from pgsched_internal.signing_secrets where valid_until is null or valid_until > pgsched.now()) s
+ where (s.client_id, s.name, s.sealed) > (%(client)s, %(name)s, %(sealed)s::bytea) order by s.client_id, s.name, s.sealed limit 1000
