@@ -9,7 +9,6 @@ keep it short: a claim takes a dozen turns, and is as late as all of them are lo
 import asyncio
 import socket
 import ssl
-from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 
@@ -21,6 +20,7 @@ from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.slots import alone
 from pgsched.delivery.tls import trusting_context
 from pgsched.delivery.url import Origin
+from pgsched.domain.round_robin import Turns
 
 _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
@@ -142,7 +142,7 @@ class Turnstile:
     def __init__(self) -> None:
         self._left = _A_TURN
         self._is_turning = False
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting = Turns[asyncio.Future[None]]()
 
     async def enter(self, client: str) -> None:
         """Returns when it is the caller's turn."""
@@ -154,23 +154,15 @@ class Turnstile:
             self._left -= 1
             return
         place = loop.create_future()
-        self._waiting.setdefault(client, deque()).append(place)
+        self._waiting.add(frozenset((client,)), place)
         await place
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         self._left = _A_TURN
         self._is_turning = bool(self._waiting)
-        while self._waiting and self._left:
-            self._let_next()
+        while self._left and (found := self._waiting.take()):
+            if not found[1].done():  # else its attempt was cancelled meanwhile
+                found[1].set_result(None)
+                self._left -= 1
         if self._is_turning:
             loop.call_soon(self._turn, loop)
-
-    def _let_next(self) -> None:
-        client = next(iter(self._waiting))
-        places = self._waiting.pop(client)
-        place = places.popleft()
-        if places:
-            self._waiting[client] = places  # behind the others
-        if not place.done():  # else its attempt was cancelled meanwhile
-            place.set_result(None)
-            self._left -= 1
