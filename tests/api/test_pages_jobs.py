@@ -45,7 +45,7 @@ def test_a_week_counts_what_each_hour_has() -> None:
     found = week_of(jobs, SUNDAY, SUNDAY.replace(hour=2, minute=0), within=60)
     assert [row[0].fires for row in found.rows][:4] == [4, 4, 7, 4]
     assert (found.fires, found.looked_at, found.unclear, found.after) == (7 * (1 + 96 + 4 + 1), 6, 2, None)
-    assert [(one.id.int, one.fires) for one in found.chosen] == [(2, 4), (1, 1), (3, 1), (4, 1)]
+    assert [(job.id.int, fires) for job, fires in found.chosen] == [(2, 4), (1, 1), (3, 1), (4, 1)]
     assert {cell.shade for row in found.rows for cell in row} == {4, 5}
 
 

@@ -25,8 +25,8 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
   await led_by(() => page.click('a[href$="/backfill"]'));
   await page.$eval("[name=from]", (field) => (field.value = "2020-01-01T00:00"));
   await page.$eval("[name=to]", (field) => (field.value = "2020-02-01T00:00"));
-  await led_by(() => page.click("button[value=count]"));
-  await does(() => page.click("button[value=start]"));
+  await led_by(() => page.click("main form button"));
+  await does(() => page.click("main form button"));
   await surely("#live");
 
   await page.goto(`${address}/jobs/week`);

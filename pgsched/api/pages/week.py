@@ -37,18 +37,9 @@ class Hour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Firing:
-    """A job that fires in an hour, and how often."""
-
-    id: UUID
-    client: str
-    key: str | None
-    fires: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
-    """By hour of the day, the seven days; and of a chosen hour the jobs that fire in it, the most frequent first.
+    """By hour of the day, the seven days; and of a chosen hour the jobs that fire in it, and how often: the most
+    frequent first.
 
     Of the jobs that were given, ``looked_at`` are in it: ``after`` is the last of them where there was no time for
     more. Of ``unclear`` ones nobody can say beforehand when they fire.
@@ -60,7 +51,7 @@ class Week:
     looked_at: int
     unclear: int
     after: UUID | None
-    chosen: Sequence[Firing] = ()
+    chosen: Sequence[tuple[Definition, int]] = ()
     more_chosen: int = 0
 
 
@@ -76,7 +67,7 @@ class Day:
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
     """The week that begins with the day of ``start``, as far as it can be worked out in so many seconds."""
     first = _midnight(start)
-    until, firing = time.monotonic() + within, list[Firing]()
+    until, firing = time.monotonic() + within, list[tuple[Definition, int]]()
     total = unclear = looked_at = 0
     place = None if hour is None else (hour - first) // _HOUR
     for job in jobs:
@@ -87,8 +78,8 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
         unclear += found is None
         total += found or 0
         if found and place is not None and (fires := _at(found, place)):
-            firing.append(Firing(id=job.id, client=job.client, key=job.key, fires=fires))
-    firing.sort(key=lambda one: -one.fires)
+            firing.append((job, fires))
+    firing.sort(key=lambda one: -one[1])
     hours, counts = [first + n * _HOUR for n in range(24 * DAYS)], [_at(total, n) for n in range(24 * DAYS)]
     most = max(counts)
     cells = [Hour(at=at, fires=fires, shade=_shade(fires, most)) for at, fires in zip(hours, counts, strict=True)]
