@@ -24,6 +24,13 @@ def check_directory(directory: Path, otherwise: str) -> None:
                 )
 
 
+def make_directory(directory: Path, otherwise: str, *, mode: int = 0o777) -> None:
+    """Makes such a directory where there is none. Raises what ``check_directory`` does, and OSError."""
+    check_directory(directory, otherwise)
+    directory.mkdir(mode=mode, parents=True, exist_ok=True)
+    check_directory(directory, otherwise)
+
+
 def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
     """The descriptor of a file to read and write, which this user alone may read; it is made where there is none.
 

@@ -14,7 +14,7 @@ from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
-from pgsched.own_files import check_directory, open_own
+from pgsched.own_files import make_directory, open_own
 from pgsched.settings import Settings
 from pgsched.store import internal_verbs
 from pgsched.store.admin import archive as store
@@ -45,7 +45,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
     """
     found = (await internal_verbs.days_to_archive(connection))[:most]
     await connection.commit()
-    _make(directory)
+    make_directory(directory, "another directory")
     written: list[dict[str, Any]] = []
     async with lending(settings.database_url or "") as lend:
         for day in found:
@@ -97,12 +97,6 @@ async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
             break
         await asyncio.sleep(0.05 if step == "busy" else 0)
     return step
-
-
-def _make(directory: Path) -> None:
-    check_directory(directory, "another directory")
-    directory.mkdir(parents=True, exist_ok=True)
-    check_directory(directory, "another directory")
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:

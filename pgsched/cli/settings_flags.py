@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from pgsched.cli.data_directory import running_url
 from pgsched.cli.options import no_password, options
 from pgsched.cli.own_secret_keys import kept_keys
 from pgsched.cli.reply import Command
+from pgsched.embedded.processes import running_url
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings, load, unread
 
@@ -76,7 +76,7 @@ def with_database(settings: Settings) -> Settings:
 
     Raises InvalidSettings when there is neither.
     """
-    url = settings.database_url or running_url(Path(settings.data_dir))
+    url = settings.database_url or running_url(Path(settings.data_dir) / "postgres")
     if url is None:
         raise InvalidSettings(
             "which database? set --database-url or PGSCHED_DATABASE_URL, or run pgsched up in this directory"

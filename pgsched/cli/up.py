@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database_connection import explained
 from pgsched.cli.log_setup import Relay, decided
 from pgsched.cli.migrate import bring_up
@@ -33,6 +32,7 @@ from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.errors import Conflict, InvalidSettings
 from pgsched.extras import missing
+from pgsched.own_files import make_directory
 from pgsched.settings import Settings
 from pgsched.store.core.pooler import check_sessions
 
@@ -54,13 +54,9 @@ def up(reply: Reply, /, **flags: Any) -> None:
     if find_spec("litestar") is None:  # the API is a process of its own, which would say so late
         raise InvalidSettings(missing("server", by="pgsched up"))
     settings = _with_free_port(load_settings(flags, delivers=True))
-    embedded = settings.database_url is None
-    if embedded:
-        with owned(Path(settings.data_dir)) as ownership, _api_begun() as begun:
-            _run_embedded(settings, reply, ownership, begun)
-    else:
-        with _api_begun() as begun:
-            _run_given(settings, reply, begun)
+    run = _run_given if settings.database_url else _run_embedded
+    with _api_begun() as begun:
+        run(settings, reply, begun)
 
 
 def _with_free_port(settings: Settings) -> Settings:
@@ -105,16 +101,17 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     await process.communicate()
 
 
-def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership, begun: _Begun) -> None:
-    settings = _with_secret_keys(settings)
+def _run_embedded(settings: Settings, reply: Reply, begun: _Begun) -> None:
+    make_directory(Path(settings.data_dir), "another --data-dir")
     directory = Path(settings.data_dir) / "postgres"
     reply.note(f"starting PostgreSQL in {directory}")
     _import_meanwhile("pgsched.store.admin.migrate")
     with EmbeddedPostgres(directory) as server:
+        settings = _with_secret_keys(settings)
         _migrate(server.url, reply)
         logins = own_logins(server.url, directory / "logins")
         found = dataclasses.replace(settings, database_url=logins.url)
-        ownership.announce(logins.url)
+        server.announce(logins.url)
         psql, key = embedded_psql(logins.url), own_key(found)
         role = logins.client_role
         welcome = Welcome(settings=found, psql=psql, own_url=logins.told_url, sql_role=role, authorization=key)

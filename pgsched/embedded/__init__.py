@@ -2,9 +2,9 @@
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log``, ``lock``.
 
-- Whoever holds ``lock`` (flock) is the one parent of the server. The kernel drops it with the process. A server whose
-  parent is killed is stopped by its ``lifeline``; one found running while the lock is free lost both, and the next
-  start stops it and starts its own.
+- Whoever holds ``lock`` (flock) is the one parent of the server, and writes the database's address into it. The kernel
+  drops it with the process. A server whose parent is killed is stopped by its ``lifeline``; one found running while the
+  lock is free lost both, and the next start stops it and starts its own.
 - The server has its own session: Ctrl-C in a terminal reaches only the parent, which stops the server after
   it drained.
 - A server that was killed leaves a ``postmaster.pid`` and sometimes backends; neither keeps the next one from starting.
@@ -18,6 +18,7 @@ The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port`
 """
 
 from pgsched.embedded.binaries import bundled_bin_dir
+from pgsched.embedded.processes import running_url
 from pgsched.embedded.server import EmbeddedPostgres
 
-__all__ = ["EmbeddedPostgres", "bundled_bin_dir"]
+__all__ = ["EmbeddedPostgres", "bundled_bin_dir", "running_url"]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pgsched.errors import EmbeddedPostgresError
+from pgsched.errors import Conflict, EmbeddedPostgresError
 from pgsched.own_files import open_own
 
 POLL = 0.02
@@ -22,21 +22,42 @@ _SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.
 def hold_lock(directory: Path) -> int:
     """Takes the lock of a data directory and returns its descriptor.
 
-    Raises EmbeddedPostgresError, with the holder's process id, where another holds it.
+    Raises Conflict, with the holder's process id, where another holds it.
     """
     descriptor = open_own(directory / "lock")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        holder = os.pread(descriptor, 32, 0).decode().strip()
+        holder = os.pread(descriptor, 32, 0).decode().partition("\n")[0]
         os.close(descriptor)
-        raise EmbeddedPostgresError(
+        raise Conflict(
             f"{directory} is in use: process {holder} runs its PostgreSQL."
             " Stop that first, or use another data directory"
         ) from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    announce(descriptor, "")
     return descriptor
+
+
+def announce(descriptor: int, url: str) -> None:
+    """Writes into the lock who holds it, and the address by which others reach the database."""
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n{url}".encode(), 0)
+
+
+def running_url(directory: Path) -> str | None:
+    """What was announced by the process that holds this data directory; None where none does. The lock, not what is in
+    it, says that it lives."""
+    try:
+        descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, 4096, 0).decode().partition("\n")[2] or None
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def drop_lock(descriptor: int) -> None:

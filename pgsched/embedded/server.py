@@ -17,7 +17,7 @@ from pgsched.embedded.account import ServerAccount, account_for, process_options
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
 from pgsched.embedded.lifeline import Lifeline
 from pgsched.errors import EmbeddedPostgresError, InvalidInput
-from pgsched.own_files import check_directory, open_own, write_own
+from pgsched.own_files import make_directory, open_own, write_own
 from pgsched.store.core.sql import statement
 
 _SETTINGS = {
@@ -44,8 +44,8 @@ class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
 
     ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; default: the wheel's), ``settings`` go over the
-    defaults. The port is a free one, chosen once and kept. Whatever keeps the server from running raises
-    EmbeddedPostgresError.
+    defaults. The port is a free one, chosen once and kept. Another server on the directory raises Conflict,
+    and whatever else keeps this one from running EmbeddedPostgresError.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
@@ -90,9 +90,7 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
         with self._explained():
-            check_directory(self._directory, "another data directory")
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_directory(self._directory, "another data directory")
+            make_directory(self._directory, "another data directory", mode=0o700)
             self._lock = processes.hold_lock(self._directory)
             try:
                 self._launch()
@@ -121,6 +119,12 @@ class EmbeddedPostgres:
             self._end_process()
             self._launch(port=self._port)
         return self.url
+
+    def announce(self, url: str) -> None:
+        """Tells other processes the address by which they are to reach the database: see ``running_url``."""
+        if self._lock is None:
+            raise self._not_started()
+        processes.announce(self._lock, url)
 
     def give_up(self) -> None:
         """Has a ``restart`` that is under way in another thread end with EmbeddedPostgresError."""

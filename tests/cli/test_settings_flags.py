@@ -1,12 +1,15 @@
 """Where settings come from, and which source counts."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from pgsched.cli.data_directory import owned, running_url
 from pgsched.cli.settings_flags import as_environment, load_settings, with_database
-from pgsched.errors import Conflict, InvalidSettings
+from pgsched.embedded import processes
+from pgsched.embedded.processes import running_url
+from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings, load
 
 
@@ -58,29 +61,31 @@ def test_without_a_database_the_message_says_what_to_set() -> None:
         with_database(Settings())
 
 
+@contextmanager
+def _running(data_dir: Path) -> Iterator[None]:
+    (data_dir / "postgres").mkdir()
+    lock = processes.hold_lock(data_dir / "postgres")
+    processes.announce(lock, "postgresql://here/it-is")
+    yield
+    processes.drop_lock(lock)
+
+
 def test_the_database_of_a_running_up_is_found(tmp_path: Path) -> None:
-    with owned(tmp_path) as ownership:
-        ownership.announce("postgresql://here/it-is")
+    with _running(tmp_path):
         assert with_database(Settings(data_dir=str(tmp_path))).database_url == "postgresql://here/it-is"
-    assert running_url(tmp_path) is None
+    assert running_url(tmp_path / "postgres") is None
 
 
 def test_a_database_that_was_set_counts_before_that_of_a_running_up(tmp_path: Path) -> None:
-    with owned(tmp_path) as ownership:
-        ownership.announce("postgresql://here/it-is")
+    with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None
         assert with_database(settings).database_url == "postgresql://my/own"
 
 
 def test_an_address_left_by_one_that_crashed_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "up.lock").write_text("postgresql://long/gone")
+    (tmp_path / "lock").write_text("1\npostgresql://long/gone")
     assert running_url(tmp_path) is None
-
-
-def test_a_data_directory_has_one_owner(tmp_path: Path) -> None:
-    with owned(tmp_path), pytest.raises(Conflict, match="another pgsched up"), owned(tmp_path):
-        pass
 
 
 def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir, processes
 from pgsched.embedded.processes import command_line, within
-from pgsched.errors import EmbeddedPostgresError
+from pgsched.errors import Conflict, EmbeddedPostgresError
 from tests.installed import find_bin_dir
 
 _MINE = {"shared_buffers": "16MB", "max_connections": "20", "fsync": "off"}
@@ -78,7 +78,7 @@ def test_a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on(
     data_dir: Path, bin_dir: Path | None
 ) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
-        with pytest.raises(EmbeddedPostgresError, match=f"in use: process {os.getpid()} runs"):
+        with pytest.raises(Conflict, match=f"in use: process {os.getpid()} runs"):
             EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE).start()
         assert execute(first.url, "select 1") == [(1,)]
 
@@ -87,7 +87,7 @@ def test_a_second_start_of_the_same_object_is_refused_and_leaves_it_running(
     data_dir: Path, bin_dir: Path | None
 ) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
-        with pytest.raises(EmbeddedPostgresError, match="in use"):
+        with pytest.raises(Conflict, match="in use"):
             server.start()
         assert execute(server.url, "select 1") == [(1,)]
 
