@@ -45,7 +45,6 @@ from pgsched.api.pages import entry, now
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import gates as gate_pages
 from pgsched.api.pages import jobs as job_pages
-from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import workers as worker_pages
 from pgsched.api.pages.routing import refused as refused_page
@@ -85,7 +84,6 @@ _ROOMS = (
 )
 _PAGES = (
     entry,
-    provider_pages,
     now,
     execution_pages,
     bulk_pages,

@@ -1,4 +1,4 @@
-"""Signing in and out, and the files that all pages have."""
+"""Signing in, with a key or at a provider, and out; and the files that all pages have."""
 
 from importlib.resources import files
 from typing import Any
@@ -10,17 +10,19 @@ from litestar.response import Redirect
 
 from pgsched.api.access import PUBLIC, SCOPE, Browsers
 from pgsched.api.authentication import Authentication
+from pgsched.api.oidc_code_flow import PendingSignIn, SignIns
 from pgsched.api.pages.forms import read_form
-from pgsched.api.pages.provider import Offered
 from pgsched.api.pages.rendering import HEADERS, html
-from pgsched.api.pages.session import LONGEST, cookie, local
+from pgsched.api.pages.session import BEGUN, LONGEST, cookie, cookie_in, cookie_name, is_secure, local
 from pgsched.api.request_reading import ApiRequest
-from pgsched.errors import NotFound, Unauthenticated
+from pgsched.errors import NotFound, PgschedError, Refused, TooManyRequests, Unauthenticated, Unavailable
 
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 _FILES = ("style.css", "work.css", "htmx.min.js", "live.js", "icon.svg")
 _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
 _LARGEST_FORM = 32_768  # bytes: anybody may send it
+_RETURN = "/sign-in/return"
+Offered = NamedDependency[SignIns]
 _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
@@ -52,6 +54,58 @@ async def sign_in(
         fault = Unauthenticated(str(error).partition(";")[0])
         return html(request, "sign_in.html", next=next, fault=fault, providers=providers.names)
     return Redirect(next, status_code=303, headers=HEADERS, cookies=[cookie(request, key)])
+
+
+@get("/sign-in/at", **_PUBLIC)
+async def begin_sign_in(request: ApiRequest, browsers: NamedDependency[Browsers], providers: Offered) -> Response[Any]:
+    """To the provider, under the name alone that the API answers by."""
+    browsers.check_page(request.method, request.headers)
+    issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
+    try:
+        begun, address = await providers.begin(issuer, next, _returns_to(request))
+    except (Unauthenticated, Unavailable) as error:
+        return _again(request, providers, next, error)
+    return Redirect(address, status_code=303, headers=HEADERS, cookies=[cookie(request, begun.written(), BEGUN)])
+
+
+@get(_RETURN, **_PUBLIC)
+async def finish_sign_in(
+    request: ApiRequest,
+    browsers: NamedDependency[Browsers],
+    authentication: NamedDependency[Authentication],
+    providers: Offered,
+) -> Response[Any]:
+    """From the provider, to a page that leads on by itself."""
+    browsers.check_page(request.method, request.headers)
+    next = "/"
+    try:
+        begun = PendingSignIn.read(cookie_in(request, cookie_name(request, BEGUN)))
+        next = local(begun.next)
+        caller = request.client.host if request.client else ""
+        token = await providers.finish(begun, dict(request.query_params), _returns_to(request), caller)
+        if len(token) > LONGEST:
+            raise Unauthenticated(
+                f"the token is longer than the {LONGEST} characters that a browser keeps: ask for less"
+            )
+        grant = await authentication.grant(f"Bearer {token}", page=True)
+    except (Unauthenticated, Unavailable, Refused, TooManyRequests) as error:
+        return _again(request, providers, next, error)
+    found = html(request, "signed_in.html", next=next, name=grant.subject)
+    found.cookies += [cookie(request, token), cookie(request, "", BEGUN)]
+    return found
+
+
+def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedError) -> Response[Any]:
+    """The page on which people sign in; what was begun at a provider is over."""
+    status = 401 if isinstance(fault, Refused) else None
+    found = html(request, "sign_in.html", status=status, next=next, fault=fault, providers=providers.names)
+    found.cookies.append(cookie(request, "", BEGUN))
+    return found
+
+
+def _returns_to(request: ApiRequest) -> str:
+    """This API's address as the browser has it; that its name is one of ours was checked before."""
+    return f"{'https' if is_secure(request) else 'http'}://{request.headers['host']}{_RETURN}"
 
 
 @post("/sign-out", **_PUBLIC)
