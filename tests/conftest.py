@@ -1,6 +1,7 @@
-"""A real PostgreSQL: one server a test process, one migrated template, for each test a clone of it, or one as good.
+"""A real PostgreSQL: one server and one migrated template per test process, and for each test a clean clone of the
+template.
 
-PGSCHED_TEST_POSTGRES says which: 18 (the wheel's, the default) or 15 (an installed one).
+PGSCHED_TEST_POSTGRES chooses the version: 18 (the wheel's, the default) or 15 (an installed one).
 """
 
 import base64
@@ -24,8 +25,8 @@ from tests.in_memory import place_in_memory
 from tests.installed import find_bin_dir
 
 _SETTINGS = {
-    "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing
-    "full_page_writes": "off",  # likewise; each copy of a database begins with a checkpoint, after which they are many
+    "fsync": "off",  # a test server need not survive a crash of the machine; killing only the server loses nothing
+    "full_page_writes": "off",  # as above; after the checkpoint of each database copy there would be many
     "shared_buffers": "128MB",
     "max_connections": "200",
     "max_wal_size": "256MB",  # it may be in memory
@@ -58,28 +59,31 @@ def tested_bin_dir() -> Path:
 
 
 def pytest_configure() -> None:
-    """Files of tests are in memory, where there is room: a third of all their time went into making and removing files,
-    of which the servers have a few for each table."""
+    """Keeps temporary files in memory if there is room. A third of the test time went into creating and removing files,
+    of which the servers have several per table.
+    """
     if place := place_in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
-    gc.disable()  # until all is imported and collected, none of which is garbage
+    gc.disable()  # until everything is imported and collected, none of which is garbage
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and all that is imported are there to stay: they are not looked through again and again."""
+    """Freezes what was imported and collected, which stays until the end, so that the collector does not scan it
+    repeatedly.
+    """
     gc.freeze()
     gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In random order but for what takes longest: that begins at once, so that no core waits for it at the end."""
+    """Keeps the random order but moves the longest tests to the front, so that no core waits for them at the end."""
     items.sort(key=lambda item: not any(name in item.nodeid for name in _LONG))
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    """The server the tests share. Tests that stop or kill a server start one of their own."""
+    """The server that tests share. Tests that stop or kill a server start their own."""
     directory = tmp_path_factory.mktemp("server") / "postgres"
     with EmbeddedPostgres(directory, bin_dir=tested_bin_dir(), settings=_SETTINGS) as running:
         _log_in_quickly(running.url)
@@ -87,7 +91,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgre
 
 
 def _log_in_quickly(url: str) -> None:
-    """The password is hashed once, not 4096 times: each of some twenty thousand logins took longer than its test."""
+    """Stores the password hashed once, not 4096 times. There are some twenty thousand logins, and each took longer than
+    its test.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
         salt, password = secrets.token_bytes(16), connection.info.password.encode()
         salted = hashlib.pbkdf2_hmac("sha256", password, salt, 1)
@@ -98,12 +104,12 @@ def _log_in_quickly(url: str) -> None:
 
 
 def at(url: str) -> dict[str, str]:
-    """The environment of commands on this database: its address has a password, which no flag takes."""
+    """Returns the environment for commands on this database. The URL contains a password, which no flag accepts."""
     return {"PGSCHED_DATABASE_URL": url}
 
 
 def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of the test read no setting from its environment."""
+    """Removes pgsched's settings from the environment of commands in this test."""
     for name in list(os.environ):
         if name.startswith("PGSCHED_") and not name.startswith("PGSCHED_TEST_"):
             monkeypatch.delenv(name)
@@ -131,21 +137,21 @@ def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
 
 @pytest.fixture
 def database_url(databases: Databases) -> Iterator[str]:
-    """The address of a fresh, migrated database that is this test's own for as long as it runs."""
+    """The URL of a clean, migrated database for the exclusive use of the test."""
     with databases.lent() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def module_url(databases: Databases) -> Iterator[str]:
-    """The address of such a database that is its file's own: the tests there share it, and keep apart or clean up."""
+    """The URL of a clean, migrated database shared by the tests of a file, which use separate ids or clean up."""
     with databases.lent() as url:
         yield url
 
 
 @pytest.fixture
 def empty_database_url(janitor: Janitor) -> Iterator[str]:
-    """The address of a database in which pgsched was never migrated."""
+    """The URL of a database that has never been migrated."""
     name = f"empty_{secrets.token_hex(6)}"
     with janitor.make(name):
         yield janitor.url_of(name)
@@ -156,6 +162,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @pytest.fixture
 def db(database_url: str) -> Iterator[Connection]:
-    """A connection in autocommit to the test's database."""
+    """An autocommit connection to the test's database."""
     with kept(database_url).connection() as connection:
         yield connection

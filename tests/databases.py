@@ -1,8 +1,8 @@
-"""Databases that tests borrow one after another.
+"""Databases that tests borrow, one test at a time.
 
-To make one is to copy a thousand files, and that took longer than most tests. So a database that was given back is
-emptied and lent again, unless a test has changed more than rows in it: then it is dropped. A session is kept for that,
-since to connect, and to plan each statement anew, took longer than to empty it.
+Creating one copies a thousand files, which took longer than most tests. So a returned database is emptied and lent
+again; it is dropped if a test changed more than rows. A session stays open for the cleaning, since connecting and
+planning each statement took longer than the cleaning itself.
 """
 
 import secrets
@@ -20,9 +20,9 @@ from pytest_postgresql.janitor import DatabaseJanitor
 
 Session = psycopg.Connection[tuple[Any, ...]]
 
-# All that is made by a migration or by hand: relations, columns, functions and so on, with who may do what to them.
-# An identity is the same in every copy of the template. Whatever is made or changed has a later xmin than all before,
-# and whatever is dropped is missing in the count; a truncate rewrites rows of pg_class alone.
+# Everything that a migration or a person can create: relations, columns, functions and so on, with their privileges.
+# An identity is the same in every copy of the template. Whatever is created or changed has a higher xmin than before,
+# and whatever is dropped is missing from the count; truncate rewrites only rows of pg_class.
 _CATALOG = """
 select md5(string_agg(part, ' ' order by part)) from (
   select format('class %s %s %s %s %s %s', oid, relname, relowner, relacl, reloptions, relhastriggers)
@@ -54,8 +54,9 @@ _CLEARED = (
 
 
 class Kept:
-    """A session of a database that tests borrow one after another. What it has compiled and planned of our functions
-    it keeps: to do so anew took longer than most tests."""
+    """A session on a borrowed database that is kept between tests. It keeps its compiled functions and plans, since
+    redoing them took longer than most tests.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -63,12 +64,12 @@ class Kept:
 
     @property
     def pid(self) -> int:
-        """Its process, 0 where it has none."""
+        """The process id of the session, or 0 if there is none."""
         return 0 if self._pgconn is None or self._pgconn.status != ConnStatus.OK else self._pgconn.backend_pid
 
     @contextmanager
     def lent(self) -> Iterator[abc.PGconn]:
-        """The session, as one that was just opened."""
+        """Lends the session in the state of a newly opened one."""
         if self._pgconn is None or self._pgconn.exec_(b"").status != ExecStatus.EMPTY_QUERY:  # a test may have ended it
             self._pgconn = PGconn.connect(make_conninfo(self._url, client_encoding="utf8").encode())
         if self._pgconn.status != ConnStatus.OK:
@@ -81,14 +82,14 @@ class Kept:
 
     @contextmanager
     def connection(self) -> Iterator[Session]:
-        """The same as a connection in autocommit."""
+        """Lends the session as an autocommit connection."""
         with self.lent() as pgconn:
             made = Session(pgconn)
             made.autocommit = True
             try:
                 yield made
             finally:
-                made.pgconn = PGconn()  # it is not closed with the connection
+                made.pgconn = PGconn()  # so that closing the connection does not close the session
 
     @asynccontextmanager
     async def async_connection(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
@@ -111,12 +112,12 @@ _LENT: dict[str, Kept] = {}
 
 
 def kept(url: str) -> Kept:
-    """The session that is kept of a database that is lent, by its address."""
+    """Returns the kept session of a lent database by its URL."""
     return _LENT[url]
 
 
 def _is_cleared(pgconn: abc.PGconn) -> bool:
-    """Clears it of all that a test has left there; whether that could be done."""
+    """Clears all session state that a test has left. Returns False if that was not possible."""
     if pgconn.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
         pgconn.exec_(b"rollback")
     if pgconn.transaction_status != TransactionStatus.IDLE:
@@ -128,7 +129,7 @@ def _is_cleared(pgconn: abc.PGconn) -> bool:
 
 
 class Janitor:
-    """Makes databases on one server, and drops them: pytest-postgresql's janitor, with a session that is kept."""
+    """Creates and drops databases on one server: pytest-postgresql's janitor, with a session that is kept open."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -142,7 +143,7 @@ class Janitor:
         }
 
     def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> DatabaseJanitor:
-        """A database of this name, which is there from ``init`` to ``drop`` or within a ``with``."""
+        """Returns a database of this name that exists from ``init`` to ``drop``, or within a ``with``."""
         named: dict[str, Any] = self._server | {"dbname": name, "template_dbname": template, "as_template": as_template}
         return DatabaseJanitor(**named) if template is None else _FileCopy(self, named)
 
@@ -158,7 +159,7 @@ class Janitor:
 
 
 class _FileCopy(DatabaseJanitor):
-    """A copy of a template. To copy files takes a third of what it takes to log each of their pages."""
+    """A copy of a template. Copying files takes a third of the time of logging each page."""
 
     def __init__(self, janitor: Janitor, named: dict[str, Any]) -> None:
         super().__init__(**named)
@@ -177,9 +178,9 @@ class _FileCopy(DatabaseJanitor):
 
 @dataclass(slots=True)
 class _Copy:
-    """A copy of the template, the session in it that empties it, and what its catalog was like when it was made.
+    """A copy of the template, the session that empties it, and its catalog when it was made.
 
-    No two need be alike: a template that was migrated just now is analyzed when autovacuum comes to it.
+    Catalogs of copies may differ: a newly migrated template is analyzed once autovacuum gets to it.
     """
 
     database: DatabaseJanitor
@@ -200,11 +201,11 @@ class Databases:
     def __init__(self, janitor: Janitor, template: str) -> None:
         self._janitor, self._template = janitor, template
         self._idle: list[_Copy] = []
-        self._rows: dict[str, tuple[str, bytes]] = {}  # of each table that has any: their digest, and themselves
+        self._rows: dict[str, tuple[str, bytes]] = {}  # for each table that has rows: their digest and their content
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """The address of one that is as fresh as the template."""
+        """Lends the URL of a database as clean as the template."""
         copy = self._idle.pop() if self._idle else self._made()
         _LENT[copy.url] = copy.kept
         try:
@@ -229,7 +230,7 @@ class Databases:
         return _Copy(database, url, session, _catalog(session), Kept(url))
 
     def _is_emptied(self, copy: _Copy) -> bool:
-        """Whether it could be put back to the beginning."""
+        """Restores the initial state. Returns False if that was not possible."""
         try:
             if not _lives(copy.session):  # a test has ended all sessions
                 copy.session.close()
@@ -260,7 +261,7 @@ def _lives(session: Session) -> bool:
 
 @contextmanager
 def lending(janitor: Janitor, template: str) -> Iterator[Databases]:
-    """Copies of this template, which are dropped at the end."""
+    """Lends copies of this template, which are dropped at the end."""
     databases = Databases(janitor, template)
     try:
         yield databases
@@ -270,7 +271,7 @@ def lending(janitor: Janitor, template: str) -> Iterator[Databases]:
 
 @contextmanager
 def lending_with(statement: str, name: str, *, janitor: Janitor, template: str) -> Iterator[Databases]:
-    """The same of a template of this name, which is the given one after a statement."""
+    """Like `lending`, with a template called ``name``: a copy of the given one, changed by a statement."""
     with janitor.make(name, template=template, as_template=True):
         with psycopg.connect(janitor.url_of(name)) as connection:
             connection.execute(statement.encode())
@@ -305,8 +306,10 @@ def _content(session: Session, table: str) -> bytes:
 
 
 def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
-    """Tables that are empty in the beginning are truncated, which makes them as small as they were; to truncate clients
-    would be to truncate all that refers to them, so the others are written anew, and only if they have changed."""
+    """Empties the database. Tables that were empty at first are truncated, which also restores their size. Truncating
+    clients would cascade to every table that refers to it, so the other tables are rewritten, and only if they have
+    changed.
+    """
     written = [table for table in _tables(session) if table not in rows]
     if written:
         session.execute(sql.SQL("truncate {} cascade").format(sql.SQL(", ".join(written))))
@@ -317,13 +320,13 @@ def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
             session.execute(sql.SQL("delete from {}").format(sql.SQL(table)))
             with session.cursor().copy(f"copy {table} from stdin (format binary)".encode()) as copy:
                 copy.write(content)
-            session.execute("truncate pgsched.audit_log restart identity")  # it has what was written anew
+            session.execute("truncate pgsched.audit_log restart identity")  # it has entries about the rewritten rows
     session.execute("select pg_stat_reset()", prepare=True)
 
 
 @contextmanager
 def login_as(db: Session, url: str, group: str, *, name: str = "looks") -> Iterator[str]:
-    """The same address for a login that is a member of this role and no more."""
+    """Yields the URL with a new login that is a member of only this role."""
     login, parts = sql.Identifier(name), urlsplit(url)
     db.execute(sql.SQL("create role {} login password 'x' in role {}").format(login, sql.Identifier(group)))
     try:

@@ -17,7 +17,7 @@ _INSTALLED = (
 
 
 def find_bin_dir(major: int) -> Path | None:
-    """The programs of an installed PostgreSQL of this major version, or None where there is none."""
+    """Returns the programs of an installed PostgreSQL of this major version, or None."""
     for bin_dir in _installed(major):
         complete = (bin_dir / "initdb").exists() and (bin_dir / "postgres").exists()
         if complete and major_of(bin_dir, None) == major:

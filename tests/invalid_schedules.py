@@ -1,4 +1,4 @@
-"""Schedules that nobody can mean, as plain data: to be refused alike wherever a schedule is given."""
+"""Invalid schedules as plain data, which must be refused wherever a schedule is accepted."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ INVALID_RULES: list[tuple[str, dict[str, Any]]] = [
     ("an instant without an offset", {"fire_at": "2030-01-01T00:00:00"}),
     ("an instant on a day that is none", {"fire_at": "2030-02-30T00:00:00Z"}),
     ("words for an instant", {"fire_at": "tomorrow"}),
-    # Kinds that exclude each other.
+    # Kinds that are mutually exclusive.
     ("cron and every", {"cron": "0 9 * * *", "every": "1h"}),
     ("fire_at and cron", {"fire_at": "2030-01-01T00:00:00Z", "cron": "0 9 * * *"}),
     ("fire_at and delay", {"fire_at": "2030-01-01T00:00:00Z", "delay": "5s"}),
@@ -90,7 +90,7 @@ INVALID_RULES: list[tuple[str, dict[str, Any]]] = [
     ("rules as a list", {**_DAILY, "rules": [{"max_runs": 3}]}),
     ("rules as text", {**_DAILY, "rules": "max_runs"}),
     ("rules as a number", {**_DAILY, "rules": 5}),
-    # Further schedules.
+    # Additional schedules.
     ("also is no list", _daily(also={"cron": "0 10 * * *"})),
     ("also is empty", _daily(also=[])),
     ("also has too many", _daily(also=[{"cron": f"{n} 10 * * *"} for n in range(21)])),
@@ -157,7 +157,7 @@ INVALID_RULES: list[tuple[str, dict[str, Any]]] = [
     ("a window under a second", _daily(window="500ms")),
     ("a window over a day", _daily(window="2d")),
     ("jitter and a window", _daily(jitter="5m", window="30m")),
-    # Intervals from an anchor, or from the end of the run before.
+    # Intervals from an anchor, or from the end of the previous run.
     ("an anchor for a cron", _daily(anchor="2026-01-01T00:00:00Z")),
     ("an anchor without offset", _hourly(anchor="2026-01-01T00:00:00")),
     ("after completion with a cron", _daily(after_completion=True)),
@@ -169,7 +169,7 @@ INVALID_RULES: list[tuple[str, dict[str, Any]]] = [
     ("after completion with overlap", _hourly(after_completion=True, on_overlap="allow")),
     ("after completion with missed instants", _hourly(after_completion=True, on_missed="all")),
     ("after completion with catching up", _hourly(after_completion=True, catch_up="1h")),
-    # What becomes of instants and jobs.
+    # What happens to instants and jobs.
     ("an overlap rule nobody knows", _daily(on_overlap="wait")),
     ("an overlap rule as a list", _daily(on_overlap=["skip"])),
     ("a missed rule nobody knows", _daily(on_missed="first")),
@@ -184,4 +184,4 @@ INVALID_RULES: list[tuple[str, dict[str, Any]]] = [
     ("deleting after too long", _daily(delete_after="4000d")),
     ("deleting in months", _daily(delete_after="P1M")),
 ]
-"""Names, and arguments of which some are ``cron every timezone gap overlap at delay rules``: all InvalidSchedule."""
+"""Names and arguments, out of ``cron every timezone gap overlap at delay rules``. Each raises InvalidSchedule."""

@@ -1,4 +1,4 @@
-"""The last release, taken out of the repository: its package and its migrations, in a directory of their own."""
+"""Extracts the last release's package and migrations from the repository into a separate directory."""
 
 import subprocess
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _PARTS = ("pgsched", "migrations")
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is compared with. ``commit`` is None for the code that is tested itself; ``name`` says what it is."""
+    """The release to compare with. ``commit`` is None for the code under test; ``name`` describes it."""
 
     name: str
     commit: str | None
@@ -21,7 +21,7 @@ class Release:
         return self.name
 
     def unpacked(self, directory: Path) -> Path:
-        """Where its package can be imported from."""
+        """Returns the directory from which its package can be imported."""
         if self.commit is None:
             return Path(pgsched.__file__).parents[1]
         archive = _git("archive", "--format", "tar", self.commit, *_PARTS)
@@ -31,8 +31,9 @@ class Release:
 
 
 def last_release() -> Release:
-    """The newest tag before HEAD. Where there is none, as before the first release or in a clone without tags, it is
-    HEAD; without a repository it is what is installed."""
+    """Returns the newest tag before HEAD. Without tags, as before the first release or in a clone without them, returns
+    HEAD; without a repository, the installed package.
+    """
     top = _git("rev-parse", "--show-toplevel")
     if top is None or Path(top.decode().strip()).resolve() != _ROOT.resolve():
         return Release("itself, as this is no repository", None)
@@ -43,7 +44,7 @@ def last_release() -> Release:
 
 
 def _git(*words: str) -> bytes | None:
-    """What git prints; None where it fails, or is not there."""
+    """Returns git's output, or None if it fails or is not installed."""
     try:
         done = subprocess.run(["git", "-C", _ROOT, *words], capture_output=True, check=False)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Names that are easily taken for something else on their way."""
+"""Names that are easily misinterpreted in transit."""
 
 NAMES = (
     "victim/secrets/s1", "a/hold", "/a", "a/", "a//b", "/", "..", ".", "../victim", "a/../b", "...", "%", "%2F",

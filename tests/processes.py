@@ -1,4 +1,6 @@
-"""Processes that tests start, forked from one that has imported what they need: imports take longer than the tests."""
+"""Starts processes for tests, forked from one that has already imported their modules: imports take longer than the
+tests.
+"""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -21,7 +23,7 @@ def _serve(settings: Settings, tell: Connection) -> None:
 
 @contextmanager
 def serving_alone(settings: Settings) -> Iterator[tuple[str, Process]]:
-    """The address and the process of an API of its own, as the command line starts it."""
+    """Yields the URL and the process of an API in its own process, started as the command line does."""
     heard, tell = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=_serve, args=(settings, tell))
     process.start()

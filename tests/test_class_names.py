@@ -1,4 +1,4 @@
-"""A public class has a name of its own, so that a reader who meets it knows which one is meant."""
+"""Public classes have distinct names, so that a reader always knows which one is meant."""
 
 import ast
 from collections import defaultdict
@@ -7,7 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "pgsched"
 
 
-def test_no_public_class_has_the_name_of_another() -> None:
+def test_no_two_public_classes_share_a_name() -> None:
     found = defaultdict[str, list[str]](list)
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -1,4 +1,4 @@
-"""Passwords are found and left out, whatever they are and whatever is around them."""
+"""Passwords are found and masked, whatever they contain and whatever surrounds them."""
 
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ WORDS = st.text("abcxyz019_", min_size=1, max_size=8)
 
 
 @given(user=WORDS, password=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8), around=WORDS)
-def test_no_password_of_an_address_is_left_whatever_is_around_it(user: str, password: str, around: str) -> None:
+def test_the_password_of_a_url_is_always_masked(user: str, password: str, around: str) -> None:
     secret = quote(f"hush{password}", safe="!$&'()*+,;=:._~-")
     for address in (
         f"postgresql://{user}:{secret}@db.example/shop",
@@ -35,7 +35,7 @@ def test_no_password_of_an_address_is_left_whatever_is_around_it(user: str, pass
         ('{"sasl.password": "a\\"b", "linger.ms": 5}', '{"sasl.password": "…", "linger.ms": 5}'),
     ],
 )
-def test_a_password_is_left_out_and_the_rest_stays(text: str, shown: str) -> None:
+def test_a_password_is_masked_and_the_rest_stays(text: str, shown: str) -> None:
     assert has_password(text)
     assert without_passwords(text) == shown
 
@@ -50,6 +50,6 @@ def test_a_password_is_left_out_and_the_rest_stays(text: str, shown: str) -> Non
         "user={role}",
     ],
 )
-def test_what_is_no_password_is_left_alone(text: str) -> None:
+def test_text_without_a_password_is_unchanged(text: str) -> None:
     assert not has_password(text)
     assert without_passwords(text) == text

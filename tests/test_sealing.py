@@ -1,4 +1,4 @@
-"""What is sealed opens with its key, for its client and name, and is nothing without them."""
+"""Sealed secrets open only with their key, for their client and name."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def ring(*keys: str) -> KeyRing:
     return made
 
 
-def test_what_is_sealed_opens_and_is_not_in_what_is_kept() -> None:
+def test_a_sealed_secret_opens_and_its_text_is_not_stored() -> None:
     mine = ring(new_key())
     sealed = mine.seal("shop", "token", "hush-hush")
     assert mine.open("shop", "token", sealed) == "hush-hush"
@@ -21,14 +21,14 @@ def test_what_is_sealed_opens_and_is_not_in_what_is_kept() -> None:
 
 
 @pytest.mark.parametrize(("client", "name"), [("mallory", "token"), ("shop", "other"), ("sho", "ptoken")])
-def test_it_opens_for_its_own_client_and_name_alone(client: str, name: str) -> None:
+def test_a_secret_opens_only_for_its_own_client_and_name(client: str, name: str) -> None:
     mine = ring(new_key())
     with pytest.raises(CannotOpen):
         mine.open(client, name, mine.seal("shop", "token", "hush"))
 
 
 @pytest.mark.parametrize("at", [0, 1, 10, 25, -1])
-def test_what_was_changed_does_not_open(at: int) -> None:
+def test_a_modified_secret_does_not_open(at: int) -> None:
     mine = ring(new_key())
     sealed = bytearray(mine.seal("shop", "token", "hush"))
     sealed[at] ^= 1
@@ -36,7 +36,7 @@ def test_what_was_changed_does_not_open(at: int) -> None:
         mine.open("shop", "token", bytes(sealed))
 
 
-def test_former_keys_open_and_the_newest_seals() -> None:
+def test_old_keys_open_and_the_newest_key_seals() -> None:
     old, new = new_key(), new_key()
     sealed = ring(old).seal("shop", "token", "hush")
     both = ring(new, old)
@@ -48,11 +48,11 @@ def test_former_keys_open_and_the_newest_seals() -> None:
 
 
 @pytest.mark.parametrize("text", ["hush-hush", "aHVzaC1odXNo", "A" * 43 + "=,hush-hush"])
-def test_a_key_that_is_none_is_refused_and_not_repeated(text: str) -> None:
+def test_an_invalid_key_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(InvalidSettings, match="new-key") as refused:
         KeyRing.parse(text)
     assert "hush" not in str(refused.value)
 
 
-def test_without_keys_there_is_no_ring() -> None:
+def test_without_keys_there_is_no_key_ring() -> None:
     assert KeyRing.parse(" , ") is None

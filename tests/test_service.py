@@ -1,4 +1,4 @@
-"""Duty cycles: work that takes no more than its part of the time."""
+"""Duty cycles: work is limited to its share of the time."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from pgsched.service import DutyCycle
 
 
 class Clock:
-    """Stands still until it is told to go on."""
+    """A clock that advances only when a test advances it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -30,12 +30,12 @@ def fail(clock: Clock, seconds: float) -> None:
     raise ConnectionResetError
 
 
-def test_work_that_never_ran_is_due(clock: Clock) -> None:
+def test_work_that_has_never_run_is_due(clock: Clock) -> None:
     assert DutyCycle(20).is_due
     assert DutyCycle(20).pause == 0.0
 
 
-def test_work_is_due_again_once_it_has_taken_its_part_of_the_time(clock: Clock) -> None:
+def test_work_is_due_again_once_its_share_of_the_time_has_passed(clock: Clock) -> None:
     cycle = DutyCycle(20)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 19.0
@@ -43,7 +43,7 @@ def test_work_is_due_again_once_it_has_taken_its_part_of_the_time(clock: Clock) 
     assert cycle.is_due
 
 
-def test_work_that_stood_still_once_is_put_off_for_seconds(clock: Clock) -> None:
+def test_one_slow_run_delays_the_next_by_only_seconds(clock: Clock) -> None:
     cycle = DutyCycle(20)
     worked(cycle, clock, 0.01)
     worked(cycle, clock, 15.0)
@@ -52,7 +52,7 @@ def test_work_that_stood_still_once_is_put_off_for_seconds(clock: Clock) -> None
     assert cycle.pause == pytest.approx(0.19)
 
 
-def test_work_that_goes_on_being_slow_comes_to_take_no_more_than_its_part(clock: Clock) -> None:
+def test_persistently_slow_work_converges_to_its_share(clock: Clock) -> None:
     cycle = DutyCycle(20)
     for expected in (10.0, 30.0, 70.0, 150.0, 190.0, 190.0):
         worked(cycle, clock, 10.0)
@@ -60,26 +60,26 @@ def test_work_that_goes_on_being_slow_comes_to_take_no_more_than_its_part(clock:
         clock.now += expected
 
 
-def test_quick_work_is_not_done_more_often_than_asked(clock: Clock) -> None:
+def test_fast_work_runs_no_more_often_than_requested(clock: Clock) -> None:
     cycle = DutyCycle(20, every=60.0)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 59.0
 
 
-def test_slow_work_is_put_off_no_longer_than_asked(clock: Clock) -> None:
+def test_slow_work_is_delayed_no_longer_than_requested(clock: Clock) -> None:
     cycle = DutyCycle(20, at_most=15.0)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 14.0
 
 
-def test_what_is_left_of_the_work_waits_for_its_part_only(clock: Clock) -> None:
+def test_unfinished_work_waits_only_for_its_share(clock: Clock) -> None:
     cycle = DutyCycle(20, every=60.0)
     worked(cycle, clock, 1.0)
     cycle.go_on()
     assert cycle.pause == 19.0
 
 
-def test_work_that_failed_rests_like_any_other(clock: Clock) -> None:
+def test_failed_work_rests_like_any_other(clock: Clock) -> None:
     cycle = DutyCycle(10)
     with pytest.raises(ConnectionResetError), cycle.work():
         fail(clock, 1.0)

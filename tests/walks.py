@@ -1,4 +1,4 @@
-"""Which modules of the package are visited on a way that the page on the architecture lists."""
+"""Records which modules of the package a code path visits, to compare with the lists on the architecture page."""
 
 import asyncio
 import re
@@ -14,18 +14,18 @@ import pgsched
 PACKAGE = Path(pgsched.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "explanation" / "architecture.md"
 TIMES = 4
-"""What happens beside one of several, such as a turn of the upkeep, happens beside none of the others."""
+"""Modules that run beside any of several paths, such as a turn of the upkeep, belong to none of them."""
 
 
 def listed(heading: str, item: str = r"[0-9]+\.") -> set[str]:
-    """The modules in the lists beneath a heading of the page, by the mark of an item."""
+    """Returns the modules in the lists beneath a heading of the page, by their item marker."""
     walk = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return set(re.findall(rf"^{item} `(\S+\.py)`", walk, re.MULTILINE))
 
 
 @contextmanager
 def visited(is_on_the_way: Callable[[asyncio.Task[Any] | None], bool] = lambda _: True) -> Iterator[set[str]]:
-    """The modules of the package in which these tasks call functions within the block."""
+    """Yields the modules of the package in which the selected tasks call functions within the block."""
     found: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:

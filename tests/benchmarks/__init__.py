@@ -1,1 +1,1 @@
-"""Benchmarks for whoever works on pgsched: `python -m tests.benchmarks.NAME` (docs/reference/benchmarks.md)."""
+"""Benchmarks for pgsched's developers: `python -m tests.benchmarks.NAME` (docs/reference/benchmarks.md)."""

@@ -1,4 +1,4 @@
-"""How many one-shots the API takes a second as the lines of one body, and what memory that costs it."""
+"""Measures how many one-shots a second the API accepts as the lines of one body, and the memory this takes."""
 
 import http.client
 import time
@@ -16,14 +16,15 @@ from pgsched.bench.seed_rows import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from tests.benchmarks.requests import api_of
 
-_PIECE = 2_000  # lines that are sent at once
+_PIECE = 2_000  # lines sent in one piece
 _WITHIN = 60
 _MODES = ("all", "each")
 
 
 def run_batch(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """Lines a second of one batch in each mode, from the first byte to the last id, and the API's peak memory. Then a
-    batch whose last line but one is broken: it has to leave nothing."""
+    """Returns the lines a second of one batch in each mode, from the first byte to the last id, and the API's peak
+    memory. Then sends a batch whose last line but one is invalid, which must leave nothing.
+    """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection, api_of(own) as (address, pid):
         measured: list[dict[str, Any]] = []
         for number in range(rounds):
@@ -51,7 +52,7 @@ def _line(n: int) -> bytes:
 
 
 def _measure(connection: psycopg.Connection[Any], address: str, count: int, mode: str) -> int:
-    pieces = [*_body(count)]  # made before the time is taken
+    pieces = [*_body(count)]  # built before timing starts
     started = time.monotonic()
     status, answer = _send(address, iter(pieces), mode)
     rate = round(count / (time.monotonic() - started))
@@ -90,7 +91,7 @@ def _send(address: str, pieces: Iterator[bytes], mode: str) -> tuple[int, bytes]
 
 
 def _peak_mb(pid: int) -> float | None:
-    """The most memory that was ever resident; None where the system does not tell."""
+    """Returns the peak resident memory in MB; None if the system does not report it."""
     status = Path(f"/proc/{pid}/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((round(int(line.split()[1]) / 1024, 1) for line in lines if line.startswith("VmHWM:")), None)
@@ -101,7 +102,7 @@ def _peak_mb(pid: int) -> float | None:
 @ROUNDS
 @on_server
 def batch(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule one large batch through the API in each mode, and tell the lines a second and the API's peak memory."""
+    """Schedule one large batch through the API in each mode, and report lines a second and the API's peak memory."""
     tell(run_batch(database_url, progress=progress, **asked), as_json)
 
 

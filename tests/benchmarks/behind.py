@@ -1,8 +1,8 @@
-"""How soon workers find due rows that nobody announced, and that stand where claims no longer read.
+"""Measures how soon workers find due rows that were not announced and lie in a range that claims no longer read.
 
-One row a partition comes in silently, its instant 35 s past, and is waited for; again and again. Meanwhile other
-clients are over a limit, on hold, have rows that go first, or have more than their share due, and processes that never
-rest may slow the machine.
+Repeatedly inserts one row per partition without a notification, 35 s overdue, and waits for it. Meanwhile other clients
+are over a limit, on hold, have high-priority rows, or have more than their share due, and busy processes may slow the
+machine.
 """
 
 import multiprocessing
@@ -39,7 +39,7 @@ BESIDE = ("nobody", "limited", "held", "urgent", "greedy")
 def run_behind(
     url: str | None, *, beside: str, due: int, spinning: int, repeats: int, processes: int, progress: Progress
 ) -> dict[str, Any]:
-    """The median and the longest of the seconds until all of them have ended."""
+    """Returns the median and the longest time, in seconds, until all of the rows have ended."""
     clients = [name for name in BESIDE[1:] if beside in (name, "all")]
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
@@ -54,7 +54,7 @@ def run_behind(
             benchmark_workers(Settings(database_url=own, poll_interval=1.0), processes=processes) as workers,
         ):
             workers.go.set()
-            _seconds_until_found(connection)  # the workers have joined and know who is held back
+            _seconds_until_found(connection)  # by now the workers have joined and know which clients are held back
             found = []
             for _ in range(repeats):
                 found.append(_seconds_until_found(connection))
@@ -101,7 +101,7 @@ def _spinning(count: int) -> Iterator[None]:
 @worker_processes(1)
 @on_server
 def behind(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell how soon rows are found that nobody announced, beside clients whose rows are passed over."""
+    """Report how soon unannounced rows are found, beside clients whose rows are skipped."""
     tell(run_behind(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,6 +1,6 @@
-"""How many executions a second one process puts in when it has many at once.
+"""Measures how many executions a second one process inserts when it has many at once.
 
-All of them lie in the far future, so that no worker and no notification takes part. Each way commits once, and its time
+All of them are due in the far future, so that no worker or notification is involved. Each method commits once; its time
 includes building the rows and the commit.
 """
 
@@ -25,7 +25,7 @@ insert into pgsched.executions (target, payload, fire_at)
 select 'https://shop.example/callback', jsonb_build_object('order', n, 'merchant', 'merchant-' || n %% 1000),
        now() + interval '1 day' + n * interval '1 millisecond'
   from generate_series(0, %s - 1) as n"""
-# The same columns, the identity, and the index that claiming cannot do without; in one table, and nothing is checked.
+# The same columns, the identity, and the index that claims need; in one table, without any checks.
 _BARE: LiteralString = """
 create table bare (like pgsched.executions including defaults, primary key (id, partition));
 alter table bare alter fire_at type timestamptz, alter scheduled_for type timestamptz, alter client_id type text,
@@ -37,8 +37,9 @@ Way = Callable[[psycopg.Connection[Any], int], None]
 
 
 def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """Rows a second from one connection: ``insert … select``, COPY, the SDK's ``schedule_many``, and COPY into a bare
-    table as the limit."""
+    """Returns rows a second on one connection: ``insert … select``, COPY, the SDK's ``schedule_many`` and, as the upper
+    bound, COPY into a bare table.
+    """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute(_BARE)
         measured = [_round(connection, count, number, progress) for number in range(rounds)]
@@ -46,7 +47,7 @@ def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress
 
 
 def _rows(count: int) -> Iterator[tuple[dict[str, Any], datetime]]:
-    """Payload and instant of each row, as an application has them in hand."""
+    """Yields payload and instant of each row, as an application has them."""
     first = datetime.now(UTC) + timedelta(days=1)
     for n in range(count):
         yield {"order": n, "merchant": f"merchant-{n % 1000}"}, first + timedelta(milliseconds=n)
@@ -79,7 +80,7 @@ _WAYS: dict[str, tuple[sql.Identifier, Way]] = {
 
 
 def _round(connection: psycopg.Connection[Any], count: int, number: int, progress: Progress) -> dict[str, Any]:
-    """Each way once; another one comes first in each round."""
+    """Runs each method once; each round starts with a different one."""
     first = number % len(_WAYS)
     found: dict[str, Any] = {}
     for name in [*_WAYS][first:] + [*_WAYS][:first]:
@@ -99,7 +100,7 @@ def _measure(connection: psycopg.Connection[Any], name: str, count: int) -> int:
 
 
 def _assert_all(connection: psycopg.Connection[Any], table: sql.Identifier, count: int) -> None:
-    """By identity: each row has an id of its own, and each of the orders is there."""
+    """Checks by identity: each row has its own id, and every order is present."""
     query = sql.SQL("select count(*), count(distinct id), count(distinct payload ->> 'order') from {}").format(table)
     row = connection.execute(query).fetchone()
     if row != (count, count, count):
@@ -111,7 +112,7 @@ def _assert_all(connection: psycopg.Connection[Any], table: sql.Identifier, coun
 @ROUNDS
 @on_server
 def bulk(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule many at once from one process, by each way there is, and tell the rows a second."""
+    """Schedule many executions from one process with each method, and report rows a second."""
     tell(run_bulk(database_url, progress=progress, **asked), as_json)
 
 

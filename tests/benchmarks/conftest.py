@@ -1,4 +1,4 @@
-"""Benchmarks on the tests' server find their database migrated: to migrate takes longer than much that they measure."""
+"""Gives benchmarks on the tests' server a migrated database: migrating takes longer than much of what they measure."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.databases import Janitor
 
 @pytest.fixture(autouse=True)
 def _copied(janitor: Janitor, template: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that make a server of their own migrate as they do for everybody."""
+    """Copies the template on the tests' server. Benchmarks with their own server migrate as usual."""
     make = database.make
 
     def copy(url: str, own: str) -> None:

@@ -1,7 +1,7 @@
-"""What each statement of a row's life costs the server, at two batch sizes.
+"""Measures what each statement of a row's life costs the server, at two batch sizes.
 
-The statements are the workers' own, sent by the workers' own code over one connection, one after another, with nobody
-else on the server: what comes out is what a model of larger installations can multiply.
+The statements are the workers' own, sent by the workers' code over one connection, one after another, on an otherwise
+idle server. The results can be multiplied in a model of larger installations.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tests.benchmarks.measuring.life import PARTITIONS, Life
 from tests.benchmarks.measuring.meter import Call, Meter
 from tests.benchmarks.measuring.statements import PRELOADED
 
-_WARMING = 32  # calls, so that each partition's plans and caches are there before anything is measured
+_WARMING = 32  # calls that fill each partition's plans and caches before measuring
 _SINGLE = """
 select pgsched.schedule('python:noop', '{"order": 42, "merchant": "abcdefghij"}', delay => interval '1 hour')"""
 _JOBS = """
@@ -45,13 +45,13 @@ def run_cost(
     calls: int = 100,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Cost of ``schedule_single``, and at each batch size of ``schedule_batch``, ``claim``, ``next_due``,
+    """Returns the cost of ``schedule_single``, and for each batch size of ``schedule_batch``, ``claim``, ``next_due``,
     ``settle_succeeded``, ``settle_discarded`` and ``plan`` (planning successors: Python's share is in ``us_per_row``).
 
-    ``batch`` is None where the caller does not choose it; ``partitions`` is over how many a batch was spread.
+    ``batch`` is None if the caller does not choose it; ``partitions`` is the number of partitions of a batch.
 
-    ``server_*`` figures are None where the server does not tell: see ``measured_by``. Raises AssertionError unless each
-    row that was scheduled was claimed once and settled once.
+    ``server_*`` figures are None if the server does not report them: see ``measured_by``. Raises AssertionError unless
+    each scheduled row was claimed once and settled once.
     """
     with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         told, statements = asyncio.run(_measure(watcher, own, batches, calls, progress))
@@ -76,7 +76,7 @@ async def _measure(
 
 
 async def _all(bench: "_Bench", batch: int) -> list[dict[str, Any]]:
-    """A row's life, for each way to settle it and each way to lie in the partitions; and recurring rows' successors."""
+    """Measures a row's life for each way to settle it and each spread over partitions, and planning of successors."""
     found = []
     for spread in (False, True):
         kept = await bench.life(batch, spread=spread, discard=False)
@@ -107,7 +107,7 @@ class _Bench:
         return found
 
     async def life(self, batch: int, *, spread: bool, discard: bool) -> list[dict[str, Any]]:
-        """Schedules, looks for, claims and settles calls x batch rows."""
+        """Schedules, polls for, claims and settles calls x batch rows."""
         life = Life(self._connection, batch, spread=spread)
         over = PARTITIONS if spread else 1
         told = [await self._tell("schedule_batch", batch, over, life.schedule)]
@@ -122,7 +122,7 @@ class _Bench:
         return told
 
     async def plan(self, batch: int) -> dict[str, Any]:
-        """Plans the successors of calls x batch recurring rows, by cron and by interval in equal parts."""
+        """Plans the successors of calls x batch recurring rows, half by cron and half by interval."""
         self._watcher.execute(_JOBS.encode(), [self._calls * batch])
         self._watcher.execute("vacuum (analyze) pgsched.jobs")
         cursor = await self._connection.cursor(binary=True).execute(_RECURRING.encode())
@@ -162,7 +162,7 @@ class _Bench:
 @click.option("--calls", default=200, show_default=True, type=COUNT, help="How often each statement is measured.")
 @on_server
 def cost(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell what each statement costs the server, in batches of 50 and of 500 rows."""
+    """Report what each statement costs the server, in batches of 50 and of 500 rows."""
     tell(run_cost(database_url, progress=progress, **asked), as_json)
 
 

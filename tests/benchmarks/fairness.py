@@ -1,7 +1,7 @@
-"""What share of saturated workers each of several clients gets, by weight.
+"""Measures which share of saturated workers each of several clients gets, by weight.
 
-Each client has more due than can be served in the time, all that is the first client's due before anything of the
-second, and so on. What was served of each is counted from history, between two moments at which all had a backlog.
+Each client has more due than can be served in the time, and everything of the first client is due before anything of
+the second, and so on. Served executions are counted from history, between two moments at which all had a backlog.
 """
 
 import time
@@ -24,7 +24,7 @@ select %(client)s, 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
        now() - interval '1 day' + %(place)s * interval '1 hour' + n * interval '1 millisecond'
   from generate_series(1, %(count)s) as n"""
 _SERVED = "select client_id, count(*) from pgsched.history group by client_id"
-_FOUND_OUT = 2.0  # seconds after which the workers know who has a backlog
+_FOUND_OUT = 2.0  # seconds after which the workers know which clients have a backlog
 
 
 def run_fairness(
@@ -37,7 +37,7 @@ def run_fairness(
     rounds: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The share of each client beside that which its weight asks for, in percent of what was served."""
+    """Returns each client's share beside the share for its weight, in percent of all served executions."""
     names = {f"client-{place}": weight for place, weight in enumerate(weights, 1)}
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
@@ -93,7 +93,7 @@ def _served(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 
 class _Weights(click.ParamType[list[int]]):
-    """Whole numbers from 1 to 100, at least two of them."""
+    """At least two integers from 1 to 100."""
 
     name = "weights"
 
@@ -117,7 +117,7 @@ class _Weights(click.ParamType[list[int]]):
 @ROUNDS
 @on_server
 def fairness(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell what share of saturated workers each of several clients gets, beside the share that its weight asks for."""
+    """Report which share of saturated workers each client gets, beside the share for its weight."""
     tell(run_fairness(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,7 +1,7 @@
-"""Recurring jobs that are all due at the same second, as a company's nightly ones are.
+"""Measures recurring jobs that are all due in the same second, like a company's nightly jobs.
 
-Half of them recur by a cron expression, half by an interval, with the rules that a job has by itself. Their rows wait
-for one instant; from then on each claim runs what it takes and plans the next day's row.
+Half of them recur by a cron expression, half by an interval, with default rules. Their rows wait for one instant; then
+each claim runs its rows and plans the next day's.
 """
 
 import time
@@ -42,10 +42,10 @@ def run_fleet(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """How many of the jobs are run and planned anew a second, from their instant to the last one's settle.
+    """Returns how many jobs a second are run and replanned, from their instant to the last settle.
 
-    ``lead`` is how many seconds it may take to make them. Raises AssertionError when one has not run once, or does not
-    have one next row.
+    ``lead`` is how many seconds creating them may take. Raises AssertionError if a job has not run exactly once, or
+    does not have exactly one next row.
     """
     with loading(url, seed) as (own, connection):
         measured = [_round(connection, settings_of(own), jobs, processes, lead, progress) for _ in range(rounds)]
@@ -102,7 +102,7 @@ def _round(
 @ROUNDS
 @on_server
 def fleet(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Run recurring jobs that are all due at the same second, and plan the next row of each."""
+    """Run recurring jobs that are all due in the same second, and plan the next row of each."""
     tell(run_fleet(database_url, progress=progress, **asked), as_json)
 
 

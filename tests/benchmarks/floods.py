@@ -1,8 +1,8 @@
-"""How late a client's executions start while another floods the workers, or thousands of others do.
+"""Measures how late a client's executions start while another client, or thousands of others, flood the workers.
 
-Each flood is mounted on an installation of two worker processes and an API, in which the first client schedules fifty
-executions a second in all the ways there are. Judged as the attacks of ``tests.adversary`` are, which are the same
-floods as far as the suite has the time.
+Each flood hits an installation with two worker processes and an API, in which the first client schedules fifty
+executions a second in every possible way. It is judged like the attacks of ``tests.adversary``, which run the same
+floods as far as the suite has time.
 """
 
 import tempfile
@@ -38,7 +38,9 @@ FLOODS: dict[str, Callable[[Means], None]] = {
 def run_floods(
     *, names: tuple[str, ...], seconds: float, rounds: int, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """The first client's p99 alone, and under each flood beside the bound that the suite has for it; milliseconds."""
+    """Returns the first client's p99 alone and under each flood, with the suite's limit for that flood, in
+    milliseconds.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="pgsched-floods-") as made,
         attacked(Path(made) / "postgres") as running,
@@ -82,7 +84,7 @@ def _ms(seconds: float) -> float:
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often; the median is told.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def floods(as_json: bool, **asked: Any) -> None:
-    """Tell how late a client's executions start while others flood the workers."""
+    """Report how late a client's executions start while others flood the workers."""
     tell(run_floods(**asked, progress=progress), as_json)
 
 

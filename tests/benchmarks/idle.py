@@ -1,4 +1,4 @@
-"""What workers ask of the database, and what CPU time they take, while there is nothing to do."""
+"""Measures the statements that idle workers send to the database and the CPU time they use."""
 
 import time
 from typing import Any
@@ -17,10 +17,10 @@ _SETTLING_IN, _JOINED_WITHIN = 6, 60
 
 
 def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
-    """Statements a second of all workers together, begin and commit counted, and milliseconds of CPU in a second of
-    each worker, after they have settled in.
+    """Returns the statements a second of all workers together, including begin and commit, and each worker's
+    milliseconds of CPU per second, after they have settled in.
 
-    The server counts the statements. Raises AssertionError where it has not loaded pg_stat_statements.
+    The server counts the statements. Raises AssertionError if it has not loaded pg_stat_statements.
     """
     with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         if not counts_statements(watcher):
@@ -44,7 +44,7 @@ def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]
 
 
 def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None:
-    """A busy machine may take longer to start them than they take to settle in."""
+    """Waits until all have joined. On a busy machine, starting them may take longer than they need to settle in."""
     deadline = time.monotonic() + _JOINED_WITHIN
     while watcher.execute("select count(*) from pgsched.workers").fetchone() != (processes,):
         if time.monotonic() > deadline:
@@ -57,7 +57,7 @@ def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None
 @worker_processes()
 @on_server
 def idle(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Count what idle workers ask of the database, and the CPU time they take."""
+    """Count the statements that idle workers send, and the CPU time they use."""
     tell(run_idle(database_url, **asked), as_json)
 
 

@@ -1,8 +1,8 @@
-"""Executions with ordering keys arrive in order, though handlers fail and workers are killed.
+"""Checks that executions with ordering keys arrive in order although handlers fail and workers are killed.
 
-Every key has several executions, due in the order of their numbers. A share of the attempts fails and is repeated, and
-every few seconds a worker is killed and started again. Each attempt is appended to one file as it begins, so the file
-has them in the order in which they came. No attempt may come after one of a later number of its key.
+Every key has several executions, due in the order of their numbers. A share of the attempts fails and is retried, and
+every few seconds a worker is killed and restarted. Each attempt is appended to one file as it begins, so the file is in
+order of arrival. No attempt may come after one with a higher number of the same key.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ def _work(trace: str, failures: float, url: str) -> None:
 def run_orderly(
     *, keys: int, executions: int, failures: float, processes: int = 3, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Runs it on an embedded server of its own. Raises AssertionError where one came out of order or not at all."""
+    """Runs on a dedicated embedded server. Raises AssertionError if an execution came out of order or not at all."""
     with tempfile.TemporaryDirectory(prefix="pgsched-orderly-") as directory:
         trace = Path(directory) / "trace"
         with EmbeddedPostgres(Path(directory) / "postgres") as server:
@@ -86,7 +86,7 @@ def _await_all(connection: psycopg.Connection[Any], workers: Respawned, count: i
     while (done := _succeeded(connection)) < count:
         if time.monotonic() > deadline:
             raise AssertionError(f"{done} of {count} have succeeded after {_LONGEST} s")
-        if done > before:  # those started again are at it
+        if done > before:  # restarted workers are running again
             progress(f"{done} of {count}; killing a worker")
             workers.kill(turn % len(workers.processes))
             turn += 1
@@ -100,7 +100,7 @@ def _succeeded(connection: psycopg.Connection[Any]) -> int:
 
 
 def _assert_ordered(trace: bytes, keys: int, executions: int) -> int:
-    """How many attempts there were."""
+    """Returns the number of attempts. Raises AssertionError if one came out of order."""
     latest = [-1] * keys
     for key, number in _STEP.iter_unpack(trace):
         if number < latest[key] or number > latest[key] + 1:

@@ -1,8 +1,8 @@
-"""A target that answers 503 for a while, beside one that is well, and its return.
+"""Measures a target that answers 503 for a while and then recovers, beside a healthy one.
 
-Calls of both are due at a steady rate the whole time. The failing one is to be left alone while it is down, but for
-probes; all of its calls are to arrive in the end, at a rate that rises no faster than the ramp; and the calls of the
-other are to arrive as if nothing had happened.
+Calls of both are due at a steady rate throughout. The failing target must receive only probes while it is down, and all
+of its calls in the end, at a rate that rises no faster than the ramp. The calls of the healthy target must be
+unaffected.
 """
 
 import time
@@ -41,7 +41,9 @@ def run_outage(
     rounds: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """``rate`` calls a second of each target; the one is ``down`` seconds, and calls go on for ``after`` seconds."""
+    """Makes ``rate`` calls a second to each target. One is down for ``down`` seconds; calls continue for ``after``
+    seconds.
+    """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = Settings(database_url=own, allow_private_targets=True, recovery_rate=_RAMP)
@@ -98,7 +100,7 @@ def _told(
     returning = [moment for moment in arrived if moment >= back]
     first = min(returning)
     seconds = Counter(int(moment - first) for moment in returning)
-    # The first to arrive is the probe. In the second that follows, the ramp doubles from its first rate to twice that.
+    # The first to arrive is the probe. In the second after it, the ramp doubles from its first rate to twice that.
     excess = max(seconds[second] / (_RAMP * 2 ** (second + 1)) for second in range(5))
     steady = Counter(int(moment - began) for moment in beside)
     slowest = min(steady[second] for second in range(1, int(back - began)))
@@ -122,7 +124,7 @@ def _told(
 @ROUNDS
 @on_server
 def outage(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Call a target that is down for a while, beside one that is well; tell who was called how often, and when."""
+    """Call a target that is down for a while, beside a healthy one, and report how often and when each was called."""
     tell(run_outage(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,4 +1,4 @@
-"""How long the API takes for each page of the dashboard, among many executions and while others are delivered."""
+"""Measures how long the API takes for each page of the dashboard, with many executions and under load."""
 
 import statistics
 import tempfile
@@ -29,7 +29,7 @@ from tests.store.lookup.lookup_arrange import act_as_client, fill, make_days
 from tests.store.store_arrange import call
 
 _LONGEST_MS = 200
-_SHOWN = (200, 404, 409)  # some pages are for what has failed, others for what waits
+_SHOWN = (200, 404, 409)  # some pages are for failed executions, others for waiting ones
 _MORE = (
     "/?span=6h",
     "/?span=24h",
@@ -63,13 +63,14 @@ _MORE = (
 _TICK = "select pgsched.schedule('notify:tick', client => 'live', queue => 'live') from generate_series(1, {many})"
 _ROUND = 0.1  # seconds
 _PROCESSES = 3
-_STARTING = 1.0  # second, in which an API that answers already compiles its templates
+_STARTING = 1.0  # seconds in which an API that already answers compiles its templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
-    """Milliseconds to the last byte of a page: the median of the first look of each of several processes, and of the
-    looks after it the median and the longest."""
+    """Milliseconds to the last byte of a page: the median of the first request over several processes, and the median
+    and the longest of later requests.
+    """
 
     cold: float
     median: float
@@ -88,10 +89,11 @@ def run_pages(
     pictures: str | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """How long each page takes, by its address: at its first look, in APIs that have answered nothing before, and at
-    those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest. What a
-    browser finds amiss on them, while it takes ``pictures`` of each in that directory, is ``found``."""
-    CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many of them
+    """Returns how long each page takes, by path: for the first request, in newly started APIs, and for later ones.
+    ``slow`` lists the pages over 200 ms in either; ``slowest`` is the slowest page. With ``pictures``, a browser takes
+    a picture of each page into that directory, and ``found`` lists the problems it saw.
+    """
+    CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many processes
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as db:
         started = time.monotonic()
         things = _filled(db, count)
@@ -122,14 +124,16 @@ def _filled(db: psycopg.Connection[Any], count: int) -> dict[str, list[str]]:
 
 
 def _paths(url: str, things: dict[str, list[str]]) -> Sequence[str]:
-    """Every page that there is, and some with filters."""
+    """Returns the path of every page, and some with filters."""
     app = create_app(Settings(database_url=url))
     own = [next(one.paths(things)) for one in pages_of(app) if one.method == "GET"]
     return [*own, *_MORE]
 
 
 def _measured(url: str, key: str, path: str, rounds: int) -> _Times:
-    """In APIs of its own, to which nothing but a connection was made, a second after they started."""
+    """Measures in newly started APIs, which have received no other request than one for an icon, a second after their
+    start.
+    """
     cold, warm = zip(*(_of_a_process(url, key, path, rounds) for _ in range(_PROCESSES)), strict=True)
     took = [one for of_one in warm for one in of_one]
     return _Times(cold=statistics.median(cold), median=statistics.median(took), longest=max(took))
@@ -162,7 +166,7 @@ def _pictured(url: str, key: str, paths: Sequence[str], things: dict[str, list[s
 
 
 def _living(url: str, rate: int) -> AbstractContextManager[None]:
-    """So many executions a second fall due and are delivered meanwhile."""
+    """Keeps ``rate`` executions a second falling due and being delivered."""
     return delivered(url, queues="live", every=_ROUND, statement=_TICK.format(many=round(rate * _ROUND)))
 
 
@@ -175,7 +179,7 @@ def _living(url: str, rate: int) -> AbstractContextManager[None]:
 @click.option("--pictures", type=click.Path(file_okay=False), help="Also take pictures of them, in this directory.")
 @on_server
 def pages(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Ask for each page of the dashboard among many executions, and tell how long its first look and others take."""
+    """Request each dashboard page among many executions, and report how long its first and later requests take."""
     tell(run_pages(database_url, progress=progress, **asked), as_json)
 
 

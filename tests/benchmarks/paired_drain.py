@@ -1,12 +1,13 @@
-"""Drains of two checkouts at the same moments, each on a server of its own.
+"""Drains two checkouts at the same time, each on its own server.
 
-A machine that others use too gives a drain now more and now less. What it takes from two drains at once, it takes from
-both: so their ratio tells a difference of a few percent, where one after the other cannot.
+On a shared machine, the rate of a drain varies. Other load affects two simultaneous drains alike, so their ratio shows
+a difference of a few percent, which consecutive drains cannot.
 
     git worktree add ../before v1.2
     python -m tests.benchmarks.paired_drain ../before . --rounds 14
 
-Prints what the second checkout has for one of the first: the median of the rounds, their mean and its standard error.
+Prints the second checkout's figures relative to the first's: the median of the rounds, their mean and its standard
+error.
 """
 
 import argparse
@@ -33,7 +34,7 @@ FIGURES = {
 
 
 def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
-    """One of the two: drains of the pgsched that is imported, each begun when a line comes in."""
+    """Runs one of the two: drains with the imported pgsched, each started by a line on standard input."""
     import psycopg
 
     from pgsched.bench.database import fresh_database
@@ -49,7 +50,7 @@ def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
         _wait_for_the_other("loaded")
         return seconds
 
-    _wait_for_the_other("imported")  # a checkout that is none is known before there are servers
+    _wait_for_the_other("imported")  # so that an invalid checkout is detected before servers start
     with fresh_database(None) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         with patch("pgsched.bench.drain.load", load_and_wait):
@@ -69,7 +70,7 @@ def _tell(line: str) -> None:
 
 
 def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """What each round measured of both."""
+    """Returns each round's measurements of both."""
     found = []
     metrics = ["--metrics"] if asked.metrics else []
     with _drains_of(before, asked) as first, _drains_of(after, asked, *metrics) as second:
@@ -86,7 +87,7 @@ def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[
 def _drains_of(checkout: Path, asked: argparse.Namespace, *more: str) -> "Iterator[subprocess.Popen[str]]":
     given = [f"--{name}={getattr(asked, name)}" for name in ("count", "rounds", "processes")]
     place = checkout.resolve()
-    own = place / "tests" / "benchmarks" / Path(__file__).name  # its own, for the modules may have other names there
+    own = place / "tests" / "benchmarks" / Path(__file__).name  # this file; names may differ there
     with subprocess.Popen(
         [sys.executable, "-P", own, "--one", *given, *more],
         cwd=place,
@@ -99,7 +100,7 @@ def _drains_of(checkout: Path, asked: argparse.Namespace, *more: str) -> "Iterat
 
 
 def _begin_together(*both: "subprocess.Popen[str]") -> None:
-    """Lets both go on when both have said that they could."""
+    """Lets both continue once both are ready."""
     for one in both:
         _answer(one)
     for one in both:
@@ -120,7 +121,7 @@ def _answer(one: "subprocess.Popen[str]") -> str:
 
 
 def main() -> None:
-    """Compares, and prints."""
+    """Compares the checkouts and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", type=Path, metavar="CHECKOUT", help="the one before, and the one after")
     parser.add_argument("--rounds", type=int, default=10)

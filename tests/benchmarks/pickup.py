@@ -1,8 +1,8 @@
-"""How soon an idle worker starts what was scheduled for now.
+"""Measures how soon an idle worker starts an execution scheduled for now.
 
-The moments at which COMMIT is sent, at which it is answered, and at which the handler starts are read from the
-monotonic clock, which all processes of a machine share; hence the benchmark and its workers run on one machine, the
-server anywhere. The commit itself happens between the first two.
+The times at which COMMIT is sent and answered and at which the handler starts are read from the monotonic clock, which
+all processes of a machine share. So the benchmark and its workers must run on one machine; the server may run anywhere.
+The commit itself happens between the first two.
 """
 
 import random
@@ -33,8 +33,9 @@ def run_pickup(
     rounds: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Milliseconds from before COMMIT to the start of the handler, and the same from its answer on (``answered_…``);
-    one execution at a time, random gaps between."""
+    """Returns the milliseconds from before COMMIT to the start of the handler, and from its answer (``answered_…``).
+    Schedules one execution at a time, with random gaps.
+    """
     rng = random.Random(seed)
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
@@ -88,7 +89,7 @@ def _schedule_one(connection: psycopg.Connection[Any], rng: random.Random) -> _C
 @ROUNDS
 @on_server
 def pickup(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell how soon after its commit an idle worker starts what was scheduled for now."""
+    """Report how soon after its commit an idle worker starts an execution scheduled for now."""
     tell(run_pickup(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,8 +1,8 @@
-"""What a snapshot that somebody holds open does to claims, lateness and draining.
+"""Measures what a long-held snapshot does to claims, lateness and draining.
 
-A clean phase at the rate and a clean drain come first. Then a snapshot is held, readers with shorter ones roll beside
-it, and the rate goes on for as long as was asked. A backlog is drained under the snapshot, and another one as soon as
-it was released. Nothing is vacuumed by hand: autovacuum is on, as it would be.
+First come a clean phase at the rate and a clean drain. Then a snapshot is held, readers with shorter ones run beside
+it, and the rate continues for ``seconds``. One backlog is drained under the snapshot and another as soon as it is
+released. Nothing is vacuumed by hand: autovacuum is on, as in production.
 """
 
 from typing import Any
@@ -43,9 +43,10 @@ def run_pinned(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Figures of the phases ``clean``, ``pinned`` and ``released``, and how the later compare with the first.
+    """Returns the figures of the phases ``clean``, ``pinned`` and ``released``, and the later ones relative to the
+    first.
 
-    ``rate_held`` is the rate achieved, as a share of the one asked for. Each phase is accounted for by identity.
+    ``rate_held`` is the achieved rate as a share of the requested one. Each phase is checked by identity.
     """
     with loading(url, seed) as (own, connection):
         phases = _Phases(connection, own, rate, backlog, processes, lead, seed, progress)
@@ -136,7 +137,7 @@ def _compared(found: dict[str, Any]) -> dict[str, Any]:
 @SEED
 @on_server
 def pinned(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Hold a snapshot open, so that nothing can be cleaned up, and tell what becomes of rate, claims and lateness."""
+    """Hold a snapshot open, so that nothing can be cleaned up, and report the effect on rate, claims and lateness."""
     tell(run_pinned(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,7 +1,7 @@
-"""What it costs that each claim of a recurring row plans the next one.
+"""Measures what it costs that each claim of a recurring row plans the next one.
 
-The same number of executions, due now, is drained twice in a round: as one-shots, and as six missed runs of a sixth as
-many jobs, each of which leaves a row minutes ahead. The order alternates with the rounds.
+In each round, the same number of due executions is drained twice: as one-shots, and as six missed runs each of a sixth
+as many jobs, each of which leaves a row minutes ahead. The order alternates between rounds.
 """
 
 import statistics
@@ -20,8 +20,8 @@ from pgsched.settings import Settings
 
 _LONGEST = 600
 _RUNS = 6
-# A job by cron fires at full minutes, as crons do, in a zone with summer time; one by interval at any instant. Of each
-# the sixth run is due, and the seventh not before a minute is over.
+# A cron job fires at full minutes, as crons do, in a zone with DST; an interval job fires at any instant. Of each, the
+# sixth run is due, and the seventh is due no sooner than in a minute.
 _JOBS = """
 insert into pgsched.jobs (target, payload, rules, planned_revision, timezone, cron, every, anchor)
 select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', '{"on_missed": "all", "on_overlap": "allow"}', 1,
@@ -51,8 +51,9 @@ def run_recurring(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The rates without and with recurrence, and the cost in percent. ``count`` is rounded up to whole jobs; ``cron``
-    is the share of those (0 to 1) that recur by a cron expression; the others do by an interval."""
+    """Returns the rates without and with recurrence, and the cost in percent. ``count`` is rounded up to whole jobs;
+    ``cron`` is the share of jobs (0 to 1) that recur by a cron expression; the others recur by an interval.
+    """
     jobs = -(-count // _RUNS)
     count = jobs * _RUNS
     with loading(url, seed) as (own, connection):
@@ -125,7 +126,7 @@ def _measure(
 @ROUNDS
 @on_server
 def recurring(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Drain runs of recurring jobs, which plans their next ones, and as many one-shots; tell the cost."""
+    """Drain runs of recurring jobs, each of which plans the next, and as many one-shots; report the cost."""
     tell(run_recurring(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,4 +1,4 @@
-"""How many one-shots the API takes a second, without and with a key of their own; or how long each takes at a rate."""
+"""Measures how many one-shots a second the API schedules, with and without keys, or how long each takes at a rate."""
 
 import asyncio
 import itertools
@@ -36,8 +36,9 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What is asked for in one measurement: by how many callers, for how long, under which keys, and how many a second;
-    without a rate each caller asks again as soon as it is answered."""
+    """The load of one measurement: callers, duration, key prefix, and requests a second; without a rate, each caller
+    sends its next request as soon as the last is answered.
+    """
 
     callers: int
     seconds: float
@@ -57,12 +58,13 @@ def run_requests(
     api_key: bool = False,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Answered POST /v1/jobs a second, of all callers together, from one API process; both ways take turns.
+    """Returns the answered POST /v1/jobs a second of all callers together, from one API process; with and without keys
+    in turn.
 
-    With a ``rate`` requests are due at even intervals, whatever became of those before, and take as long as from that
-    instant to their answer. Nobody works on what is scheduled. Every answer is one row, by its id. The more ``queues``
-    there are, the more partitions: what looks a key up in all of them takes longer. The CPU time of the API's process
-    for each tells two runs apart where the machine is shared with others.
+    With a ``rate``, requests are due at even intervals regardless of earlier ones, and their time runs from that
+    instant to the answer. No worker runs. Every answer must match one row by its id. More ``queues`` mean more
+    partitions, all of which are searched for a key, so that takes longer. The CPU time of the API process per request
+    makes runs comparable on a shared machine.
     """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         token = str(make_key(connection)) if api_key else None
@@ -79,7 +81,7 @@ def run_requests(
 def _round(
     connection: psycopg.Connection[Any], address: str, pid: int, load: Load, number: int, progress: Progress
 ) -> dict[str, Any]:
-    """Both once; who comes first alternates with the rounds."""
+    """Measures both once; the order alternates between rounds."""
     found: dict[str, Any] = {}
     for way in _WAYS if number % 2 == 0 else reversed(_WAYS):
         before = ticks(pid)
@@ -92,7 +94,7 @@ def _round(
 
 
 def _measure(connection: psycopg.Connection[Any], address: str, load: Load) -> list[float]:
-    """The seconds that each took, in ascending order."""
+    """Returns the seconds that each request took, in ascending order."""
     answered = asyncio.run(_call(urlsplit(address).netloc, load))
     kept = [str(row[0]) for row in connection.execute("select id from pgsched.executions")]
     if sorted(kept) != sorted(id for id, _ in answered):
@@ -102,7 +104,7 @@ def _measure(connection: psycopg.Connection[Any], address: str, load: Load) -> l
 
 
 async def _call(netloc: str, load: Load) -> list[tuple[str, float]]:
-    """The ids that were answered, and how long each took."""
+    """Returns the id in each answer, and how long the request took."""
     loop, host, _, port = asyncio.get_running_loop(), *netloc.rpartition(":")
     due = _due(load)
     made = [
@@ -116,7 +118,7 @@ async def _call(netloc: str, load: Load) -> list[tuple[str, float]]:
 
 
 def _due(load: Load) -> Iterator[float]:
-    """The instants of the requests, one for whoever asks next."""
+    """Yields the instants of the requests, each to the next free caller."""
     started = time.monotonic()
     if load.rate is not None:
         yield from (started + number / load.rate for number in range(round(load.seconds * load.rate)))
@@ -139,7 +141,9 @@ def _bodies(netloc: str, load: Load) -> Callable[[], bytes]:
 
 
 class _Caller(asyncio.Protocol):
-    """Calls one after another on one connection. It costs little: the machine is the API's and the server's."""
+    """Sends one request after another on one connection. It is cheap, since the machine's time belongs to API and
+    server.
+    """
 
     def __init__(self, due: Iterator[float], made: Callable[[], bytes]) -> None:
         self._due, self._made, self._received, self._at = due, made, b"", 0.0
@@ -186,7 +190,7 @@ class _Caller(asyncio.Protocol):
 
 @contextmanager
 def api_of(url: str) -> Iterator[tuple[str, int]]:
-    """The address of an API in a process of its own, and that process."""
+    """Yields the URL of an API in its own process, and the process id."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=_serve, args=(url, there), daemon=True)
     process.start()
@@ -212,7 +216,7 @@ def _serve(url: str, started: Any) -> None:
 @ROUNDS
 @on_server
 def requests(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule through the API, without keys and with a new one each time, and compare."""
+    """Schedule through the API, without keys and with a new key each time, and compare."""
     tell(run_requests(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,4 +1,4 @@
-"""What one schedule costs its caller, from the call to the end of its commit."""
+"""Measures what one call of schedule costs its caller, from the call to the end of its commit."""
 
 import time
 from collections.abc import Callable
@@ -21,18 +21,18 @@ _NOW: LiteralString = "select pgsched.schedule('https://shop.example/callback', 
 _BARE: LiteralString = "insert into bare (payload) values (%s::jsonb) returning id"
 _PAYLOAD = {"order": 42, "merchant": "abcdefghij"}
 _TEXT = '{"order": 42, "merchant": "abcdefghij"}'
-_WARMING_UP = 20  # PostgreSQL plans a prepared statement anew for its first executions
+_WARMING_UP = 20  # PostgreSQL replans a prepared statement for its first executions
 Way = Callable[[psycopg.Connection[Any]], Any]
 
 
 def run_schedule(
     url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Milliseconds a call, one after another on one connection; commit included. Nobody works on what is scheduled.
+    """Returns milliseconds per call, including commit, one after another on one connection. No worker runs.
 
-    The ways take turns call by call, so that whatever slows the machine slows them alike: by SQL in autocommit, due in
-    an hour (``later``) and now, which notifies (``now``); through ``pgsched.schedule`` in a transaction of its own
-    (``sdk``); and the limit, one row into a table without anything (``bare``).
+    The variants alternate call by call, so that whatever slows the machine affects them alike: SQL in autocommit, due
+    in an hour (``later``) and now, which notifies (``now``); ``pgsched.schedule`` in its own transaction (``sdk``);
+    and, as the lower bound, one row into a table without constraints (``bare``).
     """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
@@ -89,7 +89,7 @@ def _assert_all(connection: psycopg.Connection[Any], answered: list[UUID]) -> No
 @ROUNDS
 @on_server
 def schedule(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule one by one on one connection, and tell how long a call takes with its commit."""
+    """Schedule one by one on one connection, and report how long a call takes with its commit."""
     tell(run_schedule(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,7 +1,7 @@
-"""The rate and the workers' memory over a long time.
+"""Measures the rate and the workers' memory over a long time.
 
-A feeder keeps a backlog topped up, at a rate or as fast as it is drained. Nothing is kept in history, so that the disk
-does not fill; each handler notes the number of its execution in a file, and at the end each number must be there once.
+A feeder keeps a backlog filled, at a rate or as fast as it is drained. History is not kept, so that the disk does not
+fill up; each handler appends the number of its execution to a file, and in the end each number must be there once.
 """
 
 import time
@@ -25,7 +25,7 @@ select 'python:trace', jsonb_build_object('order', n, 'merchant', 'abcdefghij'),
        now() + (n - %(last)s::bigint) * interval '1 microsecond'
   from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
 _CHUNK = 10_000
-_FULL = 0.01  # seconds until the backlog is looked at again
+_FULL = 0.01  # seconds until the backlog is checked again
 _CATCH_UP = 120
 
 
@@ -41,10 +41,11 @@ def run_soak(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Drains at the rate for so long (0: as fast as it goes) and samples each worker's memory every so many seconds.
+    """Drains for ``seconds`` at the rate (0: as fast as possible), and samples each worker's memory every ``every``
+    seconds.
 
-    Growth is of the samples after ``warm_up``. ``feeder_was_the_limit`` is true where the backlog ran out although no
-    rate was asked for. Raises AssertionError when an execution is lost or delivered twice.
+    Growth is measured after ``warm_up``. ``feeder_was_the_limit`` is True if the backlog ran out although no rate was
+    set. Raises AssertionError if an execution is lost or delivered twice.
     """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         keep_of_client(connection, "nothing")
@@ -81,7 +82,7 @@ def _await_backlog(fed: Any, wanted: int, feeder: Any) -> None:
 def _watch(
     workers: BenchmarkWorkers, seconds: float, every: float, progress: Progress
 ) -> tuple[dict[int, list[Sample]], list[float]]:
-    """Samples by worker, and the rates between the samples."""
+    """Returns the samples by worker, and the rates between samples."""
     samples: dict[int, list[Sample]] = {pid: [] for pid in workers.pids}
     rates: list[float] = []
     started = last = time.monotonic()
@@ -123,9 +124,9 @@ def _assert_all(connection: psycopg.Connection[Any], count: int, reports: list[W
 def _feed(
     url: str, rate: int, backlog: int, in_hand: int, seed: int, fed: Any, settled: Any, stop: Any, answers: Any
 ) -> None:
-    """Schedules in chunks, numbered on: at the rate, never slower for the workers' sake; or up to the backlog.
+    """Schedules numbered chunks: at the rate, regardless of how fast workers are, or up to the backlog.
 
-    Answers with how many, and whether there were ever hardly more than the workers can have in hand.
+    Sends back how many it scheduled, and whether the backlog ever fell to about what the workers can hold.
     """
     chunk = min(_CHUNK, max(rate // 10, 1) if rate else max(backlog // 4, 1))
     dry = False
@@ -163,7 +164,7 @@ def _feed(
 @SEED
 @on_server
 def soak(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Drain for long, with no history kept, and tell the rate and whether the workers' memory grows."""
+    """Drain for a long time without history, and report the rate and whether the workers' memory grows."""
     tell(run_soak(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,7 +1,7 @@
-"""How long ``pgsched up`` takes until it is ready, as somebody has it who has just installed it.
+"""Measures how long ``pgsched up`` takes to be ready, for a user who has just installed it.
 
-A wheel is built from this checkout and installed by uv into a new environment for each round. What is installed so has
-no bytecode, so the first start also compiles every module that it imports.
+For each round, a wheel built from this checkout is installed by uv into a new environment. Such an installation has no
+bytecode, so the first start also compiles every module it imports.
 """
 
 import os
@@ -22,8 +22,9 @@ _ROOT = Path(__file__).parents[2]
 
 
 def run_start(*, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """Seconds to the line that says it is ready: of the ``first`` start after the installation, of one with
-    ``new_data``, and of one with data that are there (``again``)."""
+    """Returns the seconds until the line that says it is ready: for the ``first`` start after the installation, a start
+    with ``new_data``, and a start with existing data (``again``).
+    """
     with tempfile.TemporaryDirectory(prefix="pgsched-start-") as directory:
         _uv("build", "--wheel", "--out-dir", directory, str(_ROOT))
         [wheel] = Path(directory).glob("*.whl")
@@ -66,7 +67,7 @@ def _uv(*arguments: str) -> None:
 @ROUNDS
 @JSON
 def start(rounds: int, as_json: bool) -> None:
-    """Tell how long pgsched up takes to be ready, the first time after it was installed and later."""
+    """Report how long pgsched up takes to be ready, the first time after installation and later."""
     tell(run_start(rounds=rounds, progress=progress), as_json)
 
 

@@ -1,7 +1,7 @@
-"""What a client with a backlog far over its limit does to the punctuality of another.
+"""Measures how a client whose backlog is far over its limit affects the punctuality of another.
 
-One client schedules at a steady rate: alone; beside another that keeps to its limit, which tells what its share of the
-machine alone costs; and beside that one with very many executions due. What the limit let pass is counted from history
+One client schedules at a steady rate: alone; beside another that stays within its limit, which shows the cost of
+sharing the machine; and beside that client with a very large backlog. What the limit lets pass is counted from history
 by the second, over the same time.
 """
 
@@ -33,7 +33,7 @@ select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', now() 
 _LIMIT = """
 insert into pgsched_internal.gates (name, events, period) values ('client:flood', %s, interval '1 second')
     on conflict (name) do update set events = excluded.events, next_at = '-infinity'"""
-# The first seconds are those in which the workers find out, the last ones those in which they stop.
+# In the first seconds the workers learn the limit; in the last ones they stop.
 _PASSED = """
 with seconds as (
   select floor(extract(epoch from h.finished_at)) as second, count(*) as passed
@@ -55,8 +55,9 @@ def run_tenants(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The other client's lateness alone, beside one that keeps to its limit (calm), and beside the backlog, in
-    milliseconds; what the limit let pass a second."""
+    """Returns the other client's lateness alone, beside one that stays within its limit (calm), and beside the backlog,
+    in milliseconds, and how many a second the limit let pass.
+    """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = settings_on_time(own)
@@ -135,7 +136,7 @@ def _lateness(
 @ROUNDS
 @on_server
 def tenants(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell how late a client's executions start, alone and beside a client far over its limit."""
+    """Report how late a client's executions start, alone and beside a client far over its limit."""
     tell(run_tenants(database_url, progress=progress, **asked), as_json)
 
 

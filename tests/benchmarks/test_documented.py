@@ -1,4 +1,4 @@
-"""A benchmark exists if and only if it is documented, with its flags."""
+"""The benchmarks and their flags are exactly those that are documented."""
 
 import re
 from importlib import import_module
@@ -9,7 +9,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parents[1] / "docs" / "reference" / "benchmarks.md"
-_PAIRED = "paired_drain"  # drains two checkouts, and imports pgsched from neither
+_PAIRED = "paired_drain"  # drains two checkouts and does not import pgsched here
 _NAMES = sorted(path.stem for path in _HERE.glob("[a-z]*.py") if not path.stem.startswith(("test_", "conftest")))
 
 
@@ -23,7 +23,7 @@ def test_every_benchmark_has_its_section() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in _NAMES if name != _PAIRED])
-def test_the_flags_of_a_benchmark_are_those_documented(name: str) -> None:
+def test_a_benchmark_has_the_documented_flags(name: str) -> None:
     command = getattr(import_module(f"tests.benchmarks.{name}"), name)
     options = [option for option in command.params if isinstance(option, click.Option)]
     cells = re.findall(r"^\| (`-.*?) \|", _sections()[name], re.MULTILINE)

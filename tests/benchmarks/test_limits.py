@@ -1,4 +1,4 @@
-"""A small round of each benchmark of limits: they run, and account for every execution. Figures do not matter here."""
+"""A small round of each benchmark of limits: they run and account for every execution. Their figures do not matter."""
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +11,7 @@ from tests.benchmarks.outage import run_outage
 from tests.benchmarks.tenants import run_tenants
 
 
-def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
+def test_a_limit_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
     result = run_tenants(server.url, backlog=2_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
@@ -22,7 +22,7 @@ def test_rows_behind_the_front_are_found_beside_all_kinds_of_clients(server: Emb
     assert result["longest_seconds"] >= result["median_seconds"] > 0
 
 
-def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> None:
+def test_the_shares_of_all_clients_add_up(server: EmbeddedPostgres) -> None:
     result = run_fairness(server.url, backlog=40_000, weights=[1, 3], seconds=0.5, processes=1)
     assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)
 
@@ -33,13 +33,13 @@ def test_every_call_arrives_after_an_outage(server: EmbeddedPostgres) -> None:
     assert result["calls_while_down"] < 200
 
 
-def test_every_key_is_delivered_in_order_though_workers_are_killed() -> None:
+def test_every_key_is_delivered_in_order_although_workers_are_killed() -> None:
     result = run_orderly(keys=30, executions=5, failures=0.2, processes=2)
     assert result["out_of_order"] == 0
     assert result["attempts"] >= 150
 
 
 @pytest.mark.parametrize("weights", ["1", "1,x", "0,1", "1,101", ""])
-def test_weights_that_cannot_be_are_refused(weights: str) -> None:
+def test_invalid_weights_are_refused(weights: str) -> None:
     result = CliRunner().invoke(fairness, ["--weights", weights])
     assert (result.exit_code, "such as 1,2,5" in result.output) == (2, True)

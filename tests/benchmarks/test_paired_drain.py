@@ -1,4 +1,4 @@
-"""Two checkouts are drained at the same moments and compared; here both are this one, and the figures do not matter."""
+"""Two checkouts are drained at the same time and compared. Here both are this one, and the figures do not matter."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ def compared(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_what_both_need_is_told_as_ratios() -> None:
+def test_the_results_are_reported_as_ratios() -> None:
     result = compared(str(ROOT), str(ROOT), "--rounds=2", "--count=1000", "--metrics")
     assert result.returncode == 0, result.stderr
     assert re.search(r"^executions a second: \d+\.\d{3} \(mean \d+\.\d{3} ± \d+\.\d{3}\)$", result.stdout, re.MULTILINE)
@@ -23,12 +23,12 @@ def test_what_both_need_is_told_as_ratios() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["."], [".", ".", "--rounds=1"]])
-def test_what_cannot_be_compared_is_refused(arguments: list[str]) -> None:
+def test_an_invalid_comparison_is_refused(arguments: list[str]) -> None:
     result = compared(*arguments)
     assert (result.returncode, "two rounds at least" in result.stderr) == (2, True)
 
 
-def test_a_checkout_that_is_none_ends_the_comparison(tmp_path: Path) -> None:
+def test_an_invalid_checkout_ends_the_comparison(tmp_path: Path) -> None:
     (tmp_path / "pgsched").mkdir()
     (tmp_path / "pgsched" / "__init__.py").touch()
     result = compared(str(tmp_path), str(ROOT), "--rounds=2", "--count=1000")

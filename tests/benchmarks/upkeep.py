@@ -1,4 +1,4 @@
-"""What turns of the upkeep's services take beside no rows, and beside many that wait and many that have ended."""
+"""Measures turns of the upkeep's services on empty tables and with many waiting and ended rows."""
 
 import asyncio
 import statistics
@@ -27,7 +27,7 @@ _AT_ONCE = 1_000_000
 def run_upkeep(
     url: str | None, *, rows: int, turns: int, seed: int = 1, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """The first turn of each service, and the median and the longest of the others, ``empty`` and ``full``."""
+    """Returns the first turn of each service, and the median and the longest of the others, ``empty`` and ``full``."""
     with loading(url, seed) as (own, connection):
         empty = asyncio.run(_measure(own, turns))
         _fill(connection, rows, progress)
@@ -49,7 +49,9 @@ def _fill(connection: psycopg.Connection[Any], rows: int, progress: Progress) ->
 
 
 async def _measure(url: str, turns: int) -> dict[str, dict[str, float]]:
-    """The first turn of each plans its statements. A service that rests after a turn does nothing in the next ones."""
+    """Measures each service. Its first turn plans the statements; a service that rests after a turn does nothing in the
+    next.
+    """
     worker = Worker(Settings(database_url=url))
     await worker.parts.assignment.join(await worker.parts.known_settings._link.get())
     found = {}

@@ -1,6 +1,6 @@
-"""What many rows that wait for later change for the few that are due now.
+"""Measures how many rows scheduled for later affect the few that are due now.
 
-Lateness and drain are measured on an empty table, then the rows are scheduled over a year, and both are measured again.
+Lateness and drain are measured on an empty table; then rows are scheduled over a year, and both are measured again.
 """
 
 import time
@@ -33,9 +33,9 @@ def run_waiting(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Both measures on the ``empty`` table and on the ``full`` one, their ratios, and the bytes each waiting row takes.
+    """Returns both measures on the ``empty`` and the ``full`` table, their ratios, and the bytes per waiting row.
 
-    Raises AssertionError when one of the rows that wait is gone, or a due one is lost or doubled.
+    Raises AssertionError if a waiting row is gone, or a due one is lost or repeated.
     """
     with loading(url, seed) as (own, connection):
         common: dict[str, Any] = {"rate": rate, "seconds": seconds, "backlog": backlog, "processes": processes}
@@ -79,7 +79,7 @@ def _measure(
 
 
 def _fill(connection: psycopg.Connection[Any], waiting: int, progress: Progress) -> dict[str, Any]:
-    connection.execute("truncate pgsched.executions")  # empty, but for the room that earlier rows have left
+    connection.execute("truncate pgsched.executions")  # empty, except for the space that earlier rows used
     started = time.monotonic()
     load(connection, WAITING, waiting, progress, tidy=False)
     seconds = time.monotonic() - started
@@ -120,7 +120,7 @@ def _ratio(above: float | None, below: float | None) -> float | None:
 @ROUNDS
 @on_server
 def waiting(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Measure lateness and drain on an empty table and beside many rows that wait, and tell what a row takes."""
+    """Measure lateness and drain on an empty table and beside many waiting rows, and report the bytes per row."""
     tell(run_waiting(database_url, progress=progress, **asked), as_json)
 
 

@@ -1,7 +1,7 @@
-"""What waking the workers costs those who schedule near-term executions one by one.
+"""Measures what waking the workers costs clients that schedule near-term executions one by one.
 
 PostgreSQL takes one lock for the whole database while a transaction that notifies commits. So the same writers run with
-notifications and without, in turns within one run, while the workers work on what they schedule.
+and without notifications, alternating within one run, while workers process what they schedule.
 """
 
 import time
@@ -26,7 +26,7 @@ from tests.benchmarks.measuring.witnesses import NOW, account, await_empty, witn
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """One call of a writer, with the monotonic moments at which it was sent and its commit was acknowledged."""
+    """One call of a writer, with the monotonic times at which it was sent and its commit was acknowledged."""
 
     id: UUID
     sent: float
@@ -35,12 +35,12 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The writers, each in a process and on a connection of its own: the ends of the pipes to them."""
+    """The writers, each with its own process and connection: the ends of the pipes to them."""
 
     pipes: list[Any]
 
     def write(self, notify: str, seconds: float) -> list[Scheduled]:
-        """Has all of them schedule at once, for so long; returns what they scheduled together."""
+        """Makes all of them schedule at once for ``seconds``. Returns what they scheduled together."""
         for pipe in self.pipes:
             pipe.send((notify, seconds))
         return list(chain.from_iterable(pipe.recv() for pipe in self.pipes))
@@ -55,9 +55,9 @@ def run_writers(
     rounds: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules a second of all writers together, with notifications (``on``) and without (``off``).
+    """Returns how many executions a second all writers schedule, with notifications (``on``) and without (``off``).
 
-    The commit of a call in autocommit happens between ``sent`` and its acknowledgement. Pickup is told from both: from
+    In autocommit, the commit happens between ``sent`` and its acknowledgement. Pickup is measured from both: from
     before the call was sent, and from its acknowledgement, which the start of the handler may precede.
     """
     with (
@@ -81,7 +81,7 @@ def _round(
     number: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Both once; who comes first alternates with the rounds."""
+    """Measures both once; the order alternates between rounds."""
     found: dict[str, Any] = {}
     for notify in ("on", "off") if number % 2 == 0 else ("off", "on"):
         figures = _measure(connection, settings, crowd, seconds, processes, notify)
@@ -118,7 +118,7 @@ def _crowd(url: str, writers: int) -> Iterator[Crowd]:
         here, there = CONTEXT.Pipe()
         process = CONTEXT.Process(target=_writer, args=(url, ready, there), daemon=True)
         process.start()
-        there.close()  # so that the death of the writer is seen at this end
+        there.close()  # so that this end notices the death of the writer
         ends.append(here)
         processes.append(process)
     try:
@@ -156,7 +156,7 @@ def _write(connection: psycopg.Connection[Any], deadline: float) -> list[Schedul
 @ROUNDS
 @on_server
 def writers(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Have many writers schedule for now, with notifications and without, and compare their rates."""
+    """Have many writers schedule for now, with and without notifications, and compare their rates."""
     tell(run_writers(database_url, progress=progress, **asked), as_json)
 
 

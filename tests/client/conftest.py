@@ -1,4 +1,4 @@
-"""The API in a process of its own, shared by the tests of a module; they keep apart by the ids they make."""
+"""Runs the API in its own process, shared by the tests of a module; each test uses ids of its own."""
 
 from collections.abc import Iterator
 

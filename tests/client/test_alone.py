@@ -1,4 +1,6 @@
-"""What a service installs to schedule: on any system, and without what API, workers and command line stand on."""
+"""What a service installs in order to schedule: it works on every system and without the packages of API, workers and
+CLI.
+"""
 
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 HIDING = """
 import asyncio, os, select, signal, socket, sys
 
-MISSING = {  # of what these modules have elsewhere, on Windows
+MISSING = {  # attributes that these modules lack on Windows
     os: ["EX_OK", "EX_TEMPFAIL", "EX_USAGE", "chown", "fchmod", "fchown", "fork", "forkpty", "geteuid", "getgid",
          "getpgid", "getuid", "killpg", "mkfifo", "nice", "pread", "preadv", "pwrite", "sched_getaffinity", "setpgid",
          "setsid", "setuid", "sysconf", "uname", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK", "O_PATH"],
@@ -63,7 +65,7 @@ with psycopg.connect(sys.argv[1]) as connection:
 """
 
 
-def test_a_service_schedules_without_the_servers_packages(database_url: str) -> None:
+def test_scheduling_works_without_the_server_packages(database_url: str) -> None:
     command = [sys.executable, "-P", "-c", HIDING + SCHEDULING, database_url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -71,22 +73,22 @@ def test_a_service_schedules_without_the_servers_packages(database_url: str) -> 
         assert connection.execute("select count(*) from pgsched.executions").fetchone() == (4,)
 
 
-def test_a_worker_runs_where_there_is_no_uvloop() -> None:
+def test_a_worker_runs_without_uvloop() -> None:
     hidden = "import sys; sys.modules['uvloop'] = None; "
     text = hidden + "from pgsched.worker.run.event_loop import loop_factory; assert loop_factory() is None"
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_asked_for_on_windows_that_is_not_there() -> None:
+def test_uvloop_is_not_required_on_windows() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     [uvloop] = [one for one in project["project"]["dependencies"] if one.startswith("uvloop")]
     assert "sys_platform != 'win32'" in uvloop
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.13"])
-def test_windows_has_a_wheel_of_everything_that_is_asked_for(python: str, tmp_path: Path) -> None:
-    """uv judges what only some systems need (the markers) by the system that is asked for, which pip does not."""
+def test_every_requirement_has_a_wheel_for_windows(python: str, tmp_path: Path) -> None:
+    """uv evaluates environment markers for the target platform; pip does not."""
     words = ["-m", "uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary=:all:"]
     target = ["--python-platform=x86_64-pc-windows-msvc", f"--python-version={python}"]
     project = str(Path(__file__).parents[2] / "pyproject.toml")

@@ -1,4 +1,4 @@
-"""Every argument of every function of the SDK is taken, or refused by an error of pgsched that says what to write."""
+"""Every argument of every SDK function is accepted, or refused with a pgsched error that says what to write."""
 
 import functools
 import inspect
@@ -73,7 +73,7 @@ def taken_or_refused(call: Callable[[], Any], name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["target", *ScheduleOptions.__annotations__])
-def test_schedule_takes_or_refuses_an_argument(connection: psycopg.Connection[Any], name: str) -> None:
+def test_schedule_accepts_or_refuses_each_argument(connection: psycopg.Connection[Any], name: str) -> None:
     recurs: dict[str, Any] = {"cron": "@daily"} if name in ("timezone", "gap", "overlap", "rules") else {}
     for value in ODD:
         asked: Any = {"target": "notify:a", **recurs, name: value}
@@ -82,14 +82,14 @@ def test_schedule_takes_or_refuses_an_argument(connection: psycopg.Connection[An
 
 
 @pytest.mark.parametrize("name", Request.__annotations__)
-def test_schedule_many_takes_or_refuses_an_argument(connection: psycopg.Connection[Any], name: str) -> None:
+def test_schedule_many_accepts_or_refuses_each_argument(connection: psycopg.Connection[Any], name: str) -> None:
     for value in ODD:
         asked: Any = [{"target": "notify:a", name: value}]
         taken_or_refused(functools.partial(schedule_many, connection, asked), name, value)
         connection.rollback()
 
 
-def test_schedule_many_takes_or_refuses_its_requests(connection: psycopg.Connection[Any]) -> None:
+def test_schedule_many_accepts_or_refuses_its_requests(connection: psycopg.Connection[Any]) -> None:
     for requests in (*ODD, [42], [{}], [None], {"target": "notify:a"}, "notify:a"):
         taken_or_refused(functools.partial(schedule_many, connection, requests), "requests", requests)
         connection.rollback()
@@ -104,7 +104,7 @@ GIVEN = {"schedule": {"target": "notify:a"}, "fail": {"error": "e"}}
 
 
 def required(function: Callable[..., Any]) -> dict[str, Any]:
-    """A value that fits each parameter that has no default."""
+    """Returns a valid value for each parameter without a default."""
     found: dict[str, Any] = {}
     for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
@@ -121,7 +121,7 @@ def parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_of_the_client_takes_or_refuses_each_argument(method: str) -> None:
+def test_a_client_method_accepts_or_refuses_each_argument(method: str) -> None:
     refused = {"code": "pgsched.invalid_input", "detail": "refused"}
     transport = httpx.MockTransport(lambda _: httpx.Response(422, json=refused))
     function = getattr(Client, method)
@@ -138,7 +138,7 @@ def exhausted(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["base_url", "api_key", "timeout", "retries"])
-def test_a_client_takes_or_refuses_what_it_is_made_with(name: str) -> None:
+def test_a_client_accepts_or_refuses_each_constructor_argument(name: str) -> None:
     def call(value: Any) -> None:
         refuse = httpx.MockTransport(lambda _: httpx.Response(422, json={}))
         asked: dict[str, Any] = {"base_url": "http://127.0.0.1:1", "retries": 0, name: value}
@@ -150,7 +150,7 @@ def test_a_client_takes_or_refuses_what_it_is_made_with(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["https://ann:hush@pgsched.example", "postgresql://ann:hush@db.example/shop"])
-def test_an_address_with_a_login_is_refused_without_its_password(wrong: str) -> None:
+def test_an_error_hides_the_password_of_an_address(wrong: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Client(wrong)
     assert ("ann:…@" in str(refused.value), "hush" in str(refused.value)) == (True, False)
@@ -165,18 +165,20 @@ def test_an_address_with_a_login_is_refused_without_its_password(wrong: str) -> 
         ({"fire_at": 1_900_000_000}, "fire_at is 1900000000: write a datetime"),
     ],
 )
-def test_times_of_the_wrong_type_say_what_to_write(connection: psycopg.Connection[Any], asked: Any, said: str) -> None:
+def test_times_of_the_wrong_type_are_refused_with_advice(
+    connection: psycopg.Connection[Any], asked: Any, said: str
+) -> None:
     with pytest.raises(InvalidSchedule, match=said):
         schedule(connection, "notify:a", **asked)
 
 
 @pytest.mark.parametrize("name", ["key", "client", "queue", "ordering_key"])
-def test_texts_of_the_wrong_type_say_what_to_write(connection: psycopg.Connection[Any], name: str) -> None:
+def test_texts_of_the_wrong_type_are_refused_with_advice(connection: psycopg.Connection[Any], name: str) -> None:
     with pytest.raises(InvalidInput, match=f"{name} is 42: write text"):
         schedule(connection, "notify:a", **{name: 42})
 
 
-async def test_a_pool_is_refused_and_what_it_lends_is_taken(module_url: str) -> None:
+async def test_a_pool_is_refused_but_its_connections_are_accepted(module_url: str) -> None:
     async with asyncpg.create_pool(module_url, min_size=1, max_size=1) as pool:
         for function, asked in ((schedule_async, "notify:a"), (schedule_many_async, [])):
             with pytest.raises(InvalidInput, match=r"Pool is no connection: give .* one that a pool has lent"):
@@ -188,16 +190,16 @@ async def test_a_pool_is_refused_and_what_it_lends_is_taken(module_url: str) -> 
 
 
 class Derived(asyncpg.Connection):  # type: ignore[misc]
-    """A connection class of an application."""
+    """An application's connection class."""
 
 
-async def test_a_connection_of_an_application_s_class_is_taken(module_url: str) -> None:
+async def test_a_connection_of_a_derived_class_is_accepted(module_url: str) -> None:
     connection = await asyncpg.connect(module_url, connection_class=Derived)
     await schedule_async(connection, "notify:a")
     await connection.close()
 
 
-def test_what_is_of_a_driver_and_no_connection_is_refused(module_url: str) -> None:
+def test_driver_objects_that_are_not_connections_are_refused(module_url: str) -> None:
     with (
         ConnectionPool(module_url, min_size=0, max_size=1, open=False) as pool,
         psycopg.connect(module_url) as connection,
@@ -208,7 +210,7 @@ def test_what_is_of_a_driver_and_no_connection_is_refused(module_url: str) -> No
 
 
 class Executes:
-    """As a cursor of Django, or a database of another library."""
+    """Like a Django cursor, or another library's database object."""
 
     def execute(self, statement: Any, parameters: Any = None) -> None: ...
 
@@ -217,7 +219,7 @@ class ExecutesLater:
     async def execute(self, statement: Any, parameters: Any = None) -> None: ...
 
 
-async def test_who_has_an_execute_is_no_connection_by_that() -> None:
+async def test_an_object_with_execute_is_not_enough_for_a_connection() -> None:
     raw = create_engine("sqlite://").raw_connection()
     for wrong in (Executes(), raw, sqlite3.connect(":memory:"), Session):
         for function, asked in ((schedule, "notify:a"), (schedule_many, [])):
@@ -238,7 +240,7 @@ async def test_who_has_an_execute_is_no_connection_by_that() -> None:
         {"cron": "0 9 * * *", "rules": {"exclude": [b"2026-12-25"]}},
     ],
 )
-def test_bytes_are_text_nowhere_but_in_a_payload(asked: Any) -> None:
+def test_bytes_are_refused_as_text_except_in_a_payload(asked: Any) -> None:
     said, wrong = "has b'|is b'|exclude", cast(Any, b"a")
     with pytest.raises(InvalidInput, match=said):
         schedule(Session(), "notify:a", **asked)
@@ -256,7 +258,7 @@ def test_bytes_are_text_nowhere_but_in_a_payload(asked: Any) -> None:
 
 
 @pytest.mark.parametrize("labels", [{"a=b": "c"}, {"team": None}, {"team": 1}, {"": "a"}, {1: "a"}])
-def test_a_label_that_would_be_read_as_another_is_not_sent(labels: Any) -> None:
+def test_an_ambiguous_label_is_not_sent(labels: Any) -> None:
     with Client("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(InvalidInput, match="give a name without =, and a text"):
             client.list_jobs(labels=labels)
@@ -265,7 +267,7 @@ def test_a_label_that_would_be_read_as_another_is_not_sent(labels: Any) -> None:
 
 
 def decorated(function: Any) -> Any:
-    """As ``typing_extensions.deprecated`` makes it on Python 3.11, where SQLModel uses that."""
+    """Decorates as ``typing_extensions.deprecated`` does on Python 3.11, where SQLModel uses it."""
 
     @functools.wraps(function)
     def wrapper(*given: Any, **named: Any) -> Any:
@@ -283,7 +285,7 @@ class ModelSession(Session):
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
-async def test_a_session_whose_execute_is_decorated_is_taken(module_url: str, driver: str) -> None:
+async def test_an_async_session_with_a_decorated_execute_is_accepted(module_url: str, driver: str) -> None:
     engine = create_async_engine(module_url.replace("postgresql", f"postgresql+{driver}", 1))
     async with ModelAsyncSession(engine) as session:
         assert await schedule_async(session, "notify:a", key=driver)
@@ -296,7 +298,7 @@ async def test_a_session_whose_execute_is_decorated_is_taken(module_url: str, dr
     await engine.dispose()
 
 
-def test_a_blocking_session_whose_execute_is_decorated_is_taken(module_url: str) -> None:
+def test_a_sync_session_with_a_decorated_execute_is_accepted(module_url: str) -> None:
     engine = create_engine(module_url.replace("postgresql", "postgresql+psycopg", 1))
     with ModelSession(engine) as session:
         assert schedule(session, "notify:a")
@@ -307,7 +309,7 @@ def test_a_blocking_session_whose_execute_is_decorated_is_taken(module_url: str)
 ABORTED = "an earlier statement has failed in this transaction: roll it back"
 
 
-def test_in_an_aborted_transaction_it_says_to_roll_back(module_url: str) -> None:
+def test_in_an_aborted_transaction_the_error_says_to_roll_back(module_url: str) -> None:
     with psycopg.connect(module_url) as connection:
         with pytest.raises(InvalidInput):
             schedule(connection, "nonsense:")
@@ -317,7 +319,7 @@ def test_in_an_aborted_transaction_it_says_to_roll_back(module_url: str) -> None
         connection.rollback()
 
 
-async def test_over_asyncpg_it_says_the_same(module_url: str) -> None:
+async def test_over_asyncpg_the_error_says_to_roll_back(module_url: str) -> None:
     connection = await asyncpg.connect(module_url)
     transaction = connection.transaction()
     await transaction.start()
@@ -329,7 +331,7 @@ async def test_over_asyncpg_it_says_the_same(module_url: str) -> None:
     await connection.close()
 
 
-def test_a_session_whose_transaction_was_rolled_back_says_it_too(module_url: str) -> None:
+def test_a_rolled_back_session_is_told_to_roll_back(module_url: str) -> None:
     engine = create_engine(module_url.replace("postgresql", "postgresql+psycopg", 1))
     with Session(engine) as session:
         nested = session.begin_nested()

@@ -15,7 +15,7 @@ from pgsched.errors import Conflict, InvalidInput, InvalidTarget, PgschedError, 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
 @pytest.mark.parametrize("commits", [True, False])
-async def test_it_is_scheduled_if_and_only_if_the_caller_commits(
+async def test_an_execution_exists_only_if_the_caller_commits(
     database_url: str, db: Connection[tuple[int]], kind: type, commits: bool
 ) -> None:
     url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)
@@ -31,7 +31,7 @@ async def test_it_is_scheduled_if_and_only_if_the_caller_commits(
 
 
 @pytest.mark.parametrize("commits", [True, False])
-async def test_a_connection_of_asyncpg_schedules_if_and_only_if_its_transaction_commits(
+async def test_an_asyncpg_connection_schedules_only_if_it_commits(
     database_url: str, db: Connection[tuple[object, ...]], commits: bool
 ) -> None:
     connection = await asyncpg.connect(database_url)
@@ -56,7 +56,7 @@ async def test_a_connection_of_asyncpg_schedules_if_and_only_if_its_transaction_
     assert db.execute(counts).fetchone() == ((1, 2) if commits else (0, 0))
 
 
-async def test_what_a_pool_of_asyncpg_lends_is_as_good_and_its_errors_are_ours(
+async def test_a_pooled_asyncpg_connection_works_and_raises_pgsched_errors(
     database_url: str, db: Connection[tuple[object, ...]]
 ) -> None:
     async with asyncpg.create_pool(database_url, min_size=1, max_size=1) as pool, pool.acquire() as connection:
@@ -77,7 +77,7 @@ async def test_what_a_pool_of_asyncpg_lends_is_as_good_and_its_errors_are_ours(
         (InvalidInput, "client", {"target": "notify:a", "client": ""}),
     ],
 )
-async def test_what_the_database_refuses_is_an_error_of_pgsched_over_each_driver(
+async def test_a_refusal_by_the_database_is_a_pgsched_error_with_each_driver(
     database_url: str, driver: str, error: type[PgschedError], says: str, asked: dict[str, str]
 ) -> None:
     engine = create_async_engine(

@@ -38,7 +38,7 @@ async def async_client(address: str) -> AsyncIterator[AsyncClient]:
         yield client
 
 
-def test_an_execution_reads_back_as_it_was_asked_for(client: Client) -> None:
+def test_an_execution_reads_back_as_scheduled(client: Client) -> None:
     asked = client.schedule(
         "https://shop.example/settle",
         payload={"merchant": 42, "name": "Müller"},
@@ -61,7 +61,7 @@ def test_a_delay_is_a_timedelta_or_text(client: Client, delay: timedelta | str) 
     assert found.fire_at == found.created_at + timedelta(minutes=10)
 
 
-def test_no_delay_at_all_is_now(client: Client) -> None:
+def test_a_zero_delay_means_now(client: Client) -> None:
     found = client.get_execution(client.schedule("notify:a", delay=timedelta(0)).id)
     assert found.fire_at == found.created_at
 
@@ -75,7 +75,7 @@ def test_a_job_reads_back_with_its_recurrence(client: Client) -> None:
     assert found.schedule == recurrence
 
 
-def test_an_interval_reads_back_as_iso(client: Client) -> None:
+def test_an_interval_reads_back_as_iso_8601(client: Client) -> None:
     asked = client.schedule("notify:a", every=timedelta(minutes=90))
     assert client.get_job(str(asked.id)).schedule == JobSchedule(every="PT1H30M")
 
@@ -106,14 +106,14 @@ def test_a_job_is_edited(client: Client) -> None:
     assert (edited.target, edited.client) == ("notify:a", "default")
 
 
-def test_an_interval_is_counted_from_another_anchor(client: Client) -> None:
+def test_the_anchor_of_an_interval_can_be_edited(client: Client) -> None:
     job = client.schedule("notify:a", every="24h").id
     client.edit(job, anchor=_AT.replace(hour=2, minute=30))
     [fire] = client.preview(job, count=1).before
     assert (fire.fire_at.hour, fire.fire_at.minute) == (2, 30)
 
 
-def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
+def test_an_edit_can_be_previewed(client: Client) -> None:
     job = client.schedule("notify:a", cron="30 2 * * *", timezone="Europe/Berlin").id
     found = client.preview(job, count=2, start=datetime(2026, 10, 24, 12, tzinfo=UTC), cron="30 4 * * *")
     assert [fire.local for fire in found.before] == ["2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"]
@@ -122,7 +122,7 @@ def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
     assert client.get_job(job).schedule.cron == "30 2 * * *"
 
 
-def test_a_schedule_is_previewed_that_is_no_job_yet(client: Client) -> None:
+def test_a_schedule_can_be_previewed_without_a_job(client: Client) -> None:
     found = client.preview_schedule(cron="0 9 * * *", rules={"exclude": ["2026-03-01"]}, start="2026-03-01T00:00:00Z")
     assert [fire.fire_at.day for fire in found] == [2, 3, 4, 5, 6]
     [once] = client.preview_schedule(fire_at=_AT)
@@ -130,7 +130,7 @@ def test_a_schedule_is_previewed_that_is_no_job_yet(client: Client) -> None:
     assert client.preview_schedule(every=timedelta(hours=1), start=_AT, count=1)[0].fire_at == _AT + timedelta(hours=1)
 
 
-def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_their_labels(client: Client) -> None:
+def test_jobs_are_listed_paused_resumed_and_cancelled_by_label(client: Client) -> None:
     tenant, team = uuid.uuid4().hex, uuid.uuid4().hex
     made = [client.schedule("notify:a", every="1h", client=tenant, labels={"team": team}).id for _ in range(2)]
     client.schedule("notify:a", every="1h", client=tenant)
@@ -155,7 +155,7 @@ def test_a_backfill_is_counted_started_and_stopped(client: Client) -> None:
         client.bulk("backfill", job=job, start=_AT, end="2026-03-02T00:00:00")
 
 
-def test_all_jobs_of_everybody_cannot_be_meant(client: Client) -> None:
+def test_a_bulk_action_without_a_filter_is_refused(client: Client) -> None:
     for action in ("pause", "resume", "cancel_jobs"):
         with pytest.raises(InvalidInput, match="there is no filter"):
             client.bulk(cast(Any, action))
@@ -175,7 +175,7 @@ def test_all_jobs_of_everybody_cannot_be_meant(client: Client) -> None:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_an_edit_that_cannot_be_meant_raises_its_own_error(client: Client, kind: type[Exception], changes: Any) -> None:
+def test_an_invalid_edit_raises_its_own_error(client: Client, kind: type[Exception], changes: Any) -> None:
     job = client.schedule("notify:a", every="1h").id
     for verb in (client.edit, client.preview):
         with pytest.raises(kind):
@@ -203,7 +203,7 @@ def test_jobs_are_listed_and_iterated(client: Client) -> None:
     assert [job.key for job in client.iter_jobs(client=tenant, key="1", state="active")] == ["1"]
 
 
-def test_executions_are_listed_by_what_they_are(client: Client) -> None:
+def test_executions_are_listed_by_their_attributes(client: Client) -> None:
     tenant = uuid.uuid4().hex
     made = client.schedule("notify:a", fire_at=_AT, client=tenant).id
     later = client.schedule("notify:a", fire_at=_AT + timedelta(days=1), client=tenant).id
@@ -216,7 +216,7 @@ def test_executions_are_listed_by_what_they_are(client: Client) -> None:
     assert [execution.id for execution in found.items] == [made]
 
 
-def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) -> None:
+def test_executions_and_dead_letters_are_listed_by_label(client: Client) -> None:
     tenant = uuid.uuid4().hex
     made = client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": "mail", "formula": "x=y"}).id
     client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": "mail"})
@@ -226,7 +226,7 @@ def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) 
     assert client.bulk("replay", client=tenant, labels={"team": "mail"}, dry_run=True).matched == 0
 
 
-def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> None:
+def test_a_waiting_execution_is_edited_by_id_and_by_key(client: Client) -> None:
     tenant = uuid.uuid4().hex
     id = client.schedule("notify:a", delay="1h", client=tenant, key="k", payload={"n": 1}, labels={"team": "a"}).id
     found = client.edit_execution(id, payload={"n": 2}, labels=None, fire_at=_AT, note="see 42")
@@ -241,7 +241,7 @@ def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> N
         client.edit_execution(id, payload=None)
 
 
-def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None:
+def test_executions_are_counted_cancelled_and_moved_in_bulk(client: Client) -> None:
     tenant = uuid.uuid4().hex
     for team in ("mail", "sales"):
         client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": team})
@@ -271,7 +271,7 @@ def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None
         client.bulk("cancel", clinet="a")  # type: ignore[call-arg]
 
 
-def test_more_executions_than_a_page_holds_are_iterated(client: Client, module_url: str) -> None:
+def test_iteration_continues_past_the_first_page(client: Client, module_url: str) -> None:
     tenant = uuid.uuid4().hex
     with psycopg.connect(module_url) as connection:
         connection.execute(
@@ -300,14 +300,14 @@ def test_more_executions_than_a_page_holds_are_iterated(client: Client, module_u
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_what_cannot_be_meant_raises_its_own_error(client: Client, kind: type[PgschedError], asked: Any) -> None:
+def test_an_invalid_argument_raises_its_own_error(client: Client, kind: type[PgschedError], asked: Any) -> None:
     with pytest.raises(kind) as raised:
         client.schedule(**({"target": "notify:a"} | asked))
     assert type(raised.value) is kind
     assert str(raised.value)
 
 
-def test_a_misspelt_argument_is_a_type_error(client: Client) -> None:
+def test_a_misspelled_argument_is_a_type_error(client: Client) -> None:
     with pytest.raises(TypeError, match="quue"):
         client.schedule("notify:a", quue="default")  # type: ignore[call-arg]
 
@@ -321,24 +321,24 @@ def test_a_conflict_and_an_unknown_id_raise_their_own_errors(client: Client) -> 
         client.get_job(uuid.uuid4())
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(InvalidInput, match="write one such as http://"):
         Client("localhost:8080")
 
 
-def test_an_api_that_is_not_there_is_unavailable() -> None:
+def test_an_unreachable_api_is_unavailable() -> None:
     with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(Unavailable, match="cannot be reached"):
         client.list_jobs()
 
 
-async def test_an_api_that_is_not_there_is_unavailable_to_asyncio_too() -> None:
+async def test_an_unreachable_api_is_unavailable_to_the_async_client() -> None:
     async with AsyncClient("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(Unavailable, match="cannot be reached"):
             await client.list_jobs()
 
 
 def _failing(times: int, **first: Any) -> tuple[httpx.MockTransport, list[str]]:
-    """What is in front of an API, and fails so many times; and what it was asked."""
+    """Returns a transport that fails the first ``times`` requests, and the list of requests it received."""
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -353,14 +353,14 @@ def _failing(times: int, **first: Any) -> tuple[httpx.MockTransport, list[str]]:
 
 
 @pytest.mark.parametrize("first", [{}, {"status_code": 503}, {"status_code": 429, "headers": {"Retry-After": "0"}}])
-def test_what_only_reads_is_sent_again(first: dict[str, Any]) -> None:
+def test_read_requests_are_retried(first: dict[str, Any]) -> None:
     transport, asked = _failing(1, **first)
     with Client("http://proxy", transport=transport) as client:
         assert client.list_jobs().items == []
     assert asked == ["GET /v1/jobs"] * 2
 
 
-async def test_what_only_reads_is_sent_again_by_asyncio_too() -> None:
+async def test_the_async_client_retries_read_requests() -> None:
     transport, asked = _failing(1)
     async with AsyncClient("http://proxy", transport=transport) as client:
         assert (await client.list_jobs()).items == []
@@ -370,21 +370,21 @@ async def test_what_only_reads_is_sent_again_by_asyncio_too() -> None:
 @pytest.mark.parametrize(
     ("given", "tries"), [({}, 1), ({"key": "k"}, 2), ({"key": "k", "on_conflict": "reject"}, 1)], ids=str
 )
-def test_what_is_scheduled_is_sent_again_where_that_fires_nothing_twice(given: dict[str, Any], tries: int) -> None:
+def test_a_schedule_request_is_retried_only_if_it_is_idempotent(given: dict[str, Any], tries: int) -> None:
     transport, asked = _failing(9)
     with Client("http://proxy", transport=transport, retries=1) as client, pytest.raises(Unavailable):
         client.schedule("notify:a", **given)
     assert len(asked) == tries
 
 
-def test_what_asks_to_be_called_much_later_is_not_called_again() -> None:
+def test_a_long_retry_after_is_not_awaited() -> None:
     transport, asked = _failing(9, status_code=503, headers={"Retry-After": "3600"})
     with Client("http://proxy", transport=transport) as client, pytest.raises(Unavailable):
         client.list_jobs()
     assert len(asked) == 1
 
 
-def test_an_answer_from_something_else_says_so() -> None:
+def test_an_answer_from_a_proxy_is_reported_as_unavailable() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
     with (
         Client("http://proxy", transport=transport, retries=0) as client,
@@ -393,20 +393,20 @@ def test_an_answer_from_something_else_says_so() -> None:
         client.list_jobs()
 
 
-def test_a_page_that_is_no_answer_says_so() -> None:
+def test_an_html_page_is_reported_as_not_an_api() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>welcome</html>"))
     with Client("http://portal", transport=transport) as client, pytest.raises(PgschedError, match="no API of pgsched"):
         client.list_jobs()
 
 
-def test_a_code_of_a_newer_api_is_still_an_error_of_pgsched() -> None:
+def test_an_unknown_error_code_is_still_a_pgsched_error() -> None:
     problem = {"code": "pgsched.not_yet_known", "detail": "wait for it"}
     transport = httpx.MockTransport(lambda _: httpx.Response(418, json=problem))
     with Client("http://newer", transport=transport) as client, pytest.raises(PgschedError, match="answered 418"):
         client.list_jobs()
 
 
-async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
+async def test_the_async_client_has_the_same_methods(async_client: AsyncClient) -> None:
     tenant = uuid.uuid4().hex
     job = (await async_client.schedule("notify:a", every="1h", client=tenant)).id
     execution = (await async_client.schedule("notify:a", delay="1h", client=tenant)).id
@@ -432,7 +432,7 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     assert await async_client.stop_bulk(asked)
 
 
-async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, module_url: str) -> None:
+async def test_the_async_client_iterates_over_all_pages(async_client: AsyncClient, module_url: str) -> None:
     tenant = uuid.uuid4().hex
     with psycopg.connect(module_url) as connection:
         connection.execute(
@@ -449,12 +449,12 @@ async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, module
     assert len({found.id async for found in async_client.iter_jobs(client=tenant)}) == 501
 
 
-async def test_asyncio_raises_the_same_errors(async_client: AsyncClient) -> None:
+async def test_the_async_client_raises_the_same_errors(async_client: AsyncClient) -> None:
     with pytest.raises(InvalidTarget, match="no scheme"):
         await async_client.schedule("shop.example")
 
 
-def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
+def test_an_execution_can_wait_for_others_by_id_and_key(client: Client) -> None:
     key = uuid.uuid4().hex
     first = client.schedule("python:extract", delay="1h")
     second = client.schedule("python:load", delay="1h", key=key)
@@ -466,11 +466,11 @@ def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
 
 
 @pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
-def test_what_is_no_list_of_ids_and_keys_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
+def test_an_invalid_after_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
     with pytest.raises(InvalidInput, match=r"after is .*: write a list of ids and keys"):
         client.schedule("python:report", after=after)
 
 
-async def test_an_unknown_one_before_is_not_found(async_client: AsyncClient) -> None:
+async def test_an_unknown_predecessor_is_not_found(async_client: AsyncClient) -> None:
     with pytest.raises(NotFound, match="to wait for"):
         await async_client.schedule("python:report", after=[uuid.uuid4()])

@@ -1,4 +1,4 @@
-"""Dead letters by Client and AsyncClient, against the real API."""
+"""Dead letters with Client and AsyncClient, against the real API."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -27,11 +27,11 @@ def db(module_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def whose() -> str:
-    """A client of the test's own."""
+    """A client name unique to the test."""
     return f"c-{uuid4().hex[:8]}"
 
 
-def test_dead_letters_are_searched_and_shown_with_their_tries(
+def test_dead_letters_are_listed_and_shown_with_their_attempts(
     client: Client, db: psycopg.Connection[Any], whose: str
 ) -> None:
     id = dead_letter(db, client=whose, payload={"n": 1})
@@ -42,7 +42,7 @@ def test_dead_letters_are_searched_and_shown_with_their_tries(
     assert [attempt.error for attempt in attempts] == ["503 Service Unavailable"]
 
 
-def test_all_are_read_page_by_page(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+def test_iteration_covers_all_pages(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
     made = {dead_letter(db, client=whose) for _ in range(3)}
     newest = [found.id for found in client.iter_dead_letters(client=whose)]
     assert set(newest) == made
@@ -50,7 +50,7 @@ def test_all_are_read_page_by_page(client: Client, db: psycopg.Connection[Any], 
     assert client.list_dead_letters(client=whose, sort="oldest", limit=1).items[0].id == newest[-1]
 
 
-def test_one_is_replayed_with_other_values(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+def test_a_dead_letter_is_replayed_with_changed_values(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
     id = dead_letter(db, client=whose, payload={"n": 1})
     new = client.replay(id, target="python:repaired", payload=None, options={"timeout": "9s"}, note="moved")
     assert client.replay(id) == new
@@ -59,7 +59,7 @@ def test_one_is_replayed_with_other_values(client: Client, db: psycopg.Connectio
     assert client.get_dead_letter(id).replayed_as == new
 
 
-def test_many_are_counted_replayed_looked_at_and_stopped(
+def test_a_bulk_replay_is_counted_started_read_and_stopped(
     client: Client, db: psycopg.Connection[Any], whose: str
 ) -> None:
     dead_letter(db, client=whose)
@@ -73,7 +73,7 @@ def test_many_are_counted_replayed_looked_at_and_stopped(
     assert [client.stop_bulk(started.id) for _ in range(2)] == [True, False]
 
 
-def test_one_is_discarded(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+def test_a_dead_letter_is_discarded(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
     one, _ = (dead_letter(db, client=whose) for _ in range(2))
     assert [client.discard(one, note="known") for _ in range(2)] == [True, False]
     assert [found.id for found in client.list_dead_letters(client=whose, state="discarded").items] == [one]
@@ -88,7 +88,7 @@ async def test_the_async_client_does_the_same(address: str, db: psycopg.Connecti
         assert await client.discard(discarded)
 
 
-def test_what_cannot_be_meant_is_refused(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+def test_invalid_arguments_are_refused(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
     id = dead_letter(db, client=whose)
     with pytest.raises(InvalidTarget):
         client.replay(id, target="shop.example")
@@ -100,12 +100,12 @@ def test_what_cannot_be_meant_is_refused(client: Client, db: psycopg.Connection[
         client.list_dead_letters(clinet="a")  # type: ignore[call-arg]
 
 
-def test_what_has_not_failed_is_a_conflict(client: Client) -> None:
+def test_replaying_an_execution_that_has_not_failed_is_a_conflict(client: Client) -> None:
     with pytest.raises(Conflict):
         client.replay(client.schedule("notify:a", delay="1h").id)
 
 
-def test_what_is_not_there_is_not_found(client: Client) -> None:
+def test_an_unknown_id_is_not_found(client: Client) -> None:
     for ask in (client.get_dead_letter, client.replay, client.discard, client.get_bulk, client.stop_bulk):
         with pytest.raises(NotFound):
             ask(UUID(int=1))

@@ -1,4 +1,4 @@
-"""``client.events()``: each event once, over connections that break."""
+"""``client.events()``: each event arrives once, even over connections that break."""
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -42,7 +42,7 @@ class _Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
 
 
 class _Api:
-    """Answers one after another, and keeps where it was asked to begin."""
+    """Returns its answers in order and records each request's ``after``."""
 
     def __init__(self, *answers: httpx.Response) -> None:
         self._answers = list(answers)
@@ -69,7 +69,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.client.http.time.sleep", lambda _: None)
 
 
-def test_a_stream_that_breaks_is_begun_again_behind_the_last_event() -> None:
+def test_a_broken_stream_resumes_after_the_last_event() -> None:
     second = _frame(2)
     api = _Api(
         _answer(_OPENING, _frame(1), second[:30], breaks=True),
@@ -88,20 +88,20 @@ def test_a_stream_that_breaks_is_begun_again_behind_the_last_event() -> None:
     assert api.asked == [None, "c1", "c1", "c1b", "c3"]
 
 
-def test_an_api_that_is_not_there_is_tried_so_often() -> None:
+def test_an_unreachable_api_is_retried_a_limited_number_of_times() -> None:
     api = _Api(_answer(_OPENING, breaks=True), *(_answer(breaks=True) for _ in range(2)))
     with api.client() as client, pytest.raises(Unavailable, match="cannot be reached"):
         list(client.events())
     assert len(api.asked) == 3
 
 
-def test_an_api_that_ends_each_stream_at_once_is_given_up() -> None:
+def test_an_api_that_ends_every_stream_at_once_is_given_up() -> None:
     api = _Api(*(_answer() for _ in range(3)))
     with api.client() as client, pytest.raises(Unavailable, match="ends each stream"):
         list(client.events())
 
 
-def test_what_is_no_event_is_refused() -> None:
+def test_an_invalid_event_is_refused() -> None:
     with _Api(_answer(b"id: x\ndata: {}\n\n")).client() as client, pytest.raises(PgschedError, match="no event"):
         list(client.events())
     with pytest.raises(TypeError, match="host"):
@@ -123,7 +123,7 @@ def test_events_are_read_from_the_api(address: str) -> None:
             next(client.events(after="x"))
 
 
-async def test_events_are_iterated_as_they_come(address: str) -> None:
+async def test_events_are_iterated_as_they_arrive(address: str) -> None:
     tenant = uuid.uuid4().hex
     async with AsyncClient(address) as client:
         ids = [(await client.schedule("notify:a", delay="1h", client=tenant)).id for _ in range(2)]

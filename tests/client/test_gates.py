@@ -1,4 +1,4 @@
-"""Targets that are left alone and ordering keys that are blocked, by Client, against the real API."""
+"""Sidelined targets and blocked ordering keys with Client, against the real API."""
 
 from datetime import UTC, datetime
 
@@ -31,12 +31,12 @@ def test_a_blocked_key_is_listed_and_unblocked(address: str, module_url: str) ->
         assert [client.unblock("payments", "account-42") for _ in range(2)] == [True, False]
 
 
-def test_what_cannot_be_meant_is_raised(address: str) -> None:
+def test_an_invalid_host_is_refused(address: str) -> None:
     with Client(address) as client, pytest.raises(InvalidInput, match="shop"):
         client.sideline("https://shop.example/x")
 
 
-def test_all_of_a_kind_are_read_page_by_page(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iteration_covers_all_pages(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_async_methods, "LARGEST", 2)
     with Client(address) as client:
         for number in range(5):

@@ -49,7 +49,7 @@ REFUSED: list[tuple[type[Exception], Any]] = [
     (InvalidSchedule, {"delay": "soon"}),
     (NotFound, {"queue": "nowhere"}),
 ]
-"""What a request is refused with, whatever stands beside it."""
+"""Invalid requests and their errors, which do not depend on the other requests."""
 
 
 @pytest.fixture(
@@ -72,7 +72,7 @@ def numbered(first: int, last: int, **also: Any) -> Iterator[Request]:
         yield asked
 
 
-def test_commit_schedules_them_all(opens: Opens, database_url: str, db: Connection) -> None:
+def test_commit_schedules_all_requests(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         assert len(schedule_many(transaction, numbered(0, 1000))) == 1000
         assert count(db) == 0
@@ -95,7 +95,7 @@ def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection
     assert count(db) == 0
 
 
-def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connection) -> None:
+def test_each_column_is_stored_as_requested(database_url: str, db: Connection) -> None:
     db.execute("insert into pgsched.queues values ('orders', 16)")
     db.execute("create table pgsched.executions_orders partition of pgsched.executions for values in"
                " (16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)")  # fmt: skip
@@ -121,7 +121,7 @@ def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connecti
     ]
 
 
-def test_a_delay_is_counted_from_the_start_of_the_transaction(database_url: str, db: Connection) -> None:
+def test_a_delay_counts_from_the_start_of_the_transaction(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         start = connection.execute("select now()").fetchone()
         schedule_many(connection, [{"target": "notify:a", "delay": "1h"}, {"target": "notify:b"}])
@@ -130,7 +130,7 @@ def test_a_delay_is_counted_from_the_start_of_the_transaction(database_url: str,
     assert instants == [start[0], start[0] + timedelta(hours=1)]
 
 
-def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
+def test_ids_are_uuidv7_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         schedule_many(connection, numbered(0, 600))
     rows = db.execute("select id, payload ->> 'n' from pgsched.executions order by id").fetchall()
@@ -143,9 +143,7 @@ def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str
     REFUSED,
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_one_bad_request_refuses_them_all_with_its_own_error(
-    module_url: str, kind: type[Exception], asked: Any
-) -> None:
+def test_one_invalid_request_refuses_the_whole_call(module_url: str, kind: type[Exception], asked: Any) -> None:
     with pytest.raises(kind) as raised, psycopg.connect(module_url) as connection:
         schedule_many(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
     assert type(raised.value) is kind
@@ -153,13 +151,13 @@ def test_one_bad_request_refuses_them_all_with_its_own_error(
         assert count(connection) == 0
 
 
-def test_a_misspelt_request_is_a_type_error(database_url: str, db: Connection) -> None:
+def test_a_misspelled_request_is_a_type_error(database_url: str, db: Connection) -> None:
     with pytest.raises(TypeError, match="cron"), psycopg.connect(database_url) as connection:
         schedule_many(connection, [{"target": "notify:a", "cron": "* * * * *"}])  # type: ignore[typeddict-unknown-key]
     assert count(db) == 0
 
 
-def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None:
+def test_a_conflict_names_the_taken_key(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         schedule_many(connection, numbered(0, 1, key="settle-42"))
     named = "'settle-42' of client 'default'.*call pgsched.schedule"
@@ -168,7 +166,7 @@ def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None
     assert count(db) == 1
 
 
-def test_thousands_with_keys_stand_where_schedule_looks_for_them(database_url: str, db: Connection) -> None:
+def test_keys_scheduled_in_bulk_are_found_by_schedule(database_url: str, db: Connection) -> None:
     requests = (Request(target="notify:a", fire_at=AT, key=f"k{n}") for n in range(6000))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 6000
@@ -178,7 +176,7 @@ def test_thousands_with_keys_stand_where_schedule_looks_for_them(database_url: s
     assert count(db) == 6000
 
 
-def test_the_ids_come_back_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
+def test_ids_are_returned_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
     requests = [*numbered(0, 300), *numbered(300, 302, ordering_key="o"), *numbered(302, 304)]
     requests[7:7] = [*numbered(400, 401, key="k"), *numbered(401, 402, key="m", on_conflict="keep")]
     with psycopg.connect(database_url) as connection:
@@ -188,7 +186,7 @@ def test_the_ids_come_back_in_the_order_of_the_requests(database_url: str, db: C
     assert ids[-2:] == [ids[len(ids) - 2], ids[-1]]
 
 
-def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: str, db: Connection) -> None:
+def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
@@ -202,7 +200,7 @@ def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: s
     assert count(db) == 2
 
 
-def test_in_autocommit_it_is_all_or_nothing_too(database_url: str, db: Connection) -> None:
+def test_in_autocommit_the_call_is_atomic_too(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert len(schedule_many(connection, numbered(0, 10))) == 10
         with pytest.raises(NotFound):
@@ -210,7 +208,7 @@ def test_in_autocommit_it_is_all_or_nothing_too(database_url: str, db: Connectio
     assert count(db) == 10
 
 
-def test_no_requests_are_no_executions(database_url: str, db: Connection) -> None:
+def test_no_requests_make_no_executions(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, [])) == 0
     assert count(db) == 0
@@ -233,7 +231,7 @@ def test_a_role_under_row_level_security_schedules_its_own(database_url: str, db
     assert count(db) == 300
 
 
-def test_another_client_encoding_changes_nothing(database_url: str, db: Connection) -> None:
+def test_another_client_encoding_makes_no_difference(database_url: str, db: Connection) -> None:
     requests: list[Request] = [
         {"target": "notify:a", "payload": "ü", "client": "ü"},
         {"target": "notify:a", "payload": "ü", "client": "ü", "key": "ü"},
@@ -243,7 +241,7 @@ def test_another_client_encoding_changes_nothing(database_url: str, db: Connecti
     assert db.execute("select distinct payload, client_id from pgsched.executions").fetchall() == [("ü", "ü")]
 
 
-def test_many_thousands_go_into_their_partitions(database_url: str, db: Connection) -> None:
+def test_thousands_of_rows_spread_over_the_partitions(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert len(schedule_many(connection, numbered(0, 20_000))) == 20_000
     found = db.execute(
@@ -252,7 +250,7 @@ def test_many_thousands_go_into_their_partitions(database_url: str, db: Connecti
     assert found == (20_000, 20_000, 16)
 
 
-def test_a_large_payload_does_not_wait_for_many_of_its_partition(database_url: str, db: Connection) -> None:
+def test_large_payloads_do_not_wait_to_fill_a_batch(database_url: str, db: Connection) -> None:
     requests = (Request(target="python:remind", payload="x" * 500_000, fire_at=AT) for _ in range(60))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 60
@@ -260,7 +258,9 @@ def test_a_large_payload_does_not_wait_for_many_of_its_partition(database_url: s
 
 
 @pytest.mark.parametrize(("delay", "heard"), [(0, True), (60, False)])
-def test_workers_are_told_of_what_is_due_soon(database_url: str, db: Connection, delay: int, heard: bool) -> None:
+def test_workers_are_notified_of_executions_due_soon(
+    database_url: str, db: Connection, delay: int, heard: bool
+) -> None:
     db.execute("listen pgsched_wake")
     asked: Any = {"target": "python:remind", "delay": timedelta(seconds=delay)}
     with psycopg.connect(database_url) as connection:
@@ -274,7 +274,7 @@ def test_workers_are_told_of_what_is_due_soon(database_url: str, db: Connection,
     assert partitions == (set(range(16)) if heard else set())
 
 
-def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: str, db: Connection) -> None:
+def test_a_role_without_rights_on_the_partitions_can_schedule(database_url: str, db: Connection) -> None:
     role = sql.Identifier(f"pgsched_test_{secrets.token_hex(6)}")
     db.execute(sql.SQL("create role {} bypassrls").format(role))
     db.execute(sql.SQL("grant usage on schema pgsched to {}").format(role))
@@ -290,7 +290,7 @@ def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: st
     assert count(db) == 5_000
 
 
-async def test_asyncio_schedules_the_same(database_url: str, db: Connection) -> None:
+async def test_the_async_function_schedules_the_same(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         assert len(await schedule_many_async(connection, numbered(0, 10))) == 10
         await connection.rollback()
@@ -300,7 +300,7 @@ async def test_asyncio_schedules_the_same(database_url: str, db: Connection) -> 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
 @pytest.mark.parametrize("commits", [True, False])
-async def test_in_sqlalchemys_async_transactions_the_caller_decides(
+async def test_in_sqlalchemy_async_transactions_the_caller_decides(
     database_url: str, db: Connection, kind: type, commits: bool
 ) -> None:
     url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)
@@ -315,7 +315,7 @@ async def test_in_sqlalchemys_async_transactions_the_caller_decides(
     assert count(db) == (10 if commits else 0)
 
 
-async def test_a_connection_that_will_not_do_is_named(database_url: str) -> None:
+async def test_an_unsuitable_connection_is_named_in_the_error(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(TypeError, match="AsyncConnection goes with schedule_many_async"):
             schedule_many(connection, [])

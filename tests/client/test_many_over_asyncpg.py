@@ -1,4 +1,4 @@
-"""schedule_many_async() on a connection of asyncpg, alone, out of a pool and below SQLAlchemy."""
+"""schedule_many_async() on an asyncpg connection: alone, from a pool and under SQLAlchemy."""
 
 import json
 import secrets
@@ -42,7 +42,7 @@ async def test_the_callers_transaction_decides(connection: Any, db: Connection, 
     assert late == ([(start + timedelta(hours=1),)] if commits else [])
 
 
-async def test_each_column_arrives_whatever_codecs_the_application_has_set(connection: Any, db: Connection) -> None:
+async def test_each_column_is_stored_whatever_codecs_are_set(connection: Any, db: Connection) -> None:
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
     requests: list[Request] = [
         {"target": "notify:a", "fire_at": AT, "client": "shop", "payload": ["ü"], "options": {"timeout": "5s"}},
@@ -68,7 +68,7 @@ async def test_each_column_arrives_whatever_codecs_the_application_has_set(conne
     ]
 
 
-async def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: str, db: Connection) -> None:
+async def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
@@ -89,9 +89,7 @@ async def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_
     ]
 
 
-async def test_one_bad_request_refuses_them_all_and_leaves_the_connection_in_order(
-    connection: Any, db: Connection
-) -> None:
+async def test_an_invalid_request_refuses_all_and_keeps_the_connection_usable(connection: Any, db: Connection) -> None:
     for kind, asked in REFUSED:
         with pytest.raises(kind) as raised:
             await schedule_many_async(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
@@ -103,7 +101,7 @@ async def test_one_bad_request_refuses_them_all_and_leaves_the_connection_in_ord
     assert count(db) == 6000
 
 
-async def test_a_role_that_may_not_copy_and_another_encoding_change_nothing(
+async def test_a_role_without_copy_rights_and_another_encoding_both_work(
     database_url: str, db: Connection, connection: Any
 ) -> None:
     role = f"pgsched_test_{secrets.token_hex(6)}"
@@ -124,7 +122,7 @@ async def test_a_role_that_may_not_copy_and_another_encoding_change_nothing(
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
-async def test_in_sqlalchemys_transactions_the_caller_decides(database_url: str, db: Connection, kind: type) -> None:
+async def test_in_sqlalchemy_transactions_the_caller_decides(database_url: str, db: Connection, kind: type) -> None:
     url = database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.connect() as connection:

@@ -1,5 +1,6 @@
-"""Every method reaches what it names, whatever is in the name: the route, the names in its path, the query and the body
-are those of a plain name, with the other in its place."""
+"""A method sends any name safely: route, path, query and body are the same as for a plain name, with the name
+substituted.
+"""
 
 import inspect
 import uuid
@@ -20,7 +21,7 @@ from tests.api.serving import serving
 from tests.names import NAMES
 
 _NAMED = {"client", "name", "queue", "key", "ordering_key", "host", "kind"}
-"""Parameters that are names; in the path, the query or the body."""
+"""Parameters that hold names, in the path, the query or the body."""
 _GIVEN: dict[str, Any] = {
     "target": "python:note",
     "fire_at": "2040-01-01T00:00:00Z",
@@ -35,7 +36,7 @@ _PLAIN = "plain"
 
 
 def _methods() -> dict[str, list[str]]:
-    """The methods that are given names, and by which parameters."""
+    """Maps each method that takes names to the parameters that hold them."""
     found = {}
     for name, method in inspect.getmembers(AsyncClient, inspect.iscoroutinefunction):
         named = [one for one in _parameters(method) if one in _NAMED]
@@ -45,7 +46,7 @@ def _methods() -> dict[str, list[str]]:
 
 
 def _parameters(method: Any) -> dict[str, bool]:
-    """The names of a method's parameters, and whether each has to be given."""
+    """Maps each parameter of a method to whether it is required."""
     found = dict[str, bool]()
     for name, about in list(inspect.signature(method).parameters.items())[1:]:
         if about.kind is about.VAR_KEYWORD:
@@ -56,7 +57,7 @@ def _parameters(method: Any) -> dict[str, bool]:
 
 
 class Recorder:
-    """An application that keeps what each request came to."""
+    """An ASGI application that records how each request was routed."""
 
     def __init__(self, app: Any) -> None:
         self._app, self.seen = app, list[tuple[Any, ...]]()
@@ -83,7 +84,7 @@ async def recorder(module_url: str) -> AsyncIterator[Recorder]:
 
 
 async def _asked(recorder: Recorder, method: str, name: str) -> tuple[Any, ...]:
-    """What a method with this name comes to."""
+    """Returns the recorded request when ``method`` is called with ``name``."""
     recorder.seen.clear()
     called = getattr(AsyncClient, method)
     given = {}
@@ -101,12 +102,12 @@ async def _asked(recorder: Recorder, method: str, name: str) -> tuple[Any, ...]:
     return handler, rest, msgspec.json.decode(body) if body else None
 
 
-def test_methods_that_are_given_names_are_found() -> None:
+def test_methods_that_take_names_are_found() -> None:
     assert {"drop_client", "put_secret", "get_limit", "unblock", "claim", "schedule", "pause_queue"} <= {*_methods()}
 
 
 def _renamed(found: Any, name: str) -> Any:
-    """The same with the name in the place of the plain one."""
+    """Replaces the plain name with ``name`` throughout."""
     match found:
         case dict():
             return {key: _renamed(value, name) for key, value in found.items()}
@@ -117,7 +118,7 @@ def _renamed(found: Any, name: str) -> Any:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("method", _methods())
-async def test_a_method_reaches_what_it_names(method: str, recorder: Recorder) -> None:
+async def test_a_method_reaches_the_named_resource(method: str, recorder: Recorder) -> None:
     plain = await _asked(recorder, method, _PLAIN)
     for name in NAMES:
         assert _renamed(await _asked(recorder, method, name), name) == _renamed(plain, name)
@@ -130,7 +131,7 @@ def test_an_empty_name_is_refused_before_it_is_sent(method: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\x00"])
-def test_what_is_no_text_is_refused_before_it_is_sent(name: str) -> None:
+def test_a_name_that_is_not_text_is_refused_before_it_is_sent(name: str) -> None:
     with Client("http://127.0.0.1:1") as client:
         with pytest.raises(InvalidInput):
             client.drop_client(name)

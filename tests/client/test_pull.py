@@ -1,4 +1,4 @@
-"""Consumers by the clients, over a real API."""
+"""Consumers with the clients, against the real API."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.store.store_arrange import Connection, value
 
 @pytest.fixture(scope="module")
 def queue(address: str) -> str:
-    """A queue that consumers pull from."""
+    """A queue from which consumers pull."""
     with Client(address) as client:
         assert client.create_queue("orders", pulled=True).pulled
     return "orders"
@@ -44,7 +44,7 @@ def test_a_message_is_claimed_and_completed(client: Client, db: Connection) -> N
     assert value(db, "select result from pgsched.history where id = %s", [message.id]) == {"paid": True}
 
 
-def test_a_message_fails_is_extended_and_released(client: Client) -> None:
+def test_a_message_is_extended_released_and_failed(client: Client) -> None:
     put(client)
     [message] = client.claim("orders", worker="svc-1")
     assert client.extend(message, "1h") > message.lease_expires_at
@@ -53,7 +53,7 @@ def test_a_message_fails_is_extended_and_released(client: Client) -> None:
     assert client.fail(again, "no paper", retryable=False) == "failed"
 
 
-def test_what_is_not_this_consumers_any_more_is_told(client: Client) -> None:
+def test_completing_a_lost_message_raises_stale_lease(client: Client) -> None:
     put(client)
     [message] = client.claim("orders", worker="svc-1")
     client.complete(message)
@@ -61,7 +61,7 @@ def test_what_is_not_this_consumers_any_more_is_told(client: Client) -> None:
         client.complete(Ticket(id=message.id, token=message.token))
 
 
-def test_consuming_goes_on_from_one_to_the_next(client: Client) -> None:
+def test_consume_yields_one_message_after_another(client: Client) -> None:
     for n in range(3):
         put(client, payload=n)
     seen = []
@@ -73,13 +73,13 @@ def test_consuming_goes_on_from_one_to_the_next(client: Client) -> None:
     assert sorted(seen) == [0, 1, 2]
 
 
-def test_a_claim_may_wait_for_what_comes(client: Client) -> None:
+def test_a_claim_can_wait_for_a_message(client: Client) -> None:
     put(client, delay="1s")
     [message] = client.claim("orders", worker="svc-1", wait="20s")
     client.complete(message)
 
 
-def test_consuming_without_a_wait_is_refused(client: Client) -> None:
+def test_consume_without_a_wait_is_refused(client: Client) -> None:
     with pytest.raises(InvalidInput, match="wait"):
         next(client.consume("orders", worker="svc-1", wait="0s"))
 

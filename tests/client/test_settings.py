@@ -1,4 +1,4 @@
-"""Clients, queues and limits by Client and AsyncClient, against the real API."""
+"""Clients, queues and limits with Client and AsyncClient, against the real API."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,7 +16,7 @@ def client(address: str) -> Iterator[Client]:
         yield client
 
 
-def test_a_client_is_set_looked_at_and_dropped(client: Client) -> None:
+def test_a_client_is_set_read_and_dropped(client: Client) -> None:
     set_so = client.set_client("shop", weight=5, options={"timeout": "5s"})
     assert (set_so.weight, set_so.options, set_so.state) == (5, {"timeout": "5s"}, "active")
     assert client.get_client("shop") == set_so
@@ -41,7 +41,7 @@ def test_a_secret_is_rotated_and_dropped(client: Client) -> None:
     assert client.drop_signing_secret("signed")
 
 
-def test_a_queue_is_made_paused_set_and_dropped(client: Client) -> None:
+def test_a_queue_is_created_paused_changed_and_dropped(client: Client) -> None:
     made = client.create_queue("orders", max_waiting=10)
     assert (made.name, made.max_waiting, made.waiting) == ("orders", 10, 0)
     assert client.pause_queue("orders")
@@ -60,7 +60,7 @@ def test_a_limit_is_set_and_dropped(client: Client) -> None:
     assert client.drop_limit("client", "shop")
 
 
-def test_what_cannot_be_meant_is_raised(client: Client) -> None:
+def test_invalid_options_are_refused(client: Client) -> None:
     with pytest.raises(InvalidOptions, match="cannot be defaults"):
         client.set_client("shop", options={"on_success": "python:x"})
 
@@ -71,7 +71,7 @@ async def test_the_async_client_does_the_same(address: str) -> None:
         assert (found.weight, found.channels, found.dead_letters_for) == (2, ["http"], timedelta(days=90))
 
 
-def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Client, module_url: str) -> None:
+def test_a_full_queue_is_reported_by_the_client_and_in_a_transaction(client: Client, module_url: str) -> None:
     with psycopg.connect(module_url, autocommit=True) as connection:
         connection.execute("update pgsched.queues set max_waiting = 1, full_since = now()")
         with pytest.raises(QueueFull, match="try again"):
@@ -81,7 +81,7 @@ def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Clien
         connection.execute("update pgsched.queues set max_waiting = null, full_since = null")
 
 
-def test_what_was_done_is_told(address: str, module_url: str) -> None:
+def test_activity_is_reported(address: str, module_url: str) -> None:
     put = (
         "insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded)"
         " values (now(), '', 'default', 4, 4)"

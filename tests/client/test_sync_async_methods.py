@@ -11,11 +11,11 @@ NAMES = sorted(
 )
 
 
-def test_there_are_methods_for_every_subject() -> None:
+def test_there_are_methods_for_every_resource() -> None:
     assert {"schedule", "get_execution", "replay", "claim", "set_client", "create_queue", "sideline"} <= {*NAMES}
 
 
-def test_a_method_takes_the_same_on_both_clients_and_says_what_it_does() -> None:
+def test_a_method_has_the_same_parameters_and_docstring_on_both_clients() -> None:
     for name in NAMES:
         sync, awaited = getattr(Client, name), getattr(AsyncClient, name)
         assert inspect.signature(sync).parameters == inspect.signature(awaited).parameters, name
@@ -23,7 +23,7 @@ def test_a_method_takes_the_same_on_both_clients_and_says_what_it_does() -> None
         assert sync.__doc__, name
 
 
-def test_a_method_of_the_async_client_is_awaited_or_iterated() -> None:
+def test_every_async_method_is_awaited_or_iterated() -> None:
     found = {name: getattr(AsyncClient, name) for name in NAMES}
     plain = [
         name for name, one in found.items() if not (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))
@@ -31,10 +31,10 @@ def test_a_method_of_the_async_client_is_awaited_or_iterated() -> None:
     assert plain == []
 
 
-def test_help_names_the_answer_and_not_the_request() -> None:
+def test_help_shows_the_response_type() -> None:
     assert inspect.signature(Client.get_job).return_annotation.__name__ == "JobDetail"
 
 
-def test_what_is_listed_page_by_page_can_be_iterated() -> None:
+def test_every_paged_list_method_has_an_iterator() -> None:
     paged = {name for name in NAMES if "after" in inspect.signature(getattr(Client, name)).parameters} - {"events"}
     assert {name.replace("list_", "iter_") for name in paged} == {name for name in NAMES if name.startswith("iter_")}

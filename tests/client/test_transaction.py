@@ -68,7 +68,7 @@ def executions(db: Connection) -> list[tuple[Any, ...]]:
     return db.execute("select id, target, payload, key, client_id, options from pgsched.executions").fetchall()
 
 
-def test_commit_schedules_it(opens: Opens, database_url: str, db: Connection) -> None:
+def test_commit_schedules_the_execution(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         made = schedule(
             transaction, "notify:a", payload={"n": [1]}, key="k", client="shop", options={"timeout": "5s"}, delay="1h"
@@ -89,12 +89,12 @@ def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection
     assert executions(db) == []
 
 
-def test_what_the_database_refuses_is_our_error(opens: Opens, database_url: str) -> None:
+def test_a_refusal_by_the_database_is_a_pgsched_error(opens: Opens, database_url: str) -> None:
     with pytest.raises(InvalidTarget, match="write one of"), opens(database_url) as transaction:
         schedule(transaction, "ftp://shop.example")
 
 
-def test_a_job_is_scheduled_too(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_job_can_be_scheduled(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         made = schedule(transaction, "notify:a", cron="30 2 * * *", timezone="Europe/Berlin")
     assert db.execute("select id, cron, timezone from pgsched.jobs").fetchall() == [
@@ -102,7 +102,7 @@ def test_a_job_is_scheduled_too(opens: Opens, database_url: str, db: Connection)
     ]
 
 
-def test_it_waits_for_what_the_same_transaction_scheduled(opens: Opens, database_url: str, db: Connection) -> None:
+def test_an_execution_can_wait_for_others_of_its_transaction(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         first = schedule(transaction, "notify:a", key="first")
         last = schedule(transaction, "notify:b", after=[first, "first"], after_outcome="any")
@@ -133,7 +133,7 @@ def test_each_refusal_has_its_own_error(module_url: str, kind: type[Exception], 
     assert type(raised.value) is kind
 
 
-def test_an_instant_is_kept_whatever_its_offset(database_url: str, db: Connection) -> None:
+def test_an_instant_is_stored_whatever_its_offset(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         schedule(connection, "notify:a", fire_at="2031-03-01T10:00:00+01:00")
         schedule(connection, "notify:a", every=timedelta(hours=1))
@@ -148,7 +148,7 @@ def test_a_broken_connection_is_unavailable(database_url: str) -> None:
         schedule(connection, "notify:a")
 
 
-async def test_asyncio_commits_and_rolls_back_the_same(database_url: str, db: Connection) -> None:
+async def test_the_async_function_commits_and_rolls_back_the_same(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, row_factory=dict_row) as connection:
         await schedule_async(connection, "notify:a")
         await connection.rollback()
@@ -156,13 +156,13 @@ async def test_asyncio_commits_and_rolls_back_the_same(database_url: str, db: Co
     assert executions(db) == [(kept, "notify:b", [1], None, "default", None)]
 
 
-async def test_asyncio_raises_the_same_errors(database_url: str) -> None:
+async def test_the_async_function_raises_the_same_errors(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(InvalidTarget, match="write one of"):
             await schedule_async(connection, "ftp://shop.example")
 
 
-async def test_a_connection_of_the_other_kind_is_named(database_url: str) -> None:
+async def test_a_connection_of_the_wrong_kind_is_named_in_the_error(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(TypeError, match="AsyncConnection goes with schedule_async"):
             schedule(connection, "notify:a")
@@ -170,19 +170,19 @@ async def test_a_connection_of_the_other_kind_is_named(database_url: str) -> Non
         await schedule_async(blocking, "notify:a")
 
 
-def test_what_is_no_connection_is_named() -> None:
+def test_an_object_that_is_not_a_connection_is_named_in_the_error() -> None:
     with pytest.raises(TypeError, match="str has no execute"):
         schedule("postgresql://", "notify:a")  # type: ignore[arg-type]
 
 
-def test_a_taken_key_is_refused_when_that_is_asked_for(database_url: str, opens: Opens) -> None:
+def test_a_taken_key_is_refused_with_on_conflict_reject(database_url: str, opens: Opens) -> None:
     with opens(database_url) as connection:
         schedule(connection, "python:a", key="k")
     with pytest.raises(Conflict, match="taken by execution"), opens(database_url) as connection:
         schedule(connection, "python:a", key="k", on_conflict="reject")
 
 
-def test_the_outcome_says_what_a_call_came_to(opens: Opens, database_url: str, db: Connection) -> None:
+def test_the_outcome_says_whether_an_execution_was_created(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         first = schedule_outcome(transaction, "https://shop.example/settle", key="k", fire_at="2040-03-01T09:00:00Z")
         again = schedule_outcome(transaction, "https://shop.example/settle", key="k", on_conflict="keep")

@@ -1,4 +1,4 @@
-"""The Helm chart, rendered as Helm does it. ``python -m tests.docs.chart`` writes the manifests that are kept of it."""
+"""Renders the Helm chart as Helm does. ``python -m tests.docs.chart`` writes the stored manifests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,13 +11,13 @@ from tests.docs.fences import ROOT
 CHART = ROOT / "docker" / "helm" / "pgsched"
 MANIFESTS = ROOT / "docker" / "kubernetes" / "pgsched.yaml"
 _HEAD = """\
-# What the chart in docker/helm/pgsched makes with its own values. Replace the image and the database, and make the
-# Secret pgsched-passwords first: see docs/how-to/kubernetes.md.
+# The output of the chart in docker/helm/pgsched with its default values. Replace the image and the database, and create
+# the Secret pgsched-passwords first: see docs/how-to/kubernetes.md.
 """
 
 
 def rendered(values: dict[str, Any] | None = None) -> str:
-    """All manifests. Raises HelmError for values that the chart does not take."""
+    """Returns all manifests. Raises HelmError for values that the chart does not accept."""
     with helm_python.Chart.load(str(CHART)) as chart:
         chart.validate_schema(values or {})
         found = chart.render(values or {}, name="pgsched", namespace="default")
@@ -26,12 +26,12 @@ def rendered(values: dict[str, Any] | None = None) -> str:
 
 
 def objects(values: dict[str, Any] | None = None) -> Iterator[Any]:
-    """The manifests as Kubernetes reads them."""
+    """Returns the manifests as Kubernetes parses them."""
     return (one for one in yaml.safe_load_all(rendered(values)) if one is not None)
 
 
 def kept() -> str:
-    """What the file of manifests is to contain."""
+    """Returns the expected content of the manifest file."""
     return _HEAD + rendered()
 
 

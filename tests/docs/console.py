@@ -16,7 +16,7 @@ from pgsched.cli.reply import Reply
 from pgsched.settings import load
 from tests.docs.fences import ROOT, Block
 
-# Programs whose own words are not checked here.
+# Programs whose arguments are not checked here.
 _FOREIGN = {
     "psql",
     "pg_dump",
@@ -46,8 +46,9 @@ _SEPARATORS = {"|", "&&", ";", "||"}
 
 
 def commands_of(block: Block) -> list[list[str]]:
-    """The simple commands of a block, as words; what stands between them on a line separates them, and the file that
-    one reads or writes is none of them."""
+    """Returns the simple commands of a block as lists of words. Operators on a line separate them, and redirections are
+    left out.
+    """
     text = re.sub(r"\\\n\s*", " ", block.text)
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert lines, f"{block}: there is no command: begin it with $"
@@ -66,7 +67,7 @@ def commands_of(block: Block) -> list[list[str]]:
 
 
 def check(command: list[str], api: Litestar) -> None:
-    """Raises AssertionError, or what the command itself would raise, unless it could be typed as it stands."""
+    """Raises AssertionError, or the command's own error, unless the command could be typed exactly so."""
     words = list(command)
     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
         _check_variable(words.pop(0))
@@ -108,7 +109,7 @@ def _check_pgsched(arguments: list[str]) -> None:
 
 
 def _check_benchmark(module: str, arguments: list[str]) -> None:
-    """One of the benchmarks that are commands of their own."""
+    """Checks a benchmark that is a command."""
     name = module.rpartition(".")[2]
     command = getattr(import_module(module), name, None)
     assert command or module == "tests.benchmarks.paired_drain", f"there is no benchmark {name!r}"
@@ -147,7 +148,7 @@ def _check_curl(arguments: list[str], api: Litestar) -> None:
 
 
 def _check_request(method: str, url: str, body: str | None, api: Litestar) -> None:
-    """The path is in the OpenAPI document, and the body is what its route reads."""
+    """Asserts that the path is in the OpenAPI document and that its route accepts the body."""
     path = urlsplit(url).path.rstrip("/")
     documented = [str(known).rstrip("/") for known in api.openapi_schema.paths or {}]
     if path.startswith("/schema"):

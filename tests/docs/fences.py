@@ -1,4 +1,4 @@
-"""What the documentation consists of: its files, their fenced blocks, links and headings."""
+"""The parts of the documentation: its files, fenced blocks, links and headings."""
 
 import re
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ SHOP = """
 create table orders (id bigint primary key, state text, paid_at timestamptz);
 insert into orders (id) values (41), (42);
 """
-"""The reader's own table, which examples write to."""
+"""The reader's own table, to which examples write."""
 _PRELUDE = re.compile(r"<!-- prelude\n(.*?)-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A fenced block. ``line`` is that of its first line in the file."""
+    """A fenced block. ``line`` is the number of its first line in the file."""
 
     page: Path
     line: int
@@ -30,14 +30,14 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """README, changelog, CONTRIBUTING and everything under docs."""
+    """Returns README, changelog, CONTRIBUTING and everything under docs."""
     named = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
     return [*named, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @cache
 def blocks_of(page: Path) -> list[Block]:
-    """The page's fenced blocks in order. Raises AssertionError for one that is not closed."""
+    """Returns the page's fenced blocks in order. Raises AssertionError if one is not closed."""
     found: list[Block] = []
     language, first, lines = "", 0, list[str]()
     inside = False
@@ -55,30 +55,29 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def blocks(language: str) -> list[Block]:
-    """Every block of a language, over all pages."""
+    """Returns every block of a language on all pages."""
     return [block for page in pages() for block in blocks_of(page) if block.language == language]
 
 
 def prelude_of(page: Path) -> str:
-    """SQL that a page's examples presuppose: ``SHOP``, and what the page adds in comments
-    ``<!-- prelude … -->``."""
+    """Returns the SQL that a page's examples presuppose: ``SHOP``, and the page's comments ``<!-- prelude … -->``."""
     return SHOP + "\n".join(_PRELUDE.findall(page.read_text(encoding="utf-8")))
 
 
 def links_of(page: Path) -> list[str]:
-    """Where the page's links lead, those to other sites left out."""
+    """Returns the targets of the page's links, except those to other sites."""
     found = _LINK.findall(re.sub(r"`[^`\n]*`", "", prose_of(page)))
     return [link for link in found if not link.startswith(("https://", "http://", "mailto:"))]
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The fragments under which the page's headings can be reached."""
+    """Returns the fragments of the page's headings."""
     headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 @cache
 def prose_of(page: Path) -> str:
-    """The text without its fenced blocks."""
+    """Returns the page's text without its fenced blocks."""
     text = page.read_text(encoding="utf-8")
     return re.sub(r"^ {0,3}```.*?^ {0,3}```\s*$", "", text, flags=re.DOTALL | re.MULTILINE)

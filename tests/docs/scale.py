@@ -1,23 +1,23 @@
-"""How large an installation has to be: what one execution costs, multiplied.
+"""How large an installation must be: the cost of one execution, multiplied.
 
-The costs are those of statements over hundreds of rows, which is what a busy installation sends; a quiet one pays more
-for each row and has few. Everything is linear in the rate: the answer is where to begin measuring, not where to stop.
+The costs are those of statements over hundreds of rows, as a busy installation sends them; a quiet one pays more per
+row but has few. Everything is linear in the rate: the result is a starting point for measurements, not a substitute.
 """
 
 from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
-QUEUE = 16  # partitions, and so worker processes that have one of their own
+QUEUE = 16  # partitions, and so the number of worker processes that have their own
 _FEWEST_PROCESSES = 2  # one may die
 _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What one execution costs: microseconds of CPU, bytes, statements.
+    """The cost of one execution in microseconds of CPU, bytes and statements.
 
-    Of the server: scheduling it in a batch or alone or planning it as a recurring one, claiming and settling it. Of a
+    For the server: scheduling it in a batch, alone or as the next run of a job; claiming it; and settling it. For a
     worker: ``handler_us`` with a Python handler that does nothing, ``callback_us`` with an HTTP callback.
     """
 
@@ -35,8 +35,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """What there is to run on. ``utilisation`` (0 to 1) is how busy a core is meant to be, ``server_wal_mb`` how many
-    MB of write-ahead log a second the disk of a database server takes for good."""
+    """The machines available. ``utilisation`` (0 to 1) is the intended load of a core; ``server_wal_mb`` is how many MB
+    of write-ahead log a second the disk of a database server can sustain.
+    """
 
     utilisation: float
     server_cores: int
@@ -46,8 +47,9 @@ class Machines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Executions a second: ``mean`` over a day, and ``peak`` times that at the busiest. How they are scheduled, and
-    what delivers them."""
+    """Executions a second: ``mean`` over a day and ``peak`` times that at the busiest, how they are scheduled, and what
+    delivers them.
+    """
 
     mean: float
     peak: float
@@ -57,7 +59,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What a load takes: at its peak, but for history, of which there is as much as the mean makes."""
+    """What a load needs at its peak; the history depends on the mean."""
 
     rate: float
     server_cores: float
@@ -72,7 +74,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The rates, in executions a second, at which one server and one queue have no more to give."""
+    """The rates, in executions a second, at which one server and one queue are exhausted."""
 
     server_cores: float
     server_wal: float
@@ -81,7 +83,7 @@ class Limits:
 
 
 def installation(load: Load, costs: Costs, machines: Machines) -> Installation:
-    """How much of everything, with databases added (sharded by client) where one server is not enough."""
+    """Returns what the load needs. Adds databases (sharded by client) if one server is not enough."""
     rate = load.mean * load.peak
     cores = rate * _server_us(load, costs) / 1e6 / machines.utilisation
     wal = rate * costs.wal_bytes / 1e6
@@ -101,7 +103,7 @@ def installation(load: Load, costs: Costs, machines: Machines) -> Installation:
 
 
 def limits(load: Load, costs: Costs, machines: Machines) -> Limits:
-    """Where executions of this kind stop; the rate of the load does not count."""
+    """Returns the limits for executions of this kind; the rate of the load does not matter."""
     process = _process_rate(load, costs, machines)
     return Limits(
         server_cores=machines.server_cores * machines.utilisation / _server_us(load, costs) * 1e6,
@@ -112,7 +114,7 @@ def limits(load: Load, costs: Costs, machines: Machines) -> Limits:
 
 
 def _server_us(load: Load, costs: Costs) -> float:
-    """A recurring execution is scheduled by the claim of the one before."""
+    """A recurring execution is scheduled by the claim of its predecessor."""
     scheduled = {
         "in batches": costs.schedule_batch_us,
         "one by one": costs.schedule_single_us,

@@ -1,5 +1,6 @@
-"""A release is built and run with what constraints.txt names, by hash; images by their digests. A decision says why
-each dependency is there."""
+"""Releases are built and run with the versions and hashes in constraints.txt, and images with digests. A decision
+justifies each dependency.
+"""
 
 import re
 import tomllib
@@ -25,7 +26,7 @@ def pinned() -> dict[str, Version]:
     text = (ROOT / "constraints.txt").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     found = _PINNED.findall(text)
-    assert sum(1 + hashes.count("--hash=") for _, _, hashes in found) == len(lines)  # there is nothing else in it
+    assert sum(1 + hashes.count("--hash=") for _, _, hashes in found) == len(lines)  # the file contains nothing else
     return {name: Version(version) for name, version, _ in found}
 
 
@@ -37,12 +38,12 @@ def _wanted() -> Iterator[Requirement]:
         yield from map(Requirement, project["project"]["optional-dependencies"][extra])
 
 
-def test_all_that_is_asked_for_is_pinned_in_a_version_that_is_asked_for(pinned: dict[str, Version]) -> None:
+def test_every_requirement_is_pinned_in_a_version_that_satisfies_it(pinned: dict[str, Version]) -> None:
     for wanted in _wanted():
         assert wanted.specifier.contains(pinned[canonicalize_name(wanted.name)]), f"{wanted}: make constraints"
 
 
-def test_what_that_asks_for_is_pinned_too(pinned: dict[str, Version]) -> None:
+def test_transitive_requirements_are_pinned(pinned: dict[str, Version]) -> None:
     left, seen = [one for one in _wanted() if one.name != "hatchling"], set[str]()
     while left:
         wanted = left.pop()
@@ -69,7 +70,7 @@ def test_each_dependency_is_named_in_a_decision() -> None:
 
 
 @pytest.mark.parametrize("file", ["Dockerfile", "compose.yaml"])
-def test_images_of_others_are_named_by_their_digests(file: str) -> None:
+def test_third_party_images_are_pinned_by_digest(file: str) -> None:
     text = (ROOT / "docker" / file).read_text()
     stages = set(re.findall(r" AS (\w+)", text)) | {"pgsched"}
     images = [name for name in re.findall(r"^(?:FROM| *image:) (\S+)", text, re.MULTILINE) if name not in stages]

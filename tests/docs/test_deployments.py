@@ -1,4 +1,4 @@
-"""What is written for Helm, Kubernetes and systemd is what these take, and what pgsched takes."""
+"""The files for Helm, Kubernetes and systemd are valid for those tools and for pgsched."""
 
 import json
 import subprocess
@@ -52,7 +52,7 @@ def api() -> Litestar:
 
 
 def _pods(values: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The specification of each pod with its one container."""
+    """Yields the specification of each pod with its only container."""
     for one in objects(values):
         if one["kind"] in ("Deployment", "Job"):
             pod = one["spec"]["template"]["spec"]
@@ -60,19 +60,19 @@ def _pods(values: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, An
             yield pod, container
 
 
-def test_helm_finds_no_fault_and_the_version_is_that_of_the_release() -> None:
+def test_helm_lint_passes_and_the_chart_has_the_release_version() -> None:
     found = helm_python.lint(str(CHART), strict=True)
     assert [one["error"] for one in found["messages"]] == ["icon is recommended"]
     with helm_python.Chart.load(str(CHART)) as chart:
         assert chart.metadata["appVersion"] == chart.metadata["version"] == __version__
 
 
-def test_the_manifests_are_those_of_the_chart() -> None:
+def test_the_manifests_match_the_chart() -> None:
     assert MANIFESTS.read_text(encoding="utf-8") == kept(), "run python -m tests.docs.chart"
 
 
-def test_kubernetes_has_every_field_that_is_set_and_misses_none(tmp_path: Path) -> None:
-    """TypeScript compares them with types that are made of Kubernetes' own description and refuse wrong names."""
+def test_the_manifests_match_the_kubernetes_api_types(tmp_path: Path) -> None:
+    """TypeScript checks them against types generated from the Kubernetes API, which reject unknown fields."""
     install()
     lines = [f'import type {{ {kind} }} from "kubernetes-types/{path}";' for kind, path in _TYPES.items()]
     everything = [*objects(), *objects(_EVERYTHING)]
@@ -95,7 +95,7 @@ def test_every_command_and_setting_exists(values: dict[str, Any], api: Litestar)
 
 
 @_CASES
-def test_no_container_may_more_than_it_needs(values: dict[str, Any]) -> None:
+def test_containers_have_only_the_privileges_they_need(values: dict[str, Any]) -> None:
     for pod, container in _pods(values):
         assert pod["securityContext"]["runAsNonRoot"]
         assert not pod["automountServiceAccountToken"]
@@ -106,7 +106,7 @@ def test_no_container_may_more_than_it_needs(values: dict[str, Any]) -> None:
         }
 
 
-def test_pods_are_selected_by_the_labels_that_they_have_and_by_one_alone() -> None:
+def test_each_selector_matches_exactly_one_set_of_pods() -> None:
     labels = [
         one["spec"]["template"]["metadata"]["labels"] for one in objects(_EVERYTHING) if one["kind"] == "Deployment"
     ]
@@ -116,7 +116,7 @@ def test_pods_are_selected_by_the_labels_that_they_have_and_by_one_alone() -> No
         assert not wanted or sum(wanted.items() <= found.items() for found in labels) == 1
 
 
-def test_what_is_set_arrives() -> None:
+def test_values_reach_the_containers() -> None:
     found = {one["metadata"]["name"]: one for one in objects(_EVERYTHING) if one["kind"] == "Deployment"}
     orders = found["pgsched-worker-orders"]["spec"]["template"]["spec"]
     env = {one["name"]: one.get("value") for one in orders["containers"][0]["env"]}
@@ -139,12 +139,12 @@ def test_what_is_set_arrives() -> None:
     [{"wrokers": {}}, {"workers": {"Orders": {}}}, {"database": {"host": ""}}, {"settings": {"historyDays": "1"}}],
     ids=str,
 )
-def test_values_that_are_wrong_are_refused(values: dict[str, Any]) -> None:
+def test_invalid_values_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(helm_python.HelmError):
         list(objects(values))
 
 
-def test_systemd_takes_the_units(tmp_path: Path, api: Litestar) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path, api: Litestar) -> None:
     program = tmp_path / "pgsched"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The documentation says what is so: examples run or are checked, links lead somewhere, settings and commands exist."""
+"""The documentation is correct: examples run or are checked, links resolve, and settings and commands exist."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.docs.console import check, commands_of
 from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 from tests.node.running import node
 
-# A block without a language, or of text, shows what a program answers.
+# A block without a language, or of text, shows the output of a program.
 _LANGUAGES = {"sql", "python", "js", "ts", "go", "php", "ruby", "console", "toml", "json", "yaml", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
@@ -37,13 +37,13 @@ def _runs(block: Block) -> bool:
 
 @pytest.fixture(scope="module")
 def api() -> Litestar:
-    """The API's routes and their document; nothing of it needs the database."""
+    """The API's routes and OpenAPI document, which need no database."""
     return create_app(Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing"))
 
 
 @pytest.fixture(scope="module")
 def shared(module_url: str) -> Iterator[psycopg.Connection[Any]]:
-    """What the pages do to their database is rolled back."""
+    """A connection to the pages' database, in which each page is rolled back."""
     with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
@@ -54,13 +54,13 @@ def test_every_block_is_in_a_language_that_is_checked() -> None:
 
 
 @pytest.mark.parametrize("page", _with("yaml"), ids=_named)
-def test_yaml_is_yaml(page: Path) -> None:
+def test_yaml_parses(page: Path) -> None:
     for block in blocks_of(page):
         assert block.language != "yaml" or list(yaml.safe_load_all(block.text))
 
 
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)
-def test_sql_runs_in_the_order_of_its_page(page: Path, shared: psycopg.Connection[Any]) -> None:
+def test_the_sql_of_a_page_runs_in_order(page: Path, shared: psycopg.Connection[Any]) -> None:
     with shared.transaction(force_rollback=True):
         shared.execute(prelude_of(page).encode())
         for block in blocks_of(page):
@@ -90,7 +90,9 @@ def test_javascript_compiles(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in _with("python") if any(map(_runs, blocks_of(page)))], ids=_named)
-def test_python_that_says_so_runs(page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_marked_as_running_runs(
+    page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running = [block for block in blocks_of(page) if block.language == "python" and _runs(block)]
     if any("DATABASE_URL" in block.text for block in running):
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("database_url"))
@@ -100,20 +102,20 @@ def test_python_that_says_so_runs(page: Path, request: pytest.FixtureRequest, mo
 
 
 @pytest.mark.parametrize("block", blocks("console"), ids=_named)
-def test_commands_could_be_typed(block: Block, api: Litestar) -> None:
+def test_commands_are_valid(block: Block, api: Litestar) -> None:
     for command in commands_of(block):
         check(command, api)
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=_named)
-def test_toml_is_settings_that_exist(block: Block, tmp_path: Path) -> None:
+def test_toml_holds_valid_settings(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "pgsched.toml"
     file.write_text(block.text, encoding="utf-8")
     load(flags={}, environment={}, file=file)
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=_named)
-def test_json_is_one_value_or_one_a_line(block: Block) -> None:
+def test_json_is_one_value_or_one_per_line(block: Block) -> None:
     try:
         json.loads(block.text)
     except json.JSONDecodeError:
@@ -121,7 +123,7 @@ def test_json_is_one_value_or_one_a_line(block: Block) -> None:
             json.loads(line)
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_resolve() -> None:
     wrong = []
     for page, link in [(one, link) for one in pages() for link in links_of(one)]:
         path, _, fragment = link.partition("#")
@@ -139,6 +141,6 @@ def test_every_page_is_in_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - {index} - linked == set()
 
 
-def test_nothing_is_said_that_holds_on_one_machine_only() -> None:
+def test_no_page_mentions_a_single_machine() -> None:
     said = {_named(page): _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) for page in pages()}
     assert {page: found for page, found in said.items() if found} == {}

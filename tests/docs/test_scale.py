@@ -1,4 +1,4 @@
-"""The page about scale says what its own parameters lead to."""
+"""The figures on the page about scale follow from its own parameters."""
 
 import re
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ _DAY = 86_400
 
 
 def _tables() -> Iterator[list[list[str]]]:
-    """The cells of each table's rows, the one of its names and the line under it left out."""
+    """Yields the cells of each table's rows, without the header and the line under it."""
     for table in re.findall(r"(?:^\|.*\n)+", _PAGE.read_text(encoding="utf-8"), re.MULTILINE):
         yield [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
 def _table(first: str) -> list[list[str]]:
-    """The table whose first cell begins so."""
+    """Returns the table whose first cell begins with ``first``."""
     return next(rows for rows in _tables() if rows[0][0].startswith(first))
 
 
 def _numbers(first: str, kind: type) -> Any:
-    """The parameters of a table whose rows begin with the names of fields."""
+    """Parses a table whose rows begin with field names."""
     named = {row[0].strip("`"): _number(row[1]) for row in _table(first)}
     assert list(named) == [field.name for field in fields(kind)]
     return kind(**named)
@@ -45,7 +45,7 @@ def _machines() -> Machines:
 
 
 def _load(name: str, scheduled: str, delivered: str) -> Load:
-    """``10,000/s`` is a rate that is held; of ``2,000,000,000 a day, peak 3`` the mean and the peak are told."""
+    """``10,000/s`` is a constant rate; ``2,000,000,000 a day, peak 3`` has a mean and a peak."""
     kinds: dict[str, Any] = {"scheduled": scheduled, "delivered": delivered}
     if name.endswith("/s"):
         return Load(mean=_number(name.removesuffix("/s")), peak=1, **kinds)
@@ -57,7 +57,7 @@ _ONE = Load(mean=10_000, peak=1, scheduled="in batches", delivered="handlers")
 
 
 @pytest.mark.parametrize("row", _table("10,000/s"), ids=lambda row: "; ".join(row[:3]))
-def test_the_page_tells_what_its_parameters_lead_to(row: list[str]) -> None:
+def test_sizes_on_the_page_follow_from_its_parameters(row: list[str]) -> None:
     found = installation(_load(*row[:3]), _costs(), _machines())
     assert row[3:] == [
         f"{found.rate:,.0f}",
@@ -73,39 +73,39 @@ def test_the_page_tells_what_its_parameters_lead_to(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", _table("in batches"), ids=lambda row: "; ".join(row[:2]))
-def test_the_page_tells_where_one_server_and_one_queue_stop(row: list[str]) -> None:
+def test_limits_on_the_page_follow_from_its_parameters(row: list[str]) -> None:
     found = limits(_load("1/s", *row[:2]), _costs(), _machines())
     assert row[2:] == [f"{round(rate, -3):,.0f}" for rate in astuple(found)]
 
 
-def test_at_the_rate_at_which_its_cores_stop_one_server_is_enough_and_beyond_it_is_not() -> None:
+def test_a_second_server_is_added_exactly_past_the_limit_of_its_cores() -> None:
     costs, machines = _costs(), replace(_machines(), server_wal_mb=1e9)
     stop = limits(_ONE, costs, machines).server_cores
     assert installation(replace(_ONE, mean=stop * 0.999), costs, machines).servers == 1
     assert installation(replace(_ONE, mean=stop * 1.001), costs, machines).servers == 2
 
 
-def test_where_the_log_is_the_limit_databases_are_added_for_it() -> None:
+def test_servers_are_added_if_the_log_is_the_limit() -> None:
     costs, machines = _costs(), replace(_machines(), server_cores=10_000)
     stop = limits(_ONE, costs, machines).server_wal
     assert installation(replace(_ONE, mean=stop * 2.5), costs, machines).servers == 3
 
 
-def test_each_worker_process_has_a_partition_of_its_own_and_each_database_has_two_processes() -> None:
+def test_processes_have_own_partitions_and_databases_two_processes() -> None:
     found = installation(replace(_ONE, mean=3_000_000), _costs(), _machines())
     assert found.worker_processes >= 2 * found.servers
     assert found.partitions >= found.worker_processes
     assert found.partitions % (16 * found.servers) == 0
 
 
-def test_the_peak_sizes_the_machines_and_the_mean_sizes_the_history() -> None:
+def test_the_peak_sizes_the_machines_and_the_mean_the_history() -> None:
     costs, machines = _costs(), _machines()
     flat, peaked = installation(_ONE, costs, machines), installation(replace(_ONE, peak=4), costs, machines)
     assert peaked.server_cores == pytest.approx(4 * flat.server_cores)
     assert peaked.history_gb_a_day == flat.history_gb_a_day
 
 
-def test_the_page_about_sizes_tells_the_same() -> None:
+def test_the_sizing_page_has_the_same_figures() -> None:
     page = _PAGE.parents[1] / "how-to" / "sizing.md"
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if re.match(r"\| [\d,]+ \|", line)]
     assert len(rows) == 4

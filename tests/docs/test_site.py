@@ -1,4 +1,4 @@
-"""The site is built without a warning, leads nowhere wrong, and asks no other machine for anything."""
+"""The site builds without warnings, has no dead links, and loads nothing from other hosts."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from tests.docs.fences import ROOT
 
 
 class Page(HTMLParser):
-    """What a page can be entered at, where it leads, and what a browser loads for it."""
+    """The anchors of a page, its links, and the resources that a browser loads for it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Page(HTMLParser):
         self.loads += [given["src"]] if "src" in given else []
 
 
-def test_the_site_is_built_without_a_warning_and_is_complete_in_itself(tmp_path: Path) -> None:
-    """One test, for building takes most of its time."""
+def test_the_site_builds_without_warnings_and_is_self_contained(tmp_path: Path) -> None:
+    """One test, since building takes most of its time."""
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     built = subprocess.run([*command, ROOT / "docs", tmp_path], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

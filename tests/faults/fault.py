@@ -1,4 +1,4 @@
-"""A fault: how it is made, how it is undone, and what is promised for it."""
+"""A fault: how it is caused, how it is undone, and what pgsched promises for it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,15 +12,17 @@ from tests.faults.verdict import Verdict, judge
 Make = Callable[[Site], Iterator[None]]
 CLOCK, EVENING, WATCHES, OLD_TRANSACTIONS = "clock", "evening", "watches", "old transactions"
 PAIR, LAGGING_PAIR, PROXY, SMALL_DISK, SMALL_LOG = "pair", "lagging pair", "proxy", "small disk", "small log"
-"""What a fault may need beside a plain server: that its clock can be set, that midnight is near by it, that the
-workers' clocks can be set, that tables are frozen early; a standby, for which commits wait or do not wait, a network in
-between, a small disk for all that the server has or for its log."""
+"""What a fault needs besides a plain server: a clock that can be set, a clock near midnight, settable clocks of the
+workers, tables that are frozen early, a standby for which commits do or do not wait, a network proxy, or a small disk
+for the whole server or for its log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``within`` is how many seconds after it is undone all is to be as usual; ``repeats`` says for what reason
-    executions may be delivered again, if any may; ``needs`` what kind of server it is done to."""
+    """``within`` is the time in seconds until everything is back to normal after the fault; ``repeats`` is the reason
+    for which executions may be delivered again, if any; ``needs`` is the kind of server it requires.
+    """
 
     name: str
     make: Callable[[Site], AbstractContextManager[None]]
@@ -44,7 +46,7 @@ def fault(
     keeps_order: bool = True,
     needs: str | None = None,
 ) -> Callable[[Make], Make]:
-    """Puts a fault on the list: a generator that makes it, yields while it lasts, and undoes it."""
+    """Registers a fault: a generator that causes it, yields while it lasts, and undoes it."""
 
     def listed(make: Make) -> Make:
         name = make.__name__.replace("_", "-")
@@ -63,8 +65,9 @@ def endure(
     after: float = 6.0,
     judged: dict[str, Promise] | None = None,
 ) -> Verdict:
-    """Makes a fault under load, undoes it, and judges all that was acknowledged from just before it until some time
-    after; or all that was not ``judged`` before, to which it is added."""
+    """Causes a fault under load, undoes it, and judges everything acknowledged from just before it until some time
+    after; given ``judged``, everything acknowledged that is not yet in it, which is then added.
+    """
     known, lines = site.load.book.known() if judged is None else judged, site.programs.lines()
     time.sleep(before)
     broken = time.time()
@@ -82,7 +85,7 @@ def endure(
 
 
 def close(site: Site, last: Fault, *, judged: dict[str, Promise]) -> Verdict:
-    """Schedules no more, and judges what was acknowledged and not ``judged``, as after the ``last`` fault."""
+    """Stops scheduling, and judges what was acknowledged and not ``judged``, as after the ``last`` fault."""
     site.load.end()
     promises = {id: promise for id, promise in site.load.book.known().items() if id not in judged}
     now = time.time()

@@ -1,4 +1,4 @@
-"""The handlers of the load, which note what arrives in a file outside the system, and those that do harm."""
+"""The load's handlers, which record arrivals in a file outside the system, and handlers that do harm."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ _LARGE = 50_000_000
 
 @app.handler("large")
 async def large(payload: Any) -> str:
-    """Returns far more than is kept of a result."""
+    """Returns far more than the result that is stored."""
     return "x" * _LARGE

@@ -1,5 +1,6 @@
-"""The client whose executions must not be lost: it schedules all kinds of them at a steady rate, over SQL and REST, and
-keeps account of what was acknowledged."""
+"""The client whose executions must not be lost. It schedules all kinds at a steady rate, over SQL and REST, and records
+what was acknowledged.
+"""
 
 import json
 import threading
@@ -33,8 +34,9 @@ _JOB = "select pgsched.schedule('python:tick', every => '1 second', client => 'f
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """An acknowledged execution: its kind, when it is owed, what it must not come before, and when it was acknowledged;
-    moments in seconds since 1970."""
+    """An acknowledged execution: its kind, when it is due, what it must not precede, and when it was acknowledged;
+    times are in seconds since 1970.
+    """
 
     kind: str
     owed: float
@@ -44,7 +46,7 @@ class Promise:
 
 @dataclass(slots=True)
 class Book:
-    """What was acknowledged, by id; what was refused for the moment; and refusals that no fault explains."""
+    """Acknowledged executions by id, the number of temporary refusals, and refusals that no fault explains."""
 
     promises: dict[str, Promise] = field(default_factory=dict)
     refusals: int = 0
@@ -56,13 +58,13 @@ class Book:
             self.promises.update(promises)
 
     def known(self) -> dict[str, Promise]:
-        """What has been acknowledged until now."""
+        """Returns what has been acknowledged so far."""
         with self._lock:
             return dict(self.promises)
 
 
 class Load:
-    """Two threads, one of SQL and one of REST. What fails is not acknowledged; its session is replaced."""
+    """Two threads, one for SQL and one for REST. A failed call counts as not acknowledged; its session is replaced."""
 
     def __init__(self, url: str, api: str, ledger: Any, *, rate: int) -> None:
         self.book, self.url = Book(), url
@@ -81,13 +83,13 @@ class Load:
             thread.start()
 
     def end(self) -> None:
-        """Schedules no more. What was scheduled is received and consumed until ``close``."""
+        """Stops scheduling. Receiver and consumer continue until ``close``."""
         self._ended.set()
         for thread in self._threads:
             thread.join()
 
     def move(self, url: str) -> None:
-        """The database is elsewhere from now on; sessions that are open stay where they are."""
+        """Connects to a new address from now on; open sessions stay connected to the old one."""
         self.url = url
         self.consumer.move(url)
         self.receiver.move(url)
@@ -108,7 +110,7 @@ class Load:
                 self.book.refusals += 1
             except psycopg.Error as error:
                 self.book.mistakes.add(str(error).splitlines()[0])
-            next_at = max(next_at + _EACH, time.monotonic() - 1)  # what an outage held up is not made up for
+            next_at = max(next_at + _EACH, time.monotonic() - 1)  # does not catch up on what an outage delayed
             self._ended.wait(next_at - time.monotonic())
 
     def _sql(self) -> None:

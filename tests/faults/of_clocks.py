@@ -1,4 +1,4 @@
-"""What happens to the clocks of the server and of the workers."""
+"""Faults of the clocks of the server and the workers."""
 
 import os
 import subprocess
@@ -37,24 +37,24 @@ def _stepped(site: Site, seconds: int) -> Iterator[None]:
         site.clock.step(seconds)
         assert abs(_now(db) - before - seconds) < 30, "the server's clock has not been set"
     yield
-    if seconds < 0:  # what was scheduled before waits for its instant
+    if seconds < 0:  # executions scheduled before wait for their instant
         site.clock.step(0)
 
 
 @fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
 def clock_forward(site: Site) -> Iterator[None]:
-    """By an hour, for good."""
+    """Steps one hour, permanently."""
     yield from _stepped(site, _HOUR)
 
 
 @fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
 def clock_back(site: Site) -> Iterator[None]:
-    """By an hour, and forward again."""
+    """Steps back one hour, then forward again."""
     yield from _stepped(site, -_HOUR)
 
 
 def _over_midnight(site: Site, *, without: tuple[str, ...]) -> Iterator[None]:
-    """The server's clock is set to a moment before midnight; these tables have no partition for the next day."""
+    """Sets the server's clock to shortly before midnight; these tables have no partition for the next day."""
     assert site.clock is not None
     with site.owner() as db:
         [(day, left)] = db.execute(_TOMORROW).fetchall()
@@ -75,7 +75,8 @@ def midnight(site: Site) -> Iterator[None]:
 @fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
 def midnight_without_a_partition(site: Site) -> Iterator[None]:
     """History, attempts and rollups of the new day go to the default partitions, which become that day's tables while
-    all goes on. Whoever takes a step is killed before it commits, and the next one takes it again."""
+    the load continues. Each session that takes a step is killed before it commits, and the next one repeats it.
+    """
     yield from _over_midnight(site, without=DAILY)
     with site.owner() as db:
         for parent in DAILY:
@@ -96,7 +97,7 @@ def _adopt(site: Site, db: Connection, parent: str) -> None:
 
 
 def _set(site: Site, *seconds: int) -> None:
-    """Sets the clock of each worker command, and sees to it that its processes go by it."""
+    """Sets the clock of each worker command, and asserts that its processes use it."""
     for number, (clock, ahead) in enumerate(zip(site.watches, seconds, strict=True)):
         clock.step(ahead)
         assert abs(_told_by(clock) - time.time() - ahead) < 30, "the clock has not been set"
@@ -110,7 +111,9 @@ def _told_by(clock: Clock) -> float:
 
 @fault(promised=_NOTHING_TWICE, seconds=6, needs=WATCHES)
 def workers_clocks_step(site: Site) -> Iterator[None]:
-    """One's is an hour ahead and the other's an hour behind; then the other way round; then both are right again."""
+    """One worker's clock is an hour ahead and the other's an hour behind, then the other way round, then both are
+    correct.
+    """
     _set(site, _HOUR, -_HOUR)
     yield
     _set(site, -_HOUR, _HOUR)

@@ -1,4 +1,4 @@
-"""What happens to the disks on which the server has its files."""
+"""Faults of the disks that hold the server's files."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _BLOCK = 1 << 20
 
 
 def _fill(disk: Path) -> Path:
-    """Leaves no room on it, and returns what has taken it."""
+    """Fills the disk. Returns the file that takes up the space."""
     filler = disk / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
@@ -26,7 +26,7 @@ def _fill(disk: Path) -> Path:
 
 
 def _free(site: Site, filler: Path) -> None:
-    """Where the server has ended for want of room, it is started again."""
+    """Frees the disk, and restarts the server if it stopped for lack of space."""
     filler.unlink()
     if site.server.exit_status is not None:
         site.server.restart()
@@ -34,7 +34,7 @@ def _free(site: Site, filler: Path) -> None:
 
 @fault(promised="nothing twice", seconds=15, within=5, needs=SMALL_DISK)
 def disk_full(site: Site) -> Iterator[None]:
-    """Data and log share it."""
+    """Data and log share the disk."""
     assert site.disk is not None
     filler = _fill(site.disk)
     yield
@@ -43,12 +43,12 @@ def disk_full(site: Site) -> Iterator[None]:
 
 @fault(promised="nothing twice", seconds=15, within=5, needs=SMALL_LOG)
 def disk_of_the_log_full(site: Site) -> Iterator[None]:
-    """Data has room, but what was written ahead of it has none, so the server ends."""
+    """The data has space, but the write-ahead log has none, so the server stops."""
     assert site.disk is not None
     with site.owner() as db:
         filler = _fill(site.disk)
         with suppress(psycopg.OperationalError):
-            while True:  # until there is no segment left
+            while True:  # until no segment is left
                 db.execute("select pg_switch_wal(), pg_current_xact_id()")
     yield
     _free(site, filler)

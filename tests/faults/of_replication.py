@@ -1,4 +1,4 @@
-"""What happens to a primary and the standby that follows it."""
+"""Faults of a primary and its standby."""
 
 import os
 import signal
@@ -14,12 +14,12 @@ from tests.faults.verdict import NOT_REPLICATED
 from tests.replication.standby import Standby, processes_of
 
 _ON_THE_WAY = 2.0
-"""Seconds, on a busy machine, until the end of what has arrived is on record and has been sent on."""
+"""Seconds, on a busy machine, until the ends of arrived executions are recorded and replicated."""
 
 
 @fault(promised="nothing twice", seconds=20, needs=PAIR)
 def standby_away(site: Site) -> Iterator[None]:
-    """All commits wait for it."""
+    """All commits wait for the standby."""
     assert site.standby is not None
     with signalled(processes_of(site.standby.pid), signal.SIGSTOP, signal.SIGCONT):
         yield
@@ -27,7 +27,7 @@ def standby_away(site: Site) -> Iterator[None]:
 
 @fault(promised="nothing twice", seconds=0, needs=PAIR)
 def promotion(site: Site) -> Iterator[None]:
-    """The primary is killed, and the standby takes over."""
+    """Kills the primary and promotes the standby."""
     assert site.standby is not None
     site.standby.take_over()
     yield
@@ -41,7 +41,7 @@ def promotion(site: Site) -> Iterator[None]:
     needs=LAGGING_PAIR,
 )
 def promotion_of_one_that_lags(site: Site) -> Iterator[None]:
-    """The primary sends its standby nothing for two seconds, and is killed."""
+    """The primary sends its standby nothing for two seconds, then is killed."""
     assert site.standby is not None
     with site.owner() as db:
         [(sender,)] = db.execute("select pid from pg_stat_replication").fetchall()
@@ -54,8 +54,9 @@ def promotion_of_one_that_lags(site: Site) -> Iterator[None]:
 
 
 def _lead_the_client(site: Site, standby: Standby) -> None:
-    """Its address leads to the new primary, and its sessions with the old one end. Whoever promotes sees to that: an
-    address of both hosts leads to the old one as long as that takes writes."""
+    """Points the client's address to the new primary and ends its sessions with the old one. Whoever promotes must do
+    this: an address with both hosts leads to the old primary as long as it accepts writes.
+    """
     site.url = standby.url
     site.load.move(as_login(site.url, "faults_first"))
     with psycopg.connect(standby.primary_url, autocommit=True) as old:
@@ -64,7 +65,7 @@ def _lead_the_client(site: Site, standby: Standby) -> None:
 
 @fault(promised="nothing twice", seconds=10, needs=PAIR)
 def primary_wakes_after_promotion(site: Site) -> Iterator[None]:
-    """The primary stands still, the standby takes over, and the primary goes on."""
+    """Freezes the primary, promotes the standby, then lets the primary continue."""
     assert site.standby is not None
     with signalled(processes_of(site.standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
         site.standby.promote()

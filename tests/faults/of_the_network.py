@@ -1,4 +1,4 @@
-"""What happens between workers, API and database, and between workers and those whom they call."""
+"""Faults between workers, API and database, and between workers and their targets."""
 
 import socket
 import struct
@@ -28,7 +28,7 @@ def network_cut(site: Site) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=15, needs=PROXY)
 def network_silent(site: Site) -> Iterator[None]:
-    """Sessions are half open: neither end hears of it."""
+    """Sessions are half open: neither end is notified."""
     yield from _network(site, SILENT)
 
 
@@ -42,7 +42,7 @@ def network_trickles(site: Site) -> Iterator[None]:
     yield from _network(site, TRICKLE)
 
 
-# A 2xx would count, whatever comes after its head.
+# A 2xx would count, whatever follows its head.
 def _hang(connection: socket.socket) -> None:
     time.sleep(30)
 
@@ -68,7 +68,7 @@ _BEHAVIOURS = _hang, _stream, _reset, _close_early
 
 @fault(promised=_UNKNOWN_ANSWER, seconds=0, repeats=_NO_ANSWER)
 def receivers_misbehave(site: Site) -> Iterator[None]:
-    """They hang, stream without end, reset the connection, and close it in the middle of an answer, in turn."""
+    """Receivers in turn hang, stream endlessly, reset the connection, and close it in the middle of an answer."""
     for behaviour in _BEHAVIOURS:
         site.load.receiver.behave = behaviour
         time.sleep(3)

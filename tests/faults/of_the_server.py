@@ -1,4 +1,4 @@
-"""What happens to PostgreSQL: its processes, its sessions, its locks, its transactions."""
+"""Faults of PostgreSQL: its processes, sessions, locks and transactions."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def postgresql_killed(site: Site) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=0, within=3)
 def backend_killed(site: Site) -> Iterator[None]:
-    """The server ends all sessions and recovers, since a backend may have left shared memory in disorder."""
+    """The server ends all sessions and recovers, since a backend may have corrupted shared memory."""
     with site.owner() as db:
         [(pid,)] = db.execute(f"select pid from pg_stat_activity where {_OURS} limit 1".encode(), []).fetchall()
     os.kill(pid, signal.SIGKILL)
@@ -76,7 +76,7 @@ def postgresql_frozen(site: Site) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE)
 def connections_exhausted(site: Site) -> Iterator[None]:
-    """All sessions of ours are terminated, and others have all there are."""
+    """Terminates all our sessions; others then take all connections."""
     with ExitStack() as stack:
         with site.owner() as db:
             db.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {_OURS}".encode(), [])
@@ -88,7 +88,7 @@ def connections_exhausted(site: Site) -> Iterator[None]:
 
 @contextmanager
 def _transaction(site: Site, *statements: str) -> Iterator[None]:
-    """A transaction that has done this and stays open."""
+    """Opens a transaction that executes these statements and stays open."""
     with psycopg.connect(site.url, application_name="the faults") as db:
         for statement in statements:
             db.execute(statement.encode())
@@ -98,7 +98,7 @@ def _transaction(site: Site, *statements: str) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=18)
 def each_hot_table_locked(site: Site) -> Iterator[None]:
-    """One after the other, each for two seconds, while the fault lasts."""
+    """Locks one table after another, each for two seconds, while the fault lasts."""
     ended = threading.Event()
 
     def lock() -> None:
@@ -124,7 +124,7 @@ def _beside(work: Callable[[], None], ended: threading.Event) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=10)
 def tables_rewritten(site: Site) -> Iterator[None]:
-    """VACUUM FULL and CREATE INDEX, as somebody does them by hand."""
+    """VACUUM FULL and CREATE INDEX, as run by hand."""
     ended = threading.Event()
 
     def rewrite() -> None:
@@ -154,7 +154,7 @@ values ('limited', 'python:mallory', now() + interval '80 ms')"""
 
 @fault(promised=_NOTHING_TWICE, seconds=30)
 def writer_commits_late(site: Site) -> Iterator[None]:
-    """What it has scheduled is long due by then."""
+    """By the time it commits, the execution that it scheduled is long overdue."""
     with psycopg.connect(site.url, application_name="the faults") as db:
         [(id,)] = db.execute((_LATE + " returning id").encode()).fetchall()
         yield
@@ -188,7 +188,7 @@ def _until_none_waits(site: Site, client: str) -> None:
 
 @fault(promised=_NOTHING_TWICE)
 def deadlocks(site: Site) -> Iterator[None]:
-    """Others lock due rows in an order of their own, hold them for half a second, and lock more."""
+    """Other sessions lock due rows in a different order, hold them for half a second, and lock more."""
     ended = threading.Event()
 
     def lock() -> None:
@@ -209,7 +209,7 @@ def deadlocks(site: Site) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=10)
 def notification_queue_full(site: Site) -> Iterator[None]:
-    """A session that listens stays in a transaction, so that nothing leaves the queue; then that is filled."""
+    """A listening session stays in a transaction, so that the queue cannot be emptied; then the queue is filled."""
     with psycopg.connect(site.url, autocommit=True, application_name="the faults") as listening, site.owner() as db:
         listening.execute("listen faults")
         listening.execute("begin")
@@ -229,7 +229,7 @@ select max(age(relfrozenxid)) from pg_class
 
 @fault(promised=_NOTHING_TWICE, seconds=15, needs=OLD_TRANSACTIONS)
 def wraparound_near(site: Site) -> Iterator[None]:
-    """Tables are older than ``autovacuum_freeze_max_age``, so their vacuum gives way to nobody."""
+    """Tables are older than ``autovacuum_freeze_max_age``, so their vacuum does not yield to other sessions."""
     with site.owner() as db:
         db.execute(_BURN)
         assert _age(db) > 100_000

@@ -1,4 +1,4 @@
-"""What happens to the processes that deliver, and what their handlers do to them."""
+"""Faults of the worker processes, and harm done to them by handlers."""
 
 import resource
 import signal
@@ -59,7 +59,7 @@ def result_of_50_megabytes(site: Site) -> Iterator[None]:
 
 @fault(promised="in hand: again, if it is lost", repeats=_LOST)
 def worker_out_of_memory(site: Site) -> Iterator[None]:
-    """A worker process gets hardly more memory than it has, and its handlers ask for a lot."""
+    """A worker process gets barely more memory than it uses, and its handlers allocate a lot."""
     pid = site.worker()
     size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
     resource.prlimit(pid, resource.RLIMIT_AS, (size + _LITTLE, _UNLIMITED[1]))

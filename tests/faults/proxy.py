@@ -1,4 +1,4 @@
-"""A network between two programs that can be cut, held up and slowed down."""
+"""A network between two programs that can be cut, stalled and slowed down."""
 
 import socket
 import threading
@@ -11,9 +11,9 @@ _CHUNK = 65_536
 
 
 class Proxy:
-    """Passes on what comes to ``port``. ``state`` is one of the above: cut sessions end and new ones are refused,
-    silent ones stay open and nothing passes, slow ones pass each chunk a tenth of a second later, trickling ones byte
-    by byte."""
+    """Forwards connections to ``port``. ``state`` is one of the above: cut ends sessions and refuses new ones; silent
+    keeps them open and passes nothing; slow delays each chunk by a tenth of a second; trickle sends byte by byte.
+    """
 
     def __init__(self, port: int) -> None:
         self._to, self._open = port, set[socket.socket]()
@@ -49,7 +49,7 @@ class Proxy:
                     near.close()
 
     def _join(self, near: socket.socket) -> bool:
-        """Whether the other side takes it."""
+        """Connects to the other side. Returns False if it refuses."""
         try:
             far = socket.create_connection(("127.0.0.1", self._to))
         except OSError:

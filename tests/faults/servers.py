@@ -1,4 +1,4 @@
-"""The servers on which faults take place, each with pgsched's tables."""
+"""The servers on which faults are caused, each with pgsched's tables."""
 
 import subprocess
 import time
@@ -49,7 +49,7 @@ _DAY = 86_400
 
 @contextmanager
 def place_for(fault: Fault, directory: Path, *, rate: int) -> Iterator[Site]:
-    """An installation on which this fault can be made."""
+    """Runs an installation on which this fault can be caused."""
     with ExitStack() as stack:
         server, more = stack.enter_context(_server_for(fault, directory))
         if fault.needs in (PAIR, LAGGING_PAIR):
@@ -64,7 +64,7 @@ def place_for(fault: Fault, directory: Path, *, rate: int) -> Iterator[Site]:
 
 @contextmanager
 def _server_for(fault: Fault, directory: Path) -> Iterator[tuple[EmbeddedPostgres, dict[str, Any]]]:
-    """A server that this fault can be made to, and what the site has to know of it."""
+    """Runs a server on which this fault can be caused. Yields it with further arguments of the site."""
     place = directory / "server"
     with ExitStack() as stack:
         if fault.needs in (CLOCK, EVENING):
@@ -84,7 +84,7 @@ def _server_for(fault: Fault, directory: Path) -> Iterator[tuple[EmbeddedPostgre
 
 @contextmanager
 def _small_disk(place: Path, room: str = _ROOM, rights: str = "mode=755") -> Iterator[Path]:
-    """One in memory, with room for the server and little more. Only root may mount it."""
+    """Mounts a disk in memory, with space for the server and little more. Only root can mount it."""
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room},{rights}", "none", str(place)], check=True)
     try:
@@ -95,7 +95,7 @@ def _small_disk(place: Path, room: str = _ROOM, rights: str = "mode=755") -> Ite
 
 @contextmanager
 def _small_log(server: Path) -> Iterator[Path]:
-    """A new server's log has such a disk, and the rest of its files has not."""
+    """Puts a new server's log on such a disk; its other files stay where they are."""
     with EmbeddedPostgres(server, bin_dir=tested_bin_dir(), settings=_SETTINGS):
         pass
     place, first = server / "cluster" / "pg_wal", server / "first"
@@ -108,7 +108,7 @@ def _small_log(server: Path) -> Iterator[Path]:
 
 @contextmanager
 def serving(directory: Path, bin_dir: Path | None = None, **settings: str) -> Iterator[EmbeddedPostgres]:
-    """One server, in this directory."""
+    """Runs one server in this directory."""
     with EmbeddedPostgres(directory, bin_dir=bin_dir or tested_bin_dir(), settings=_SETTINGS | settings) as running:
         migrate(running.url)
         yield running

@@ -1,4 +1,4 @@
-"""An installation under load: two worker commands, an API and a database server of its own."""
+"""An installation under load: two worker commands, an API and a dedicated database server."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ grant usage on schema pgsched to faults_first;
 
 
 def descendants(pid: int) -> list[int]:
-    """A process's children, and theirs."""
+    """Returns a process's descendants."""
     with suppress(OSError):
         listed = Path(f"/proc/{pid}/task").glob("*/children")
         children = [child for path in listed for child in path.read_text().split()]
@@ -47,7 +47,7 @@ def descendants(pid: int) -> list[int]:
 
 
 class Site:
-    """``url`` is where the client connects to. Faults are done to ``server`` and to what is around it."""
+    """``url`` is the address that the client uses. Faults are applied to ``server`` and its surroundings."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Site:
         self.server, self.clock, self.standby, self.proxy, self.disk = server, clock, standby, proxy, disk
         self.watches = watches
         self.unreplicated: tuple[float, float] | None = None
-        """From when to when nothing that was committed reached the server that was promoted; seconds since 1970."""
+        """The period in which nothing committed reached the promoted server, in seconds since 1970."""
         self.url = standby.either if standby else server.url
         self.ledger = Ledger(directory / "ledger")
         self.programs = Programs(directory)
@@ -94,11 +94,11 @@ class Site:
         self.programs.stop()
 
     def owner(self) -> Connection:
-        """A new session of the superuser."""
+        """Opens a new superuser session."""
         return psycopg.connect(self.url, autocommit=True, application_name="the faults", connect_timeout=5)
 
     def owner_patiently(self, *, seconds: float = 60) -> Connection:
-        """The same, once the database lets it in."""
+        """Opens a superuser session, retrying until the database accepts it."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -109,7 +109,7 @@ class Site:
             time.sleep(0.05)
 
     def worker(self, number: int = 0) -> int:
-        """The process that delivers, of one of the two commands."""
+        """Returns the pid of the process that delivers, for one of the two commands."""
         deadline = time.monotonic() + 20
         while not (found := descendants(self.workers[number].pid)) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -117,7 +117,7 @@ class Site:
 
     @property
     def memory(self) -> float:
-        """The most MB that a worker process has had resident."""
+        """The peak resident memory of any worker process, in MB."""
         return max(self._memory.values(), default=0.0)
 
     def _sample(self) -> None:
@@ -145,7 +145,7 @@ _WORKER = "--processes", "2", "--lease", f"{LEASE:g}", "--drain-timeout", "3", "
 
 @contextmanager
 def signalled(pids: list[int], first: signal.Signals, then: signal.Signals) -> Iterator[None]:
-    """These processes get one signal now, and another one at the end."""
+    """Sends these processes one signal now and another at the end."""
     try:
         _signal(pids, first)
         yield
@@ -161,7 +161,7 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
 
 @contextmanager
 def site(server: EmbeddedPostgres, directory: Path, *, rate: int, **more: Any) -> Iterator[Site]:
-    """An installation at work."""
+    """Runs an installation under load."""
     built = Site(server, directory, rate=rate, **more)
     try:
         yield built

@@ -1,4 +1,4 @@
-"""Every fault there is, made under load, one after the other or mixed at random; and a table of what came of it."""
+"""Causes every fault under load, one after another or in random order, and prints a table of the results."""
 
 import random
 import tempfile
@@ -23,16 +23,17 @@ _HEAD = """\
 | fault | promised | acknowledged | lost | again | recovery (goal) | memory | log lines | broken |
 |---|---|---|---|---|---|---|---|---|"""
 _LAST = 45.0
-"""Seconds that the last fault on an installation takes, about."""
+"""The approximate time in seconds that the last fault on an installation takes."""
 _ALONE = CLOCK, EVENING
-"""Where the server's clock is not the machine's, other faults may never end: libfaketime answers PostgreSQL's signal
-handlers with either of the two times, so that a timeout may be put off by the difference, and a deadlock stands."""
+"""If the server's clock differs from the machine's, other faults may never end: libfaketime gives PostgreSQL's signal
+handlers either of the two times, so a timeout may be delayed by the difference, and a deadlock remains.
+"""
 _LONGEST = 300.0
-"""Seconds for which an installation stands, at most: a small disk has room for no more history."""
+"""The longest time in seconds for which an installation runs: a small disk has no room for more history."""
 
 
 def line(fault: Fault, verdict: Verdict) -> str:
-    """One row of the table."""
+    """Returns one row of the table."""
     again = ", ".join(f"{count}: {why}" for why, count in verdict.repeated.items()) or "0"
     recovery = "not seen" if verdict.recovery is None else f"{verdict.recovery:.1f} s"
     lost = f"{len(verdict.lost)}" + (f" ({len(verdict.forgotten)} forgotten)" if verdict.forgotten else "")
@@ -43,7 +44,7 @@ def line(fault: Fault, verdict: Verdict) -> str:
 
 
 def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate: int) -> bool:
-    """Each on an installation of its own. Returns whether all kept what is promised."""
+    """Causes each fault on its own installation. Returns True if every promise was kept."""
     kept = True
     for fault in faults:
         for _ in range(rounds):
@@ -58,9 +59,10 @@ def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate:
 
 
 def mixed(*, minutes: float, rate: int, seed: int) -> bool:
-    """All of them in random order, for so many minutes and once at least. Each that needs an installation of its own
-    kind has one, on which those that need nothing are made before it, unless its server's clock is set. All that an
-    installation acknowledged is judged."""
+    """Causes all faults in random order, for ``minutes`` and each at least once. A fault that needs a special
+    installation gets one; faults without needs are caused on it first, unless its server's clock is set. Everything
+    that an installation acknowledged is judged.
+    """
     choice, total = random.Random(seed), Total()
     anywhere = _endless([fault for fault in FAULTS.values() if not _comes_last(fault)], choice)
     last = [fault for fault in FAULTS.values() if _comes_last(fault)]
@@ -80,19 +82,19 @@ def mixed(*, minutes: float, rate: int, seed: int) -> bool:
 
 
 def _endless(faults: list[Fault], choice: random.Random) -> Iterator[Fault]:
-    """All of them in random order, and all again in another one."""
+    """Yields all faults in random order, then again in another order, endlessly."""
     while True:
         yield from choice.sample(faults, len(faults))
 
 
 def _comes_last(fault: Fault) -> bool:
-    """Whether it needs an installation of its own kind, or leaves so much to do that nothing else fares well."""
+    """True if the fault needs a special installation, or leaves so large a backlog that later faults would fail."""
     return fault.needs is not None or fault.name == "many-due-at-once"
 
 
 @dataclass(slots=True)
 class Total:
-    """What a mix came to."""
+    """The results of a mix."""
 
     faults: int = 0
     kinds: set[str] = field(default_factory=set)
@@ -112,7 +114,7 @@ class Total:
         )
 
     def add(self, verdict: Verdict) -> None:
-        """Counts what became of some of the executions."""
+        """Adds the verdict on some of the executions."""
         self.judged += verdict.acknowledged
         self.forgotten += len(verdict.forgotten)
         self.again += sum(verdict.repeated.values())
@@ -120,7 +122,7 @@ class Total:
 
 
 def _mix(site: Site, anywhere: Iterator[Fault], last: Fault, total: Total, until: float) -> None:
-    """Makes faults that can be made anywhere until then, and the last one; then the account is closed."""
+    """Causes faults that need nothing until ``until``, then the last one, then judges the rest."""
     judged = dict[str, Promise]()
     one = None
     while one is not last:
@@ -150,7 +152,7 @@ def _mix(site: Site, anywhere: Iterator[Fault], last: Fault, total: Total, until
 def soak(
     names: tuple[str, ...], rounds: int, seconds: float | None, rate: int, mix: bool, minutes: float, seed: int
 ) -> None:
-    """Make faults under load and tell what came of them."""
+    """Cause faults under load and report the results."""
     click.echo(_HEAD)
     if mix:
         kept = mixed(minutes=minutes, rate=rate, seed=seed)

@@ -1,4 +1,4 @@
-"""A few of the faults, made one after the other under a small load; ``make soak`` makes all of them, for longer."""
+"""Causes a few of the faults one after another under a small load; ``make soak`` causes all of them, for longer."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("name", _MADE)
-def test_nothing_is_lost_nor_done_twice_that_need_not_be(site: Site, name: str) -> None:
+def test_nothing_is_lost_or_repeated_needlessly(site: Site, name: str) -> None:
     fault = FAULTS[name]
     verdict = endure(site, fault, seconds=min(fault.seconds, 2.0), before=0.5, after=3.0)
     assert verdict.broken == {}, site.programs.log()

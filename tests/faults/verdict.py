@@ -1,4 +1,4 @@
-"""What a fault has cost: by the ledger, which is outside the system, by history, and by what was acknowledged."""
+"""What a fault has cost, judged by the ledger outside the system, by history, and by what was acknowledged."""
 
 import time
 from collections import Counter
@@ -11,8 +11,8 @@ from tests.faults.load import DELAY, JOBS, KINDS, Promise
 from tests.faults.site import Connection, Site
 
 LATE = 0.05
-"""Seconds of lateness (p99) at which an installation serves as usual. What the machine itself oversleeps is added."""
-_UNTIMED = "limited", "after", "deferred", "pulled", "call"  # held back by a limit, by others, or by what is called
+"""The lateness (p99) in seconds that counts as normal. Time that the machine itself oversleeps is added."""
+_UNTIMED = "limited", "after", "deferred", "pulled", "call"  # held back by a limit, by predecessors, or by their target
 _LEFT = "select count(*) from pgsched.executions where job_id is null"
 _ENDS = """
 select id::text, count(*), min(status::text) from pgsched.history where id = any (%s::uuid[]) group by id"""
@@ -30,11 +30,12 @@ NOT_REPLICATED = "its end was not replicated"
 
 @dataclass(slots=True)
 class Verdict:
-    """``repeated`` counts executions that arrived more than once, by the reason that the database has for it; any other
-    than the one that is ``explained`` is a defect. ``forgotten`` are those that are nowhere, and were acknowledged
-    while nothing was replicated to the server that was promoted. ``unlike`` says where the load was not what it is
-    meant to be. ``instants`` are gaps in the account of a job, and ``accounted`` how many instants of the jobs it has
-    since the installation began. ``recovery`` is None where nothing was as usual again while it was watched."""
+    """``repeated`` counts executions that arrived more than once, by the database's reason; any reason but the
+    ``explained`` one is a defect. ``forgotten`` lists executions that no longer exist and were acknowledged while
+    nothing was replicated to the promoted server. ``unlike`` lists where the load differs from what it should be.
+    ``instants`` lists gaps in the account of a job, and ``accounted`` is how many instants its jobs have had since the
+    installation began. ``recovery`` is None if normal service was not seen again.
+    """
 
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Verdict:
 
     @property
     def broken(self) -> dict[str, list[str]]:
-        """What must not be, whatever happens."""
+        """Everything that must not happen, whatever the fault."""
         found = {
             "lost": self.lost, "settled twice": self.settled_twice, "failed": self.failed,
             "out of order": self.out_of_order, "instants": self.instants, "not the load": self.unlike,
@@ -65,7 +66,7 @@ class Verdict:
 def judge(
     site: Site, promises: dict[str, Promise], *, broken: float, repaired: float, keeps_order: bool = True
 ) -> Verdict:
-    """Waits until all of these have ended, and says what came of them."""
+    """Waits until all of these have ended, and returns the verdict."""
     verdict = Verdict(acknowledged=len(promises), memory=site.memory)
     with site.owner_patiently() as db:
         _await_ends(db, promises)
@@ -113,7 +114,7 @@ def _is_unreplicated(site: Site, moment: float) -> bool:
 
 
 def _read_instants(db: Connection, verdict: Verdict) -> None:
-    """Each second of each job has one account: a row, or a range of which it is one."""
+    """Each second of each job is accounted for once: by a row, or by a range that includes it."""
     for key in JOBS:
         rows: list[Any] = db.execute(_INSTANTS, [key, key]).fetchall()
         verdict.accounted += round((rows[-1][1] - rows[0][0]).total_seconds()) + 1
@@ -123,7 +124,7 @@ def _read_instants(db: Connection, verdict: Verdict) -> None:
 
 
 def _out_of_order(site: Site, promises: dict[str, Promise]) -> list[str]:
-    """No attempt at one comes after an attempt at one that was to come later."""
+    """No attempt may come after an attempt of a later execution."""
     came: dict[str, list[tuple[float, int]]] = {}
     for id, promise in promises.items():
         if promise.order is not None:
@@ -138,8 +139,9 @@ def _out_of_order(site: Site, promises: dict[str, Promise]) -> list[str]:
 
 
 def recovered(site: Site, promises: dict[str, Promise], broken: float, repaired: float) -> float | None:
-    """Seconds from the repair until a second in which what is owed arrives as usual, with nothing left from before. On
-    a machine that is busy with something else the usual is what it was before the fault."""
+    """Returns the seconds from the repair until a second in which executions arrive on time, with nothing left from
+    before. On a machine busy with other work, "on time" means as before the fault.
+    """
     owed = sorted(
         (promise.owed, min(arrival.at for arrival in site.ledger.arrivals[id]))
         for id, promise in promises.items()

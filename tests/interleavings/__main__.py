@@ -1,6 +1,7 @@
-"""Goes through the scenes that are named, or all, on a server of its own, and tells how many states each has.
+"""Explores the named scenes, or all, on a dedicated server, and prints how many states each has.
 
-A scene is played in several databases at once: an order is mostly waiting for answers, and two backends use two cores.
+A scene is played in several databases at once: playing an order is mostly waiting for answers, and two backends use two
+cores.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ AT_ONCE = 3
 
 
 def main(names: list[str]) -> int:
-    """The exit status: 1 where an order goes wrong, 2 for an unknown name."""
+    """Returns the exit status: 1 if an order goes wrong, 2 for an unknown name."""
     if unknown := [name for name in names if name not in PLAYS]:
         print(f"there is no scene {unknown[0]!r}; there are: {', '.join(PLAYS)}", file=sys.stderr)  # noqa: T201
         return 2
@@ -30,7 +31,7 @@ def main(names: list[str]) -> int:
 
 
 def made(janitor: Janitor) -> list[str]:
-    """Databases to play in."""
+    """Creates the databases to play in. Returns their URLs."""
     names = [f"stage_{number}" for number in range(AT_ONCE)]
     for name in names:
         janitor.do("create database {}", name)
@@ -40,7 +41,7 @@ def made(janitor: Janitor) -> list[str]:
 
 
 def told(urls: Sequence[str], name: str) -> int:
-    """Goes through a scene and prints what it found; 1 where an order goes wrong."""
+    """Explores a scene and prints the result. Returns 1 if an order goes wrong."""
     began = time.monotonic()
     try:
         found = asyncio.run(play(name, *urls))

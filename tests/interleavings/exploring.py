@@ -1,8 +1,8 @@
-"""Goes through all orders in which the actors of a scene can act.
+"""Explores all orders in which the actors of a scene can act.
 
-Each order is played from the beginning, since a state of a database with open transactions cannot be copied. What has
-been seen is gone on from once: two orders that lead to the same rows, the same account and the same knowledge of all
-actors have one future. Short orders come first, so the one that a failure names is a shortest.
+Each order is played from the beginning, since a database with open transactions cannot be copied. Each distinct state
+is continued from only once: two orders that lead to the same rows, the same account and the same knowledge of all
+actors have the same future. Short orders come first, so a failure names one of the shortest.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from tests.interleavings.stage import Stage
 
 
 class Choice(NamedTuple):
-    """Who goes on, or is killed."""
+    """The actor that continues next or is killed."""
 
     name: str
     dies: bool = False
@@ -24,32 +24,31 @@ class Choice(NamedTuple):
 
 
 class Scene(Protocol):
-    """What is acted: how it begins, what must hold at each moment, and at the end of all."""
+    """A scene: how it begins, and what must hold at each moment and at the end."""
 
     mortals: frozenset[str]
-    """Who may die alone. All may die together at any moment."""
+    """The actors that may die alone. All may die together at any moment."""
 
     async def set_up(self) -> None: ...
     async def look(self) -> Hashable:
-        """The state of the database; raises AssertionError where it must not be."""
+        """Returns the state of the database. Raises AssertionError if the state is invalid."""
         ...
 
     async def finish(self) -> None:
-        """A last worker does what is left; raises AssertionError where the account is not right then."""
+        """A last worker does what is left. Raises AssertionError if the account is then wrong."""
         ...
 
 
 @dataclass
 class Found:
-    """How many states there are, and in how many ways they were reached."""
+    """The number of states, and the number of orders that reached them."""
 
     states: int = 0
     ways: int = 0
 
 
 async def explore(played: Sequence[tuple[Stage, Scene]]) -> Found:
-    """Tries every order of a scene, one on each of these stages at a time. A failure names the choices that led to
-    it."""
+    """Tries every order of a scene, one at a time on each stage. A failure names the choices that led to it."""
     exploration = Exploration()
     while exploration.ways:
         round, exploration.ways = exploration.ways, []
@@ -58,7 +57,7 @@ async def explore(played: Sequence[tuple[Stage, Scene]]) -> Found:
 
 
 class Exploration:
-    """``ways`` are to be gone in the next round: they are one choice longer than those of this one."""
+    """``ways`` are the orders of the next round; each is one choice longer than those of this round."""
 
     def __init__(self) -> None:
         self.found, self.ways = Found(), list[tuple[Choice, ...]]([()])
@@ -86,19 +85,19 @@ class Exploration:
 
 
 async def act(stage: Stage, scene: Scene, way: Sequence[Choice]) -> Hashable:
-    """The state to which these choices lead from the beginning. All but the last were looked at before."""
+    """Returns the state that these choices lead to. All states but the last have been checked before."""
     await scene.set_up()
     stage.begin()
     state: Hashable = None
     for left, choice in zip(range(len(way) - 1, -1, -1), way, strict=True):
         await (stage.kill(choice.name) if choice.dies else stage.advance(choice.name))
-        if left <= 1:  # who holds what before the last is a part of the account
+        if left <= 1:  # the holders before the last choice are part of the account
             state = await scene.look()
     return state, tuple((actor.at, tuple(actor.knows)) for actor in stage.actors.values())
 
 
 def choices(stage: Stage, scene: Scene) -> list[Choice]:
-    """What may come next."""
+    """Returns the choices that are possible next."""
     able = [name for name, actor in stage.actors.items() if actor.may_go_on]
     begun = [name for name in able if stage.actors[name].task is not None and name in scene.mortals]
     return [Choice(name) for name in able] + [Choice(name, dies=True) for name in begun]

@@ -1,4 +1,4 @@
-"""A recurring job of two instants, each of which must have its account, whoever claims, dies or changes the job."""
+"""A recurring job with two instants, each of which must be accounted for, whoever claims, dies or changes the job."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -31,8 +31,7 @@ _OF_THE_JOB: LiteralString = "select state::text, planned_revision = revision, r
 
 @dataclass(kw_only=True)
 class JobScene(Scene):
-    """One job, whose instants of midnight and one o'clock have passed. ``overlapping`` says that both may run at
-    once."""
+    """One job, whose instants at midnight and one o'clock have passed. ``overlapping`` allows both to run at once."""
 
     rules: str = "{}"
     overlapping: bool = False
@@ -49,7 +48,7 @@ class JobScene(Scene):
         await self.begin_the_account()
 
     async def look(self) -> Hashable:
-        """No instant has two accounts, a job that goes on has a row, and runs that may not overlap do not."""
+        """No instant is accounted for twice, an active job has a row, and runs that must not overlap do not."""
         rows, job = await self._read()
         state, planned, _ = job
         places = Counter(row[0] for row in rows)
@@ -63,7 +62,7 @@ class JobScene(Scene):
         return tuple(rows), job, self.account()
 
     async def finish(self) -> None:
-        """A last worker plans and does what is left; then the job has ended, and each instant has its account."""
+        """A last worker plans and runs what is left; then the job has ended, and each instant is accounted for."""
         await self.do_what_is_left(6)
         await self.look()
         rows, job = await self._read()
@@ -72,7 +71,7 @@ class JobScene(Scene):
         assert {row[0] for row in rows} == INSTANTS, f"an instant has no account: {rows}"
 
     async def _read(self) -> tuple[list[tuple[Any, ...]], tuple[Any, ...]]:
-        """What is on record of its instants, and the job itself."""
+        """Reads the rows of its instants and the job itself."""
         rows = await (await self.session.execute(_STATE)).fetchall()
         job = await (await self.session.execute(_OF_THE_JOB)).fetchone()
         assert job is not None

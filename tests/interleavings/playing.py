@@ -1,4 +1,4 @@
-"""The scenes: who acts upon what."""
+"""The scenes: which actors act on which rows."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -33,7 +33,7 @@ Cast = Callable[[str, Scene], dict[str, Part]]
 
 @dataclass(frozen=True, kw_only=True)
 class Play:
-    """Who acts upon which rows, and who may die of itself."""
+    """The actors, the rows they act on, and the actors that may die alone."""
 
     cast: Cast
     mortals: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Play:
 
 @dataclass(frozen=True, kw_only=True)
 class JobPlay:
-    """The same for a recurring job."""
+    """A play about a recurring job."""
 
     cast: Cast
     mortals: frozenset[str] = frozenset()
@@ -149,8 +149,9 @@ SMALL = (
 
 
 async def play(name: str, *urls: str) -> Found:
-    """Goes through a scene in every order, in each of these databases one at a time; raises AssertionError with the
-    order that goes wrong."""
+    """Explores a scene in every order, one order at a time in each of these databases. Raises AssertionError with the
+    order that goes wrong.
+    """
     wanted = PLAYS[name]
     async with AsyncExitStack() as open_ones:
         played = []

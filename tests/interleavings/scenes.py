@@ -1,4 +1,4 @@
-"""A few rows, and the account that must be right whatever the order in which they are acted upon."""
+"""A few rows, and the account that must be right whatever the order in which actors act on them."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -46,14 +46,13 @@ FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), ga
 
 @dataclass(kw_only=True)
 class Scene:
-    """Executions of one client that are due.
+    """Due executions of one client.
 
-    ``limited`` says that one at a time may run, ``rated`` that one may begin in an hour;
-    ``one_by_one``, that no call begins while another goes on.
+    ``limited`` allows one to run at a time, ``rated`` one to begin per hour, and ``one_by_one`` one call at a time.
 
-    ``called`` are the calls that were made, by the names of their rows, ``counted`` the ends that were acknowledged,
-    ``holders`` who has them leased, once that was looked at, and ``withdrawn`` says that its client was told that the
-    first was cancelled.
+    ``called`` lists the calls made, by the names of their rows; ``counted`` the acknowledged ends; ``holders`` the
+    lease holders, once they were read. ``withdrawn`` is True if the client was told that the first execution is
+    cancelled.
     """
 
     url: str
@@ -80,7 +79,7 @@ class Scene:
         self.gates = admission(self.url, LAST)
 
     def name_of(self, row: ClaimedExecution) -> str:
-        """What the account calls it."""
+        """Returns the row's name in the account."""
         return str(row.key)
 
     def call(self, row: ClaimedExecution, number: int) -> None:
@@ -122,8 +121,9 @@ class Scene:
         self.most_calls = 1 if self.rated else None
 
     async def look(self) -> Hashable:
-        """Each row has one place, those that go one by one are not in hand together, and whoever was told of an end was
-        told what is on record, and nobody else was."""
+        """Each row is in one place, executions that must run one by one are not held together, and every acknowledged
+        end is on record and was acknowledged to the lease holder.
+        """
         rows = await (await self.session.execute(STATE)).fetchall()
         assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), f"one place each: {rows}"
         in_hand = [row for row in rows if row[1] == "live" and row[3] is not None]
@@ -136,20 +136,20 @@ class Scene:
         return tuple(rows), self.account()
 
     def account(self) -> Hashable:
-        """What is known outside of the database."""
+        """Returns what is known outside the database."""
         going_on = tuple(sorted((number, self.name_of(row)) for number, row in self.going_on.items()))
         ends = tuple(sorted(self.counted.items()))
         return tuple(sorted(self.called)), ends, going_on, self.withdrawn, self.changes
 
     def check_ends(self, holders: dict[str, int | None], ends: dict[str, str]) -> None:
-        """Whoever was told of an end was told what is on record, once."""
+        """Every acknowledged end is on record and was acknowledged once."""
         self.holders = holders
         for name, times in self.counted.items():
             assert times == 1, f"the end of {name} was acknowledged {times} times"
             assert ends.get(name) in ("succeeded", "failed"), f"acknowledged, but not on record: {name} {ends}"
 
     async def _waits(self) -> bool:
-        """Whether there is anything left to do."""
+        """True if anything is left to do."""
         return await (await self.session.execute("select from pgsched.executions limit 1")).fetchone() is not None
 
     async def do_what_is_left(self, turns: int) -> None:
@@ -174,14 +174,14 @@ class Scene:
                 self.going_on.clear()
                 self.gates.left([row.id])
                 await note_use(last.connection, LAST, self.gates)
-            self.gates.holding.clear()  # what a gate_claimer does, whose gates have let all through
+            self.gates.holding.clear()  # as a gate_claimer does once its gates have let all through
             await self.session.execute(FREE)
 
     async def carry_on(self) -> None:
-        """What workers do in the background that the scene's rows wait for."""
+        """Does the workers' background work that the scene's rows wait for."""
 
     async def finish(self) -> None:
-        """A last worker takes back and does what is left: then each row has ended, and was called or cancelled."""
+        """A last worker reclaims and does what is left; then each row has ended, and was called or cancelled."""
         await self.session.execute(WITHOUT_RATE)
         self.most_calls = None
         await self.do_what_is_left(4 * len(self.keys))
@@ -194,4 +194,4 @@ class Scene:
 
 
 async def passing(name: str) -> None:
-    """The last worker stops nowhere."""
+    """A step at which the last worker does not stop."""

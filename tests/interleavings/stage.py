@@ -1,4 +1,4 @@
-"""The actors of a scene, of whom one goes on at a time, up to its next step or to a lock that another holds."""
+"""The actors of a scene. One continues at a time, up to its next step or to a lock that another actor holds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,18 +8,18 @@ from pgsched.store.core.connect import Connection, connect
 
 PATIENCE = "60s"
 PATIENT = b"set idle_in_transaction_session_timeout = 0"
-"""Of an actor, who stands within a transaction for as long as the others take, on a busy machine."""
+"""A timeout for actors, which stay within a transaction while the others act on a busy machine."""
 GLANCE = 0.005
-"""Seconds after which an actor that has not arrived may be waiting for a lock: the server is asked."""
+"""Seconds after which an actor that has not arrived may be waiting for a lock, so that the server is asked."""
 Part = Callable[["Actor"], Awaitable[None]]
 
 
 @dataclass(eq=False)
 class Actor:
-    """Somebody with a session.
+    """An actor with its own session.
 
-    ``at`` names the step before which it stands, and is None while it is on its way. ``knows`` is what the database has
-    told it, on which depends what it has done without a commit yet, and what it will do; nothing once it has ended.
+    ``at`` names the step before which it has stopped; None while it is moving. ``knows`` holds the database's answers,
+    which determine its uncommitted changes and what it will do next; empty once it has ended.
     """
 
     name: str
@@ -32,16 +32,16 @@ class Actor:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether it stands before a step."""
+        """True if it has stopped before a step."""
         return self.at is not None and not self.has_ended
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has done its part, or was killed."""
+        """True if it has finished its part or was killed."""
         return self.at in ("the end", "killed")
 
     async def step(self, name: str) -> None:
-        """Stops before a step, until it is this actor's turn."""
+        """Stops before a step until it is this actor's turn."""
         self.at = name
         self.arrived.set()
         await self.onwards.wait()
@@ -55,7 +55,7 @@ class Actor:
 
 
 class Stage:
-    """Where actors act. Made once for a scene; ``begin`` has them begin anew."""
+    """The place where actors act. One is made for each scene; ``begin`` resets the actors."""
 
     def __init__(self, url: str, parts: dict[str, Part]) -> None:
         self._url, self._parts = url, parts
@@ -63,7 +63,7 @@ class Stage:
         self.actors: dict[str, Actor] = {}
 
     async def open(self) -> None:
-        """Connects the actors and the one who watches."""
+        """Connects the actors and the watcher."""
         self.watcher = await connect(self._url, "watcher", raw=False)
         for name in self._parts:
             self._sessions[name] = session = await connect(self._url, name, patience=PATIENCE)
@@ -74,11 +74,11 @@ class Stage:
             await session.close()
 
     def begin(self) -> None:
-        """All stand before their first step."""
+        """Puts all actors before their first step."""
         self.actors = {name: Actor(name, session) for name, session in self._sessions.items()}
 
     async def advance(self, name: str) -> None:
-        """Has an actor go on until all stand before a step, before another's lock, or at the end."""
+        """Lets an actor continue until every actor has stopped before a step, at another's lock, or at the end."""
         actor = self.actors[name]
         actor.at = None
         actor.arrived.clear()
@@ -89,12 +89,12 @@ class Stage:
         await self._rest()
 
     async def kill(self, name: str) -> None:
-        """Ends an actor where it stands: what it has not committed never was."""
+        """Kills an actor where it stopped: its uncommitted changes are lost."""
         await self._end(self.actors[name])
         await self._rest()
 
     async def kill_all(self) -> None:
-        """Ends all of them, first those for whom others wait."""
+        """Kills all actors, those for whom others wait first."""
         while standing := [actor for actor in self.actors.values() if actor.may_go_on]:
             for actor in standing:
                 await self._end(actor)
@@ -109,7 +109,7 @@ class Stage:
         await actor.connection.rollback()
 
     async def _rest(self) -> None:
-        """Returns once nobody is on the way, but for those who wait for a lock."""
+        """Returns once no actor is moving, except those that wait for a lock."""
         while moving := [actor for actor in self.actors.values() if actor.at is None]:
             arriving = [asyncio.ensure_future(actor.arrived.wait()) for actor in moving]
             tasks = [actor.task for actor in moving if actor.task is not None]
@@ -123,7 +123,7 @@ class Stage:
                 return
 
     async def _all_wait(self, moving: list[Actor]) -> bool:
-        """Whether each of these stands before a lock."""
+        """True if each of these waits for a lock."""
         pids = [actor.connection.info.backend_pid for actor in moving]
         query = "select count(*) from unnest(%s::int[]) pid where cardinality(pg_blocking_pids(pid)) > 0"
         found = await (await self.watcher.execute(query, [pids])).fetchone()

@@ -1,4 +1,4 @@
-"""The small scenes, in every order; ``python -m tests.interleavings`` goes through all of them."""
+"""The small scenes, in every order; ``python -m tests.interleavings`` explores all of them."""
 
 import pytest
 
@@ -14,7 +14,7 @@ async def test_no_order_loses_a_row_or_ends_it_twice(database_url: str, name: st
     assert (await play(name, database_url)).states > 30
 
 
-async def test_a_worker_that_believes_a_settle_that_was_refused_is_found_out(
+async def test_a_worker_that_ignores_a_refused_settle_is_caught(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = workers.record
@@ -28,15 +28,13 @@ async def test_a_worker_that_believes_a_settle_that_was_refused_is_found_out(
         await play("cancelled meanwhile", database_url)
 
 
-async def test_a_worker_whose_leases_have_no_tokens_of_their_own_is_found_out(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_worker_that_reuses_lease_tokens_is_caught(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
     with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
         await play("two workers and a reaper", database_url)
 
 
-async def test_a_claim_that_leaves_its_job_without_a_row_is_found_out(
+async def test_a_claim_that_leaves_its_job_without_a_row_is_caught(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def plan_nothing(*_: object, **__: object) -> Planned:

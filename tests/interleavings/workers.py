@@ -1,4 +1,4 @@
-"""Who acts: workers made of real parts, a reaper that takes them for lost, and a client that changes its mind."""
+"""The actors: workers made of real parts, a reaper that declares them lost, and a client that makes changes."""
 
 import time
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ from tests.interleavings.stage import Actor, Part
 
 
 class Ledger(Protocol):
-    """What is known outside of the database; the partitions of the rows; the time at which they are claimed, a wire
-    count; whether no call may begin while another goes on; the calls that go on; and how many changes a client was told
-    are made."""
+    """What is known outside the database; the partitions of the rows; the time of claims, in the wire format; whether
+    only one call may be in progress; the calls in progress; and the number of changes acknowledged to a client.
+    """
 
     now: int
     one_by_one: bool
@@ -41,20 +41,20 @@ class Ledger(Protocol):
     def partitions(self) -> Sequence[int]: ...
 
     def call(self, row: ClaimedExecution, number: int) -> None:
-        """A call is made by the worker of this number; it goes on until its end was recorded, or refused."""
+        """The worker with this number makes a call. It lasts until its end is recorded or refused."""
 
     def count(self, row: ClaimedExecution, number: int) -> None:
-        """A row's end was acknowledged to the worker of this number, which recorded it."""
+        """A row's end was acknowledged to the worker with this number, which recorded it."""
 
     def withdraw(self) -> None:
         """A client was told that its execution is cancelled."""
 
     def change(self) -> None:
-        """A client was told that its change is made."""
+        """A client was told that its change was made."""
 
 
 def admission(url: str, number: int) -> Admission:
-    """The gates as a worker of this number knows them."""
+    """Returns the gates of the worker with this number."""
     app = App()
     app.handler("x")(called)
     parts = Assembly(Settings(database_url=url), app=app)
@@ -64,26 +64,27 @@ def admission(url: str, number: int) -> Admission:
 
 
 def anew(admission: Admission) -> None:
-    """Forgets what it has let pass and holds, as a worker that has just begun."""
+    """Resets what the gates have let through and hold, as in a new worker."""
     admission.holding.clear()
     admission.counts = GateCounts()
 
 
 async def called() -> None:
-    """What a worker has a handler for; calls are noted in the ledger instead."""
+    """A handler for the worker; calls are recorded in the ledger instead."""
 
 
 def worker(
     url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False, claims: int = 1, hears: bool = False
 ) -> Part:
-    """A worker that claims what is due, so many times, calls it and settles it; ``ends`` says how calls end, ``once``
-    that each may be made once. One that ``hears`` has been told of all changes before it begins a row."""
+    """A worker that, ``claims`` times, claims what is due, calls it and settles it. ``ends`` is how calls end; with
+    ``once`` each may be made only once. With ``hears`` it knows of all changes before it begins a row.
+    """
     admit = admission(url, number)
 
     async def part(actor: Actor) -> None:
         anew(admit)
         for left in range(claims, 0, -1):
-            actor.knows[:] = [left, ledger.changes]  # what it was told in the turn before makes no difference in this
+            actor.knows[:] = [left, ledger.changes]  # its knowledge from the previous turn no longer matters
             await turn(actor)
 
     async def turn(actor: Actor) -> None:
@@ -94,7 +95,7 @@ def worker(
                 await actor.step("begin")
                 if not await recorded_starts.note(actor.connection, [row], begun=True):
                     continue
-            if hears or once or ledger.one_by_one:  # else a call changes nothing for others, whenever it begins
+            if hears or once or ledger.one_by_one:  # otherwise it makes no difference to others when a call begins
                 await actor.step("call")
             if hears:
                 if not await is_as_it_was(actor, row, admit):
@@ -110,7 +111,7 @@ def worker(
 
 
 async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission) -> bool:
-    """Whether a row may begin, as its worker finds out that was told of a change."""
+    """Returns whether a row may begin, as a worker checks after it is notified of a change."""
     connection, group = actor.connection, Group.of([row])
     if not await still_leased(connection, {row.partition: group}):
         return False
@@ -126,14 +127,14 @@ async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission
             if found is not Recall.KEPT:
                 await actor.step("commit the recall")
         if found is Recall.LOCKED:
-            actor.knows.pop()  # or each time that it asks would be a state of its own, without an end
+            actor.knows.pop()  # otherwise each check would be a separate state, without end
     return found is Recall.KEPT
 
 
 async def claim(
     actor: Actor, number: int, partitions: Sequence[int], admission: Admission, *, now: int
 ) -> list[ClaimedExecution]:
-    """Leases what is due and may begin; stands before the commit for a while."""
+    """Leases what is due and may begin. Stops before the commit."""
     connection = actor.connection
     admission.known_gates.read(await gates.known_gates(connection))
 
@@ -151,13 +152,14 @@ async def claim(
 
 
 def _told(row: ClaimedExecution) -> tuple[object, ...]:
-    """What a worker knows of a row, ids apart: those differ from one way to the next."""
+    """Returns what a worker knows of a row, except ids, which differ between orders."""
     return row.key, row.scheduled_for if row.job_id else None
 
 
 async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
-    """Records how a call ended; stands before the commit for a while. Whether the row still was this worker's, and has
-    ended with that."""
+    """Records how a call ended. Stops before the commit. Returns True if the row was still this worker's and its end
+    was recorded.
+    """
     batch = Batch()
     match ends:
         case "succeeded":
@@ -172,13 +174,13 @@ async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
 
 
 async def note_use(connection: Connection, number: int, admission: Admission) -> None:
-    """Writes how many a worker has in hand of those that passed gates, as its gate_claimer does."""
+    """Writes how many executions a worker holds for each gate, as its gate_claimer does."""
     names = {standing.name for standing in await gates.known_gates(connection)}
     await gates.note_use(connection, number, {name: admission.counts.running[name] for name in names})
 
 
 def reaper(ledger: Ledger, numbers: list[int]) -> Part:
-    """Takes workers for lost, one after the other, and their rows back."""
+    """Declares workers lost, one after another, and reclaims their rows."""
 
     async def part(actor: Actor) -> None:
         for number in numbers:

@@ -1,10 +1,10 @@
-"""Incidents under the eyes of a real Prometheus: ``make incident``.
+"""Simulates incidents under a real Prometheus: ``make incident``.
 
-It starts a PostgreSQL, an API, a worker of two processes, and a Prometheus that scrapes them and evaluates
-``docker/prometheus/alerts.yml``. Then it breaks one thing after the other, waits for the alerts that should fire, mends
-the thing, and waits until nothing fires. An alert that fires and should not, or does not and should, is a failure.
+Starts PostgreSQL, an API, a worker with two processes, and a Prometheus that scrapes them and evaluates
+``docker/prometheus/alerts.yml``. Then it breaks one thing at a time, waits for the expected alerts, repairs it, and
+waits until no alert fires. An unexpected or a missing alert is a failure.
 
-The durations in the rules are divided by 30, so that it takes some six minutes; what they compare with stays.
+The durations in the rules are divided by 30, so that a run takes about six minutes; the thresholds stay.
 """
 
 import json
@@ -44,7 +44,7 @@ async def work():
 
 
 class Target:
-    """Answers callbacks with its ``status``."""
+    """Answers callbacks with ``status``."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -68,7 +68,7 @@ class Target:
 
 
 class House:
-    """All that can break. Its ports stay the same over restarts."""
+    """Everything that can break. Its ports stay the same across restarts."""
 
     def __init__(self, stack: ExitStack, place: Path) -> None:
         self.place = place
@@ -96,7 +96,7 @@ class House:
         self.busy.set()
 
     def stop_workers(self) -> None:
-        """Nobody schedules meanwhile, so that nothing is late when they are back."""
+        """Stops the workers. Nothing is scheduled meanwhile, so nothing is late when they return."""
         self.busy.clear()
         self.workers.terminate()
         self.workers.wait(60)
@@ -121,7 +121,7 @@ class House:
         self.db.execute(query, [target, queue, count])
 
     def feed(self) -> None:
-        """Some twenty callbacks and ten notifications a second while it is busy."""
+        """Schedules about twenty callbacks and ten notifications a second while ``busy`` is set."""
         query = "select pgsched.schedule(%(to)s), pgsched.schedule(%(to)s), pgsched.schedule('notify:shop')"
         with psycopg.connect(self.url, autocommit=True) as connection:
             while not self.over.wait(0.1):
@@ -168,7 +168,9 @@ def _nothing() -> None: ...
 
 
 def incident(watch: Watch, what: str, expected: set[str], begin: _Step, end: _Step | None = _nothing) -> None:
-    """Exactly these alerts fire from when it begins until all is quiet again, if it is to end."""
+    """Asserts that exactly these alerts fire from ``begin`` until all is quiet again or, without ``end``, while it
+    watches.
+    """
     watch.seen.clear()
     began = time.monotonic()
     begin()
@@ -183,9 +185,9 @@ def incident(watch: Watch, what: str, expected: set[str], begin: _Step, end: _St
 
 
 def go_through(house: House, watch: Watch) -> None:
-    """One incident after the other. The backlog is the last, for it stays long in the windows of hours."""
+    """Runs the incidents one by one. The backlog is last, since it stays in the hourly windows for long."""
     target = house.target
-    watch.keep_looking(10.0)  # Prometheus has met all of them by then
+    watch.keep_looking(10.0)  # by then Prometheus has scraped every target
     incident(watch, "all is well", set(), lambda: watch.keep_looking(20.0))
     down = {"PgschedTargetDown"}
     incident(watch, "a target is down", down, lambda: target.answer(503), lambda: target.answer(200))

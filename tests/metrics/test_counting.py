@@ -1,4 +1,4 @@
-"""What worker processes count, how it is passed on and added up, and the page that comes of it."""
+"""What worker processes count, how counts are collected and summed, and the resulting metrics page."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ Read = dict[tuple[str, tuple[str, ...]], float]
 
 
 def read(text: bytes) -> Read:
-    """The samples of a page by their names and the values of their labels, of which ``queue`` comes first."""
+    """Parses a page. Keys are a sample's name and label values, with ``queue`` first."""
     found = {}
     for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
@@ -39,7 +39,7 @@ def attempts(
     committed: int = 0,
     unclaimed: float | None = None,
 ) -> AttemptsEnded:
-    """Attempts of one client, of which those that took place were timed."""
+    """Returns attempts of one client. Those that took place are timed."""
     one = Timed(queue, "shop", lateness, seconds, weight, unclaimed)
     timed = [one for outcome in outcomes if outcome not in ("late", "released")]
     clients = {QueueOutcome(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
@@ -67,11 +67,11 @@ def test_attempts_are_counted_by_queue_and_outcome() -> None:
     found = page_of(counters.counts({0: "default"}, {}))
     assert found["pgsched_attempts_total", ("default", "succeeded")] == 2
     assert found["pgsched_attempts_total", ("default", "failed")] == 2
-    assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # with what its handler wrote, in no batch
-    assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue that has no name by now
+    assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # settled by the handler, not in a batch
+    assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue whose name is not yet known
 
 
-def test_an_attempt_that_was_timed_stands_for_others() -> None:
+def test_a_timed_attempt_counts_with_its_weight() -> None:
     found = page_of(counters_of(attempts("succeeded", "snoozed", weight=8)).counts({0: "q"}, {}))
     assert found["pgsched_lateness_seconds_sum", ("q",)] == 16.0
     assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 8.0
@@ -81,9 +81,9 @@ def test_an_attempt_that_was_timed_stands_for_others() -> None:
     assert found["pgsched_lateness_seconds_count", ("q",)] == 16
 
 
-def test_what_waits_in_the_database_and_in_the_worker_are_told_apart() -> None:
+def test_time_in_the_queue_and_in_the_worker_are_separate_metrics() -> None:
     told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
-    found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))  # of the last it is not known
+    found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))  # unknown for the last attempt
     assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
     assert found["pgsched_queue_time_seconds_sum", ("q",)] == pytest.approx(2.7)
     assert found["pgsched_worker_wait_seconds_sum", ("q",)] == pytest.approx(0.304)
@@ -100,18 +100,18 @@ def test_batches_and_events_are_counted() -> None:
     assert (found["pgsched_claims_total", ()], found["pgsched_claimed_executions_total", ()]) == (1, 7)
     assert found["pgsched_settled_executions_total", ("retrying",)] == 2
     assert found["pgsched_events_total", ("worker.lost",)] == 1
-    assert found["pgsched_events_total", ("worker.declared_lost",)] == 0  # so that the first one is an increase
+    assert found["pgsched_events_total", ("worker.declared_lost",)] == 0  # so that the first event is an increase
     assert found["pgsched_worker_in_hand", ()] == 3
 
 
-def test_each_queue_has_its_own() -> None:
+def test_each_queue_has_its_own_histograms() -> None:
     counters = counters_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
     found = page_of(counters.counts({0: "q", 1: "r"}, {}))
     assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1
     assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
 
-def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_not(tmp_path: Path) -> None:
+def test_counters_outlive_their_process_and_gauges_do_not(tmp_path: Path) -> None:
     gauges = {"pgsched_worker_in_hand": 3.0}
     writing = Writing(
         Events(),
@@ -132,7 +132,7 @@ def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_
     assert [file.name for file in tmp_path.iterdir()] == [str(os.getpid())]
 
 
-def test_each_process_has_room_of_its_own_and_a_new_one_takes_over_a_number(tmp_path: Path) -> None:
+def test_each_process_has_its_own_gauges_and_numbers_are_reused(tmp_path: Path) -> None:
     def writing(room: int) -> None:
         gauges = {"pgsched_worker_room": float(room), "pgsched_worker_running": 1.0}
         Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()
@@ -156,28 +156,28 @@ def test_each_process_has_room_of_its_own_and_a_new_one_takes_over_a_number(tmp_
     assert rooms() == {"1": 5, "2": 9} or rooms() == {"1": 9, "2": 5}
 
 
-def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_work(tmp_path: Path) -> None:
+def test_a_process_that_stopped_writing_is_not_counted_as_alive(tmp_path: Path) -> None:
     Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=dict).write()
     os.utime(tmp_path / str(os.getpid()), (0, 0))
     assert read(page(Reading(tmp_path).read()))["pgsched_worker_processes", ()] == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"\xc1", b"[]"])
-def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_file_hides_no_other(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "1").write_bytes(content)
     (tmp_path / f"{os.getpid()}.new").write_bytes(b"half")
     Writing(Events(), Counting(counters_of(attempts("succeeded")), tmp_path), queue_names=dict, gauges=dict).write()
     assert read(page(Reading(tmp_path).read()))["pgsched_attempts_total", ("0", "succeeded")] == 1
 
 
-def test_names_of_queues_cannot_forge_lines() -> None:
+def test_queue_names_cannot_inject_lines() -> None:
     name = 'a"} 1\npgsched_claims_total 99\n'
     found = page_of(counters_of(attempts("succeeded")).counts({0: name}, {}))
     assert found["pgsched_attempts_total", (name, "succeeded")] == 1
     assert found["pgsched_claims_total", ()] == 0
 
 
-def test_histograms_add_up() -> None:
+def test_histograms_are_summed() -> None:
     one, other = Counts(), Counts()
     one.observe(0.002, "pgsched_claim_duration_seconds")
     other.observe(10_000.0, "pgsched_claim_duration_seconds")
@@ -188,7 +188,7 @@ def test_histograms_add_up() -> None:
     assert found["pgsched_claim_duration_seconds_sum", ()] == 10_000.002
 
 
-def test_names_keep_to_prometheus_conventions() -> None:
+def test_metric_names_follow_prometheus_conventions() -> None:
     for name, metric in catalogue.ALL.items():
         assert name.startswith("pgsched_")
         assert not name.endswith(("_total", "_count", "_sum", "_bucket"))

@@ -1,4 +1,4 @@
-"""What is written for Prometheus and Grafana asks for metrics that there are, in expressions that are theirs."""
+"""Prometheus rules and Grafana panels use existing metrics in valid expressions."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _DASHBOARD = ROOT / "docker" / "grafana" / "pgsched.json"
 
 
 def _shown() -> set[str]:
-    """All names that a page may have."""
+    """Returns every name that may appear on the metrics page."""
     found = set()
     for name, metric in catalogue.ALL.items():
         suffixes = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}[metric.kind]
@@ -36,7 +36,7 @@ def _expressions() -> Iterator[str]:
         yield from re.findall(r"`([^`]+)`", line.split("|", 2)[2])
 
 
-def test_every_expression_is_one_and_asks_for_what_there_is() -> None:
+def test_every_expression_is_valid_and_uses_existing_metrics() -> None:
     expressions = list(_expressions())
     assert len(expressions) > 40
     recorded = {rule["record"] for rule in yaml.safe_load(_RULES.read_text())["groups"][0]["rules"]}
@@ -45,14 +45,14 @@ def test_every_expression_is_one_and_asks_for_what_there_is() -> None:
         assert set(parsed["metrics"]) <= _shown() | recorded, expression
 
 
-def test_each_alert_fires_when_it_should_and_no_other_with_it() -> None:
-    """``promtool test rules`` goes through the cases; each alert has one."""
+def test_each_alert_fires_when_it_should_and_alone() -> None:
+    """``promtool test rules`` runs the cases; each alert has one."""
     promtool("test", "rules", _CASES)
     named = set(re.findall(r"Pgsched\w+", _CASES.read_text()))
     assert named == {rule["alert"] for rule in yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]}
 
 
-def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
+def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "alerts.yml").write_text(_RULES.read_text())
     (tmp_path / "key").write_text("psk_key")
     given = (_RULES.parent / "prometheus.yml").read_text().replace("/etc/prometheus/pgsched.key", str(tmp_path / "key"))
@@ -60,7 +60,7 @@ def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
     promtool("check", "config", "--lint-fatal", tmp_path / "prometheus.yml")
 
 
-def test_every_alert_says_how_urgent_it_is_and_what_to_do() -> None:
+def test_every_alert_has_a_severity_and_a_description() -> None:
     alerts = yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]
     for alert in alerts:
         assert alert["labels"]["severity"] in {"page", "ticket"}
@@ -68,7 +68,7 @@ def test_every_alert_says_how_urgent_it_is_and_what_to_do() -> None:
     assert len({alert["alert"] for alert in alerts}) == len(alerts)
 
 
-def test_the_how_to_has_all_metrics_and_no_others() -> None:
+def test_the_how_to_lists_exactly_the_metrics() -> None:
     table = {
         tuple(cell.strip() for cell in line.strip("|").split("|"))[:3]
         for line in _HOW_TO.read_text().splitlines()

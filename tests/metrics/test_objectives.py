@@ -1,4 +1,4 @@
-"""What is counted of the attempts of clients that have an objective: each once, and never fewer than before."""
+"""Attempts of clients with an objective: each is counted once, and counts never decrease."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def travel(db: Connection, minutes: int) -> None:
-    """To so many minutes after noon, where time stands still."""
+    """Sets the clock to ``minutes`` after noon and stops it there."""
     db.execute(sql.SQL(_NOW).format(sql.Literal(str(_NOON + timedelta(minutes=minutes)))))
 
 
@@ -28,7 +28,7 @@ def put(db: Connection, client: str, *, ago: int = 0, queue: str = "default", on
 
 
 async def told(objectives: Objectives, database_url: str) -> dict[str, list[float]]:
-    """Attempts, late ones and the share of each client, in a transaction of its own."""
+    """Returns attempts, late attempts and target share by client, read in a separate transaction."""
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         counts = Counts()
         await objectives.add(connection, counts)
@@ -39,24 +39,24 @@ async def told(objectives: Objectives, database_url: str) -> dict[str, list[floa
     return found
 
 
-async def test_attempts_are_counted_once_over_hours_of_asking(db: Connection, database_url: str) -> None:
+async def test_attempts_are_counted_once_over_hours_of_scrapes(db: Connection, database_url: str) -> None:
     for client in ("bank", "idle", "shop"):
         db.execute(_OBJECTIVE, [client, "1s"])
     objectives, shop = Objectives(), [0.0, 0.0]
     put(db, "other", on_time=7)
     travel(db, 0)
-    put(db, "shop", ago=1, on_time=7)  # before the API has begun to count
+    put(db, "shop", ago=1, on_time=7)  # before the API began to count
     for minutes in range(0, 130, 9):
         travel(db, minutes)
         put(db, "shop", on_time=5, late=3)
         assert (await told(objectives, database_url))["shop"][:2] == [shop[0] + 8, shop[1] + 3]
-        put(db, "shop", ago=min(minutes, 4), queue="other", on_time=1, late=1)  # a worker adds what it did before
+        put(db, "shop", ago=min(minutes, 4), queue="other", on_time=1, late=1)  # a worker adds its earlier counts late
         shop = [shop[0] + 10, shop[1] + 4]
         found = await told(objectives, database_url)
         assert found == {"bank": [0, 0, 0.9], "idle": [0, 0, 0.9], "shop": [*shop, 0.9]}
 
 
-async def test_a_count_does_not_go_back_when_the_objective_changes(db: Connection, database_url: str) -> None:
+async def test_a_count_never_decreases_when_the_objective_changes(db: Connection, database_url: str) -> None:
     objectives = Objectives()
     travel(db, 0)
     db.execute(_OBJECTIVE, ["shop", "1s"])
@@ -70,9 +70,7 @@ async def test_a_count_does_not_go_back_when_the_objective_changes(db: Connectio
         put(db, "shop", on_time=1)
 
 
-async def test_clients_without_an_objective_and_those_beyond_a_hundred_have_no_series(
-    db: Connection, database_url: str
-) -> None:
+async def test_only_the_first_hundred_clients_with_objectives_have_series(db: Connection, database_url: str) -> None:
     for number in range(101):
         db.execute(_OBJECTIVE, [f"client-{number:03}", "1s"])
     found = await told(Objectives(), database_url)

@@ -1,4 +1,4 @@
-"""A Prometheus that evaluates the alert rules of ``docker/prometheus``, with every duration made shorter."""
+"""A Prometheus that evaluates the alert rules of ``docker/prometheus`` with shortened durations."""
 
 import json
 import re
@@ -32,7 +32,7 @@ scrape_configs:
 
 
 class Watch:
-    """Which alerts fire, and which have been ``seen`` to since that was cleared."""
+    """Watches alerts. ``seen`` holds the alerts that have fired since it was last cleared."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -46,7 +46,7 @@ class Watch:
         return found
 
     def until(self, condition: Callable[[set[str]], bool], within: float, what: str) -> None:
-        """Looks until what fires is so. Raises AssertionError where it does not come about."""
+        """Polls until the condition holds for the firing alerts. Raises AssertionError on timeout."""
         end = time.monotonic() + within
         while not condition(found := self.firing()):
             assert time.monotonic() < end, f"{what}: {sorted(found)} fires, {sorted(self.seen)} has fired"
@@ -58,7 +58,7 @@ class Watch:
 
 
 def shortened(rules: str, by: float) -> str:
-    """Rules with the durations of their ranges and of ``for`` divided."""
+    """Divides the durations of ranges and of ``for`` in the rules."""
 
     def shorten(found: re.Match[str]) -> str:
         count, unit = (found[1], found[2]) if found[1] else (found[3], found[4])
@@ -69,7 +69,7 @@ def shortened(rules: str, by: float) -> str:
 
 @contextmanager
 def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: float) -> Iterator[Watch]:
-    """A Prometheus that listens on this port and keeps what it learns below ``place``."""
+    """Runs a Prometheus on this port, with its data under ``place``."""
     place.mkdir()
     (place / "alerts.yml").write_text(shortened(_RULES.read_text(), shorter))
     (place / "prometheus.yml").write_text(_CONFIGURATION.format(key=key, api=api, workers=workers))
@@ -79,7 +79,7 @@ def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: 
 
 @contextmanager
 def scraping(place: Path, configuration: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """A Prometheus with this configuration and the rules beside it: whether each job's target is up, once it knows."""
+    """Runs a Prometheus with this configuration and the rules. Yields each job's health once all are known."""
     place.mkdir()
     (place / "alerts.yml").write_text(_RULES.read_text())
     (place / "prometheus.yml").write_text(yaml.safe_dump(configuration))
@@ -91,7 +91,7 @@ def scraping(place: Path, configuration: dict[str, Any]) -> Iterator[dict[str, s
 
 @contextmanager
 def _running(place: Path, port: int) -> Iterator[str]:
-    """Runs Prometheus with the configuration in ``place`` until the end. Yields its address."""
+    """Runs Prometheus with the configuration in ``place``. Yields its address."""
     listens = f"127.0.0.1:{port}"
     command = [str(prometheus()), f"--config.file={place / 'prometheus.yml'}", f"--storage.tsdb.path={place / 'data'}"]
     with (place / "log").open("w") as log:

@@ -1,6 +1,6 @@
-"""The schema as the server's catalogs have it, in one text that is the same on every supported version.
+"""The schema from the server's catalogs, as one text that is the same on every supported version.
 
-Functions appear by their signature, rights and comment: their bodies are replaced by each release and reviewed as
+Functions appear with their signature, privileges and comment: their bodies are replaced by each release and reviewed as
 source.
 """
 
@@ -84,7 +84,7 @@ _PARTS: dict[str, str] = {
 
 
 def dump(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
-    """All of our two schemas but the bodies of its functions, one thing a line, in the same order each time."""
+    """Returns our two schemas, except function bodies, one item per line in a fixed order."""
     with connection.transaction():
         connection.execute("set local search_path = pg_catalog")
         parts = [_part(connection, title, query) for title, query in _PARTS.items()]

@@ -1,4 +1,4 @@
-"""Migrations take the addresses that workers and the API take, for libpq reads them all."""
+"""Migrations accept the same database URLs as workers and the API, since libpq parses them all."""
 
 import socket
 import threading
@@ -30,7 +30,7 @@ def _check(url: str) -> None:
         check_schema(connection)
 
 
-def test_several_hosts_of_which_one_answers(empty_database_url: str) -> None:
+def test_a_url_with_several_hosts_of_which_one_answers(empty_database_url: str) -> None:
     given = _parts(empty_database_url)
     hosts = f"127.0.0.1:{free_port()},{given['host']}:{given['port']}"
     login = f"{given['user']}:{given['password']}"
@@ -39,9 +39,9 @@ def test_several_hosts_of_which_one_answers(empty_database_url: str) -> None:
 
 @pytest.fixture
 def directory(empty_database_url: str, tmp_path: Path) -> Iterator[Path]:
-    """A directory with a server's socket, behind which is the tests' server."""
+    """A directory with a server socket that forwards to the tests' server."""
     given = _parts(empty_database_url)
-    place = Path("/tmp") / f"pgsched-{tmp_path.name}-{free_port()}"  # a socket's name may have some 100 bytes
+    place = Path("/tmp") / f"pgsched-{tmp_path.name}-{free_port()}"  # a socket's path is limited to about 100 bytes
     place.mkdir()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(place / ".s.PGSQL.5432"))
@@ -78,14 +78,14 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("form", ["postgresql://{login}@/{name}?host={place}", "postgresql://{login}@{quoted}/{name}"])
-def test_a_socket(empty_database_url: str, directory: Path, form: str) -> None:
+def test_a_unix_socket(empty_database_url: str, directory: Path, form: str) -> None:
     given = _parts(empty_database_url)
     quoted = str(directory).replace("/", "%2F")
     login = f"{given['user']}:{given['password']}"
     _check(form.format(login=login, name=given["dbname"], place=directory, quoted=quoted))
 
 
-def test_a_password_of_any_characters(empty_database_url: str) -> None:
+def test_a_password_with_special_characters(empty_database_url: str) -> None:
     given = _parts(empty_database_url)
     with psycopg.connect(empty_database_url, autocommit=True) as admin:
         admin.execute("create role any_password superuser login password 'p@ss/w#rd'")
@@ -100,7 +100,7 @@ def test_a_password_of_any_characters(empty_database_url: str) -> None:
 
 
 @pytest.mark.parametrize("password", ["p@ss/w#rd", "a/b", "50%", "what?", "a#b", "a@b"])
-def test_a_password_that_is_not_encoded_is_refused_with_what_to_write(password: str) -> None:
+def test_an_unencoded_password_is_refused_with_advice(password: str) -> None:
     with pytest.raises(InvalidSettings, match="%25"):
         Settings(database_url=f"postgresql://postgres:{password}@127.0.0.1/shop")
 
@@ -115,5 +115,5 @@ def test_a_password_that_is_not_encoded_is_refused_with_what_to_write(password: 
         "postgres://h/shop?host=/var/run&user=me@corp",
     ],
 )
-def test_other_addresses_are_taken_as_they_are(url: str) -> None:
+def test_other_urls_are_unchanged(url: str) -> None:
     assert Settings(database_url=url).database_url == url

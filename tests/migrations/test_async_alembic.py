@@ -1,4 +1,4 @@
-"""An environment made from one of Alembic's own templates, the async one among them, takes pgsched's versions."""
+"""An environment made from one of Alembic's own templates, including the async one, runs pgsched's migrations."""
 
 import os
 import re
@@ -18,13 +18,13 @@ from tests.migrations.test_schema import GOLDEN, HEADER
 
 
 def environment(directory: Path, template: str, url: str) -> Config:
-    """The template's environment, with the two calls around each ``run_migrations()`` and the address of a database."""
+    """Creates the template's environment, with the two calls around each ``run_migrations()`` and the database URL."""
     config = Config(str(directory / "alembic.ini"))
     command.init(config, str(directory / "scripts"), template=template)
     script = directory / "scripts" / "env.py"
     calls = r"\1before_upgrade()\n\1context.run_migrations()\n\1after_upgrade()"
     text = re.sub(r"( +)context\.run_migrations\(\)", calls, script.read_text())
-    text = text.replace("fileConfig(config.config_file_name)", "pass")  # it would silence the loggers of other tests
+    text = text.replace("fileConfig(config.config_file_name)", "pass")  # it would disable the loggers of other tests
     script.write_text(f"from pgsched.store.admin.upgrade_steps import after_upgrade, before_upgrade\n{text}")
     found = Config(str(directory / "alembic.ini"))
     found.set_main_option("path_separator", "os")
@@ -35,7 +35,7 @@ def environment(directory: Path, template: str, url: str) -> Config:
 
 
 @pytest.mark.parametrize("template", ["async", "generic"])
-def test_an_environment_of_alembics_template_is_upgraded(
+def test_an_environment_from_alembics_template_is_upgraded(
     template: str, tmp_path: Path, empty_database_url: str
 ) -> None:
     config = environment(tmp_path, template, sqlalchemy_url(empty_database_url))
@@ -51,7 +51,7 @@ def test_an_environment_of_alembics_template_is_upgraded(
     assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_async_environment_waits_until_a_table_is_let_go(
+def test_the_async_environment_waits_until_a_table_is_unlocked(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = environment(tmp_path, "async", sqlalchemy_url(database_url))
@@ -72,7 +72,7 @@ def test_the_async_environment_waits_until_a_table_is_let_go(
         assert replacing.is_current(blocker)
 
 
-def test_another_driver_is_named_with_what_to_write(tmp_path: Path, empty_database_url: str) -> None:
+def test_an_unsupported_driver_is_named_with_advice(tmp_path: Path, empty_database_url: str) -> None:
     url = sqlalchemy_url(empty_database_url).replace("+psycopg:", "+asyncpg:")
     config = environment(tmp_path, "async", url)
     with pytest.raises(TypeError, match=r"use a postgresql\+psycopg:// address \(got one for asyncpg\)"):

@@ -1,4 +1,4 @@
-"""Which databases pgsched can be in: the others are refused with a sentence, before anything is made."""
+"""Databases that cannot hold pgsched are refused with a one-line error before anything is created."""
 
 import secrets
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1", "WIN1252"])
 def encoded(janitor: Janitor, request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    """The address of a database of an encoding that is not UTF-8, and the encoding."""
+    """The URL of a database whose encoding is not UTF-8, and the encoding."""
     name = f"encoded_{secrets.token_hex(4)}"
     with psycopg.connect(janitor.url, autocommit=True) as admin:
         make = f"create database {name} encoding '{request.param}' locale 'C' template template0"
@@ -44,7 +44,7 @@ def _schemas(url: str) -> object:
         return connection.execute("select count(*) from pg_namespace where nspname like 'pgsched%'").fetchone()
 
 
-def test_an_encoding_that_is_not_utf_8_is_refused(encoded: tuple[str, str]) -> None:
+def test_an_encoding_other_than_utf_8_is_refused(encoded: tuple[str, str]) -> None:
     url, encoding = encoded
     done = CliRunner().invoke(cli, ["migrate"], env=at(url), catch_exceptions=False)
     assert done.exit_code == 2
@@ -57,21 +57,21 @@ def test_an_encoding_that_is_not_utf_8_is_refused(encoded: tuple[str, str]) -> N
     "setting",
     ["session_replication_role = replica", "plpgsql.variable_conflict = use_column", "plpgsql.extra_errors = 'all'"],
 )
-def test_a_setting_that_functions_cannot_do_with_is_refused(empty_database_url: str, setting: str) -> None:
+def test_an_incompatible_setting_is_refused(empty_database_url: str, setting: str) -> None:
     _set(empty_database_url, setting)
     with pytest.raises(InvalidSettings, match=r"it has to be \w+ in all sessions.*alter database … reset"):
         migrate(empty_database_url)
     assert _schemas(empty_database_url) == (0,)
 
 
-def test_a_database_that_takes_no_writes_is_refused(database_url: str) -> None:
+def test_a_read_only_database_is_refused(database_url: str) -> None:
     _set(database_url, "default_transaction_read_only = on")
     with pytest.raises(Unavailable, match="takes no writes"):
         migrate(database_url)
 
 
 @pytest.mark.parametrize("encoding", _CLIENT_ENCODINGS)
-def test_commands_mean_the_same_in_any_encoding_of_their_environment(
+def test_commands_work_the_same_with_any_client_encoding(
     empty_database_url: str, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", encoding)

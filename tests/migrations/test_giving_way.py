@@ -1,4 +1,6 @@
-"""A version of the tables, run while others read and write them: it waits for a reader, and nobody waits for it."""
+"""A migration that runs while others read and write its tables: it waits for a reader, and no other session waits for
+it.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -34,7 +36,7 @@ select from pg_attribute where attrelid = 'pgsched.executions'::regclass and att
 
 @pytest.fixture
 def a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This release's migrations, and one more."""
+    """This release's migrations and one more."""
     place = tmp_path / "migrations"
     shutil.copytree(schema_revisions.migrations_dir(), place)
     newest = repr(schema_revisions.expected_revision())
@@ -54,7 +56,7 @@ def _forget() -> None:
 
 @pytest.mark.usefixtures("a_later_version")
 @pytest.mark.parametrize("table", ["executions", "history"])
-def test_a_version_waits_for_a_reader_and_nobody_for_it(database_url: str, table: str) -> None:
+def test_a_migration_waits_for_a_reader_without_blocking_others(database_url: str, table: str) -> None:
     with (
         psycopg.connect(database_url) as reader,
         psycopg.connect(database_url, autocommit=True, options="-c statement_timeout=5s") as client,
@@ -73,9 +75,7 @@ def test_a_version_waits_for_a_reader_and_nobody_for_it(database_url: str, table
 
 
 @pytest.mark.usefixtures("a_later_version")
-def test_a_version_that_somebody_keeps_from_its_tables_leaves_all_as_it_was(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_kept_from_its_tables_changes_nothing(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 0.5)
     with psycopg.connect(database_url) as reader, psycopg.connect(database_url, autocommit=True) as client:
         reader.execute("select count(*) from pgsched.executions")

@@ -1,4 +1,4 @@
-"""Indexes that somebody has dropped, or that were not built to their end, are made again while everything goes on."""
+"""Dropped and half-built indexes are rebuilt online."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def listed(db: Connection, query: str) -> list[Any]:
     return db.execute(query.encode()).fetchall()
 
 
-async def test_each_index_that_was_dropped_is_built_again(db: Connection, database_url: str) -> None:
+async def test_every_dropped_index_is_rebuilt(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
     names, before = listed(db, MADE) + listed(db, OF_CONSUMERS), listed(db, THERE)
     assert len(names) > 50
@@ -41,7 +41,7 @@ async def test_each_index_that_was_dropped_is_built_again(db: Connection, databa
     assert rebuild_indexes(database_url) == []
 
 
-async def test_a_partition_that_was_dropped_is_told_and_made_again(db: Connection, database_url: str) -> None:
+async def test_a_dropped_partition_is_reported_and_recreated(db: Connection, database_url: str) -> None:
     before = listed(db, THERE)
     db.execute("drop table pgsched_internal.executions_3")
     [(severity, text)] = await seen(database_url, "drift")
@@ -51,7 +51,7 @@ async def test_a_partition_that_was_dropped_is_told_and_made_again(db: Connectio
     assert await seen(database_url, "drift") == []
 
 
-def test_what_was_interrupted_is_gone_on_with(db: Connection, database_url: str) -> None:
+def test_an_interrupted_rebuild_is_continued(db: Connection, database_url: str) -> None:
     before = listed(db, THERE)
     db.execute("drop index pgsched.executions_key")
     for text in (
@@ -70,7 +70,7 @@ def test_what_was_interrupted_is_gone_on_with(db: Connection, database_url: str)
     ) == [("pgsched_internal.one", None)]
 
 
-def test_who_keeps_a_table_is_told_and_keeps_nobody_else(
+def test_a_locked_table_is_reported_and_blocks_no_other_session(
     db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replacing, "_AT_THE_MOST", 0.3)

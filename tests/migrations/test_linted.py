@@ -1,4 +1,6 @@
-"""squawk finds what would stop a busy database: an index that blocks writers, a column that rewrites its table."""
+"""squawk finds changes that would block a busy database: an index that blocks writers, a column that rewrites its
+table.
+"""
 
 import subprocess
 import sys
@@ -17,7 +19,7 @@ def _lint(*versions: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_nothing_is_found_in_any_version() -> None:
+def test_no_migration_has_findings() -> None:
     linted = _lint(*sorted((migrations_dir() / "versions").glob("*.sql")))
     assert (linted.returncode, linted.stdout) == (0, "")
 
@@ -34,7 +36,7 @@ def test_nothing_is_found_in_any_version() -> None:
         ("alter table pgsched.jobs drop column runs;", "ban-drop-column"),
     ],
 )
-def test_what_would_stop_others_is_found(tmp_path: Path, sql: str, rule: str) -> None:
+def test_blocking_changes_are_found(tmp_path: Path, sql: str, rule: str) -> None:
     version = tmp_path / "0002_later.sql"
     version.write_text(sql)
     linted = _lint(version)

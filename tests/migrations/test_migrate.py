@@ -1,4 +1,4 @@
-"""Bringing a database to this release's schema: by many at once, forward only, and without the right to make roles."""
+"""Migrating a database to this release's schema: concurrently, forward only, and without the right to create roles."""
 
 import subprocess
 import sys
@@ -45,14 +45,14 @@ def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
         assert connection.execute("select client_id from pgsched.clients").fetchall() == [("default",)]
 
 
-def test_the_revisions_that_are_read_are_those_that_alembic_finds() -> None:
+def test_the_revisions_read_are_those_that_alembic_finds() -> None:
     found = ScriptDirectory.from_config(alembic_config())
     assert expected_revision() == found.get_current_head()
     assert known_revisions() == {script.revision for script in found.walk_revisions()}
 
 
-def test_a_worker_and_the_api_start_without_what_only_migrations_need() -> None:
-    """Alembic takes longer to import than all that a worker needs."""
+def test_worker_and_api_start_without_importing_alembic() -> None:
+    """Alembic takes longer to import than everything a worker needs."""
     program = (
         "import sys, pgsched.cli.server_commands, pgsched.worker_process;"
         "print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
@@ -75,7 +75,7 @@ def test_a_downgrade_is_refused_and_changes_nothing(database_url: str) -> None:
         assert connection.execute("select count(*) from pgsched.executions").fetchall() == [(0,)]
 
 
-def test_an_empty_database_is_a_mismatch_that_says_what_to_run(empty_database_url: str) -> None:
+def test_an_empty_database_is_a_mismatch_with_advice(empty_database_url: str) -> None:
     with psycopg.connect(empty_database_url) as connection, pytest.raises(SchemaMismatch, match="run pgsched migrate"):
         check_schema(connection)
 
@@ -87,14 +87,14 @@ def test_an_older_revision_is_a_mismatch_that_names_both(database_url: str) -> N
             check_schema(connection)
 
 
-def test_a_database_that_cannot_be_reached_is_unavailable() -> None:
+def test_an_unreachable_database_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="cannot reach the database"):
         migrate("postgresql://postgres@127.0.0.1:1/postgres")
 
 
 @pytest.fixture(scope="module")
 def bare_server(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    """A server in which nobody made the roles."""
+    """A server without pgsched's roles."""
     with psycopg.connect(server.url) as connection:
         major = connection.info.server_version // 10000
     bin_dir = bundled_bin_dir() if major == 18 else find_bin_dir(major)
@@ -103,7 +103,7 @@ def bare_server(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFacto
         yield running
 
 
-def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(bare_server: EmbeddedPostgres) -> None:
+def test_without_the_right_to_create_roles_missing_ones_are_reported(bare_server: EmbeddedPostgres) -> None:
     with psycopg.connect(bare_server.url, autocommit=True) as superuser:
         superuser.execute("create role plain login password 'plain'")
         superuser.execute("create database shop owner plain")
@@ -132,16 +132,14 @@ select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_na
  where n.nspname in ('pgsched', 'pgsched_internal') and l.mode = 'AccessExclusiveLock'"""
 
 
-def test_with_nothing_to_do_a_migration_waits_for_nobody_and_nobody_for_it(database_url: str) -> None:
+def test_a_migration_with_nothing_to_do_neither_waits_nor_blocks(database_url: str) -> None:
     with psycopg.connect(database_url) as reader:
         reader.execute("select count(*) from pgsched.status")
         reader.execute("lock table pgsched.executions, pgsched.history in access exclusive mode")
         assert migrate(database_url) == []
 
 
-def test_what_would_be_replaced_is_tried_for_and_given_up_without_anybody_waiting(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replacement_gives_up_without_blocking_others(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 1.0)
     with psycopg.connect(database_url, autocommit=True) as connection, psycopg.connect(database_url) as reader:
         connection.execute("update pgsched_internal.facts set value = 'of another release' where name = 'interface'")
@@ -154,7 +152,7 @@ def test_what_would_be_replaced_is_tried_for_and_given_up_without_anybody_waitin
 
 
 @pytest.mark.parametrize("anew", [False, True])
-def test_an_older_release_never_replaces_the_interface_of_a_newer_one(database_url: str, anew: bool) -> None:
+def test_an_older_release_never_replaces_a_newer_interface(database_url: str, anew: bool) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         for name, found in (("interface", "of another release"), ("release", "99.1.0rc1")):
             connection.execute("update pgsched_internal.facts set value = %s where name = %s", [found, name])
@@ -169,14 +167,14 @@ def test_an_older_release_never_replaces_the_interface_of_a_newer_one(database_u
         assert is_current(connection)
 
 
-def test_roles_that_were_made_since_are_something_to_do(database_url: str) -> None:
+def test_newly_created_roles_make_the_database_out_of_date(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         assert is_current(connection)
         connection.execute("update pgsched_internal.facts set value = replace(value, 'pgsched_reader', '')")
         assert not is_current(connection)
 
 
-def test_no_advisory_lock_of_any_login_stops_a_migration(empty_database_url: str) -> None:
+def test_an_advisory_lock_of_any_login_does_not_block_a_migration(empty_database_url: str) -> None:
     with psycopg.connect(empty_database_url) as outsider:
         outsider.execute("select pg_advisory_xact_lock(hashtext('pgsched migrate'))")
         assert migrate(empty_database_url) == []
@@ -187,9 +185,7 @@ _SERVES = "update pgsched_internal.facts set value = %s where name = 'serves fro
 
 
 @pytest.mark.parametrize("revision", ["pgsched_9999", "a_later_one"])
-def test_a_database_of_a_newer_release_that_has_contracted_says_which_to_install(
-    database_url: str, revision: str
-) -> None:
+def test_a_contracted_newer_schema_names_the_release_to_install(database_url: str, revision: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(_LATER, [revision])
         connection.execute(_SERVES, ["pgsched_9998"])
@@ -199,7 +195,7 @@ def test_a_database_of_a_newer_release_that_has_contracted_says_which_to_install
             migrate(database_url)
 
 
-def test_processes_work_on_the_schema_of_a_newer_release_that_has_only_added_to_it(database_url: str) -> None:
+def test_processes_run_on_a_newer_schema_that_only_added_things(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert connection.execute("select value from pgsched_internal.facts where name = 'serves from'").fetchone() == (
             serves_from(),
@@ -210,8 +206,8 @@ def test_processes_work_on_the_schema_of_a_newer_release_that_has_only_added_to_
             migrate(database_url)
 
 
-def test_each_version_serves_the_one_before_it() -> None:
-    """What it takes away may have been used by none but earlier ones."""
+def test_each_version_serves_its_predecessor() -> None:
+    """Only older releases may have used what a version removes."""
     versions = {script.revision: script for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
     for revision, script in versions.items():
         assert script.module.serves_from <= (script.down_revision or revision)

@@ -1,4 +1,4 @@
-"""An organisation that has an Alembic environment of its own takes pgsched's versions into it."""
+"""A project with its own Alembic environment includes pgsched's migrations."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ def upgrade() -> None:
 
 @pytest.fixture
 def own_config(tmp_path: Path, empty_database_url: str) -> Config:
-    """Their environment: their own version table and tables, and our versions beside theirs."""
+    """The project's environment: its own version table and tables, with our migrations beside its own."""
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "shop_1.py").write_text(OWN_VERSION)
@@ -59,7 +59,7 @@ def own_config(tmp_path: Path, empty_database_url: str) -> Config:
     return config
 
 
-def test_both_are_upgraded_together(own_config: Config, empty_database_url: str) -> None:
+def test_both_branches_are_upgraded_together(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute("select id from public.orders")
@@ -69,14 +69,14 @@ def test_both_are_upgraded_together(own_config: Config, empty_database_url: str)
     assert versions == [("pgsched_0001",), ("shop_1",)]
 
 
-def test_upgrading_again_is_harmless(own_config: Config, empty_database_url: str) -> None:
+def test_upgrading_again_is_a_no_op(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         assert connection.execute("select count(*) from pgsched.executions").fetchall() == [(0,)]
 
 
-def test_pgsched_finds_the_schema_that_it_needs(own_config: Config, empty_database_url: str) -> None:
+def test_pgsched_finds_its_schema(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)
@@ -108,13 +108,13 @@ end $$;
 
 @pytest.fixture
 def settings_of_their_own(empty_database_url: str) -> None:
-    """Sessions look names up in a schema of theirs first, and read and write otherwise than pgsched's do."""
+    """Makes sessions search a schema of the project's first, with settings that differ from pgsched's."""
     with psycopg.connect(empty_database_url) as connection:
         connection.execute(_OF_THEIR_OWN)
 
 
 @pytest.mark.usefixtures("settings_of_their_own")
-def test_what_their_sessions_are_set_to_changes_nothing_of_ours(own_config: Config, empty_database_url: str) -> None:
+def test_session_settings_do_not_change_our_schema(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         pin_now(connection)
@@ -123,17 +123,17 @@ def test_what_their_sessions_are_set_to_changes_nothing_of_ours(own_config: Conf
 
 
 @pytest.mark.usefixtures("settings_of_their_own")
-def test_their_own_versions_find_their_own_settings(own_config: Config, empty_database_url: str) -> None:
+def test_the_projects_migrations_keep_its_session_settings(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute("select id from mine.orders")
 
 
 @pytest.mark.usefixtures("settings_of_their_own")
-def test_as_text_ours_put_the_settings_back_as_well(empty_database_url: str) -> None:
+def test_the_printed_sql_restores_the_session_settings(empty_database_url: str) -> None:
     script = migration_sql().replace("BEGIN;", "").replace("COMMIT;", "")
     with psycopg.connect(empty_database_url) as connection:
-        connection.execute("set client_encoding = 'UTF8'")  # the file's own, as psql has it by \encoding
+        connection.execute("set client_encoding = 'UTF8'")  # the file's encoding, which psql sets with \encoding
         connection.execute(script.encode())
         row = connection.execute("select current_setting('search_path'), current_setting('datestyle')").fetchone()
     assert row == ("mine, public, pg_catalog", "German, DMY")

@@ -1,4 +1,4 @@
-"""A project that has had an Alembic history of its own for a year takes pgsched's versions into it."""
+"""A project with a year of its own Alembic history adds pgsched's migrations."""
 
 import os
 from pathlib import Path
@@ -111,14 +111,14 @@ def _has_pgsched(url: str) -> bool:
     return bool(row and row[0])
 
 
-def test_asking_where_a_fresh_database_stands_changes_nothing(project: Config, empty_database_url: str) -> None:
+def test_alembic_current_on_an_empty_database_changes_nothing(project: Config, empty_database_url: str) -> None:
     command.current(project)
     with psycopg.connect(empty_database_url) as connection:
         row = connection.execute("select to_regnamespace('pgsched') is null").fetchone()
     assert row == (True,)
 
 
-def test_their_own_branch_can_be_upgraded_before_ours(project: Config, empty_database_url: str) -> None:
+def test_the_projects_branch_can_be_upgraded_before_ours(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "shop@head")
     assert (_columns(empty_database_url), _has_pgsched(empty_database_url)) == (["id", "paid", "sent"], False)
     command.current(project)
@@ -127,7 +127,7 @@ def test_their_own_branch_can_be_upgraded_before_ours(project: Config, empty_dat
         check_schema(connection)
 
 
-def test_ours_can_be_upgraded_before_their_own(project: Config, empty_database_url: str) -> None:
+def test_our_branch_can_be_upgraded_before_the_projects(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "pgsched@head")
     command.upgrade(project, "shop@head")
     command.upgrade(project, "heads")
@@ -135,7 +135,7 @@ def test_ours_can_be_upgraded_before_their_own(project: Config, empty_database_u
         check_schema(connection)
 
 
-def test_a_version_of_their_own_is_generated_on_their_branch_and_says_nothing_of_ours(
+def test_autogenerate_on_the_projects_branch_ignores_our_tables(
     project: Config, empty_database_url: str, tmp_path: Path
 ) -> None:
     command.upgrade(project, "heads")
@@ -151,7 +151,7 @@ def test_a_version_of_their_own_is_generated_on_their_branch_and_says_nothing_of
     assert _columns(empty_database_url) == ["id", "paid", "sent", "note"]
 
 
-def test_a_step_back_names_their_branch_and_leaves_ours(project: Config, empty_database_url: str) -> None:
+def test_a_downgrade_of_the_projects_branch_leaves_ours(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "heads")
     command.downgrade(project, "shop@-1")
     assert (_columns(empty_database_url), _has_pgsched(empty_database_url)) == (["id", "paid"], True)
@@ -159,7 +159,7 @@ def test_a_step_back_names_their_branch_and_leaves_ours(project: Config, empty_d
     assert _columns(empty_database_url) == ["id", "paid", "sent"]
 
 
-def test_a_database_that_pgsched_migrated_is_stamped_once(project: Config, empty_database_url: str) -> None:
+def test_a_database_migrated_by_pgsched_is_stamped_once(project: Config, empty_database_url: str) -> None:
     migrate(empty_database_url)
     command.upgrade(project, "shop@head")
     with psycopg.connect(empty_database_url) as connection:

@@ -1,6 +1,6 @@
-"""schema.sql is what the migrations make: a change of the schema shows there, in review.
+"""schema.sql is the result of the migrations, so that reviews show schema changes.
 
-To write it anew: PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py
+To rewrite it: PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py
 """
 
 import os
@@ -21,7 +21,7 @@ HEADER = (
 )
 
 
-def test_a_fresh_database_has_the_schema_on_record(database_url: str) -> None:
+def test_a_new_database_has_the_recorded_schema(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         found = HEADER + dump(connection)
     if os.environ.get("PGSCHED_WRITE_SCHEMA"):
@@ -38,7 +38,7 @@ def test_migrating_twice_changes_nothing(database_url: str) -> None:
         assert connection.execute("select key from pgsched.jobs").fetchall() == [("hourly",)]
 
 
-def test_migrating_leaves_queues_as_they_are(database_url: str) -> None:
+def test_migrating_keeps_queues_unchanged(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("select pgsched.create_queue('orders', '{\"weight\": 3, \"max_waiting\": 10}')")
         connection.execute("select pgsched.schedule('python:settle', delay => '1 hour', queue => 'orders')")

@@ -1,6 +1,6 @@
-"""Texts and JSON that are nearly right, to be read by what reads them.
+"""Nearly valid texts and JSON for parsers.
 
-More examples: PGSCHED_TEST_EXAMPLES=20000 pytest tests/parsers
+To run more examples: PGSCHED_TEST_EXAMPLES=20000 pytest tests/parsers
 """
 
 import json
@@ -27,7 +27,7 @@ _PIECES = st.sampled_from(_ODD) | st.text(max_size=5)
 
 @st.composite
 def garbled(draw: st.DrawFn, *seeds: str) -> str:
-    """One of the texts with a few places cut out, doubled, or filled with something else; or anything."""
+    """Draws one of the texts with a few parts cut, doubled or replaced, or arbitrary text."""
     text = draw(st.sampled_from(seeds) | st.text(max_size=30))
     for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(text)))
@@ -52,7 +52,7 @@ JSON = st.recursive(
 
 @st.composite
 def objects(draw: st.DrawFn, examples: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with some of these members: as they are, garbled, or anything; and now and then another one."""
+    """Draws an object with some of these members, each as given, garbled or arbitrary, and sometimes an unknown one."""
     found: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from([*examples]), max_size=4, unique=True)):
         example = examples[name]
@@ -70,5 +70,5 @@ def objects(draw: st.DrawFn, examples: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written(value: Any) -> bytes:
-    """JSON, in which a lone surrogate is an escape."""
+    """Encodes JSON, with a lone surrogate as an escape."""
     return json.dumps(value).encode()

@@ -1,5 +1,6 @@
-"""JSON that others choose: options, rules, bodies of requests, lines of batches, claims of tokens, what targets and
-providers answer. Each is read as a value, or refused by the errors that are documented for it."""
+"""JSON from outside: options, rules, request bodies, batch lines, token claims, and answers of targets and providers.
+Each is parsed, or refused with its documented error.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -144,7 +145,7 @@ DOCUMENTS: dict[str, tuple[Callable[[bytes], Any], Errors, st.SearchStrategy[Any
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_whatever_comes_is_read_or_refused_in_our_own_words(name: str) -> None:
+def test_any_document_is_parsed_or_refused_with_a_pgsched_error(name: str) -> None:
     parse, errors, drawn = DOCUMENTS[name]
 
     @thoroughly
@@ -158,7 +159,7 @@ def test_whatever_comes_is_read_or_refused_in_our_own_words(name: str) -> None:
 
 @thoroughly
 @given(garbled('{"timeout": "5s", "headers": {"a": "b"}}', "[1, 2.5e3, null]", '{"a": {"b": ["\\ud800"]}}'))
-def test_what_is_no_json_is_refused_by_all_of_them(text: str) -> None:
+def test_invalid_json_is_refused_by_every_parser(text: str) -> None:
     raw = text.encode(errors="surrogatepass")
     for parse, errors in ((parse_options, (InvalidOptions,)), (parse_rules, (InvalidSchedule,))):
         with suppress(*errors):
@@ -173,7 +174,7 @@ _STRUCTS = [CreateJob, EditJob, PreviewEdit, PreviewSpec]
 
 @thoroughly
 @given(st.sampled_from(_STRUCTS), objects(_JOB))
-def test_a_body_is_what_the_description_says_or_unreadable(expected: type, value: Any) -> None:
+def test_a_body_has_its_declared_type_or_is_refused(expected: type, value: Any) -> None:
     with suppress(Unreadable):
         found = read_body(written(value), expected)
         assert type(found) is expected
@@ -193,9 +194,7 @@ _LINES = st.lists(
 
 @thoroughly
 @given(_LINES, st.lists(st.integers(0, 40), max_size=8), st.sampled_from([b"\n", b"\r\n", b"\n\n"]))
-async def test_a_batch_is_the_same_however_it_is_cut_and_each_line_is_wanted_or_refused(
-    lines: list[bytes], lengths: list[int], end: bytes
-) -> None:
+async def test_a_batch_reads_the_same_however_it_is_split(lines: list[bytes], lengths: list[int], end: bytes) -> None:
     text = end.join(lines)
     whole = [line async for some in cut(_pieces(text, [])) for line in some]
     assert [line async for some in cut(_pieces(text, lengths)) for line in some] == whole
@@ -209,7 +208,7 @@ async def test_a_batch_is_the_same_however_it_is_cut_and_each_line_is_wanted_or_
 
 @thoroughly
 @given(st.sampled_from(["text", "form", "base64"]), JSON | objects({"a": "b", "c": ["d", 1]}))
-def test_a_payload_is_sent_as_its_body_or_refused(format: str, payload: Any) -> None:
+def test_a_payload_is_encoded_as_its_body_or_refused(format: str, payload: Any) -> None:
     with suppress(InvalidPayload):
         check_body(written(payload), written({"body": {"format": format}}))
 
@@ -221,7 +220,7 @@ def _provider(*claims: str) -> Provider:
 
 @thoroughly
 @given(objects(_CLAIMS), garbled("realm_access.roles", "a.b", "groups"))
-def test_claims_are_a_grant_or_a_refusal(claims: dict[str, Any], name: str) -> None:
+def test_claims_give_a_grant_or_a_refusal(claims: dict[str, Any], name: str) -> None:
     assert all(isinstance(one, str) for one in FromClaim(name).read(claims))
     with suppress(Unauthenticated, Refused):
         grant = _provider("azp", "groups", name).grant(claims)
@@ -256,7 +255,7 @@ _EVENT = b"id: 1.0.5..\ndata: " + msgspec.json.encode(_SOME) + b"\n\n"
     st.lists(st.binary(max_size=20) | st.sampled_from([_EVENT, b"id: \xff\n\n", b'data: "\xff"\n\n', b"data: {}\n\n"])),
     st.lists(st.integers(1, 50), max_size=6),
 )
-def test_a_stream_of_events_is_the_same_however_it_is_cut(frames: list[bytes], lengths: list[int]) -> None:
+def test_an_event_stream_reads_the_same_however_it_is_split(frames: list[bytes], lengths: list[int]) -> None:
     def follow(pieces: list[bytes]) -> list[Any]:
         following, found = EventStream({}, None, 0), list[Any]()
         try:
@@ -280,7 +279,7 @@ def test_a_stream_of_events_is_the_same_however_it_is_cut(frames: list[bytes], l
     | JSON.map(written)
     | objects({"code": "not_found", "detail": "there is none"}).map(written),
 )
-def test_whatever_a_server_answers_is_an_answer_or_an_error_of_pgsched(status: int, content: bytes) -> None:
+def test_any_server_answer_is_parsed_or_a_pgsched_error(status: int, content: bytes) -> None:
     answer = httpx.Response(status, content=content, request=httpx.Request("GET", "http://127.0.0.1/v1/jobs"))
     for field in (None, "jobs"):
         with suppress(PgschedError):
@@ -292,7 +291,7 @@ _HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length : 3\r\nRetry-Aft
 
 @thoroughly
 @given(garbled(_HEAD, "HTTP/1.1 103 Early\n\nHTTP/1.0 503\r\nTransfer-Encoding: gzip, chunked\n\n"))
-def test_a_malformed_head_has_a_status_or_is_refused(text: str) -> None:
+def test_a_malformed_head_gives_a_status_or_is_refused(text: str) -> None:
     received = text.encode("latin-1", "replace")
     with suppress(Malformed):
         head = read_malformed(received)

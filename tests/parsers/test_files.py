@@ -1,5 +1,6 @@
-"""Files and variables that an operator writes: settings, declared jobs, and what other schedulers have. Each is read,
-or refused by an error that says what to write."""
+"""Files and variables that an operator writes: settings, declared jobs, and other schedulers' files. Each is parsed, or
+refused with an error that says what to write.
+"""
 
 import json
 import tomllib
@@ -84,7 +85,7 @@ _ENVIRONMENT = {
 
 
 @pytest.mark.parametrize(("name", "example"), [("pgsched.toml", _TOML), ("jobs.yaml", _YAML)])
-def test_a_file_of_jobs_is_read_or_refused(tmp_path: Path, name: str, example: str) -> None:
+def test_a_job_file_is_parsed_or_refused(tmp_path: Path, name: str, example: str) -> None:
     file = tmp_path / name
 
     @thoroughly
@@ -99,7 +100,7 @@ def test_a_file_of_jobs_is_read_or_refused(tmp_path: Path, name: str, example: s
     reads()
 
 
-def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_deeply_nested_file_is_refused(tmp_path: Path) -> None:
     for name, text in (
         ("pgsched.toml", "jobs = " + "[" * 5000),
         ("pgsched.toml", "oidc = " + "{a = " * 5000),
@@ -120,7 +121,7 @@ def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
     st.dictionaries(st.sampled_from([*_ENVIRONMENT]) | garbled(*_ENVIRONMENT), st.text(max_size=5), max_size=3),
     st.data(),
 )
-def test_variables_are_settings_or_refused(environment: Mapping[str, str], data: st.DataObject) -> None:
+def test_environment_variables_are_settings_or_refused(environment: Mapping[str, str], data: st.DataObject) -> None:
     given = {
         name: data.draw(garbled(_ENVIRONMENT[name])) if name in _ENVIRONMENT else text
         for name, text in environment.items()
@@ -132,10 +133,10 @@ def test_variables_are_settings_or_refused(environment: Mapping[str, str], data:
 
 @thoroughly
 @given(garbled(_CRONTAB, *_CRONTAB.splitlines(keepends=True)), st.booleans())
-def test_each_line_of_a_crontab_is_an_entry_or_said_not_to_be(text: str, with_user: bool) -> None:
+def test_each_crontab_line_is_an_entry_or_reported(text: str, with_user: bool) -> None:
     try:
         lines = list(lines_of(text, with_user=with_user))
-    except InvalidInput:  # a file of the other form
+    except InvalidInput:  # a file in the other format
         return
     numbers = [line.number for line in lines]
     assert numbers == sorted(set(numbers))
@@ -161,7 +162,7 @@ def test_a_job_of_another_scheduler_is_declared_or_refused(text: str) -> None:
 @example([{}], {"😀": "a\x7f\x80\U000e0001"})
 @example([{}], {"a": "\ud800"})
 @given(st.lists(objects(_CLOUD_JOB["httpTarget"]), min_size=1, max_size=2), JSON)
-def test_what_is_printed_for_another_schedulers_jobs_is_toml_and_reads_as_the_same(
+def test_imported_jobs_are_printed_as_toml_that_reads_back_the_same(
     targets: list[dict[str, Any]], payload: Any
 ) -> None:
     jobs = [_CLOUD_JOB | {"httpTarget": _CLOUD_JOB["httpTarget"] | target} for target in targets]

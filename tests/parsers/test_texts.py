@@ -1,4 +1,4 @@
-"""Short texts that others choose: each is read as a value, or refused by the error that is documented for it."""
+"""Short texts from outside: each is parsed, or refused with its documented error."""
 
 import time
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def _cron(text: str) -> None:
 
 
 def _filters(text: str) -> None:
-    """Each field by itself, since the first that is wrong hides the others."""
+    """Parses each field separately, since the first error hides the others."""
     for name in OF_LETTERS:
         with suppress(Unreadable):
             filter_of(DeadLetterFilter, {name: text})
@@ -70,7 +70,7 @@ def _filters(text: str) -> None:
 
 
 class NeverRaised(Exception):
-    """Of what reads any text at all."""
+    """For parsers that accept any text."""
 
 
 Read = Callable[[str], Any]
@@ -118,7 +118,7 @@ def _name(number: int) -> str:
 
 
 @pytest.mark.parametrize("number", range(len(READERS)), ids=_name)
-def test_whatever_comes_is_read_or_refused_in_our_own_words(number: int) -> None:
+def test_any_text_is_parsed_or_refused_with_the_documented_error(number: int) -> None:
     read, error, seeds = READERS[number]
 
     @thoroughly
@@ -131,7 +131,7 @@ def test_whatever_comes_is_read_or_refused_in_our_own_words(number: int) -> None
 
 
 @pytest.mark.parametrize("number", range(len(READERS)), ids=_name)
-def test_a_long_text_is_no_trouble(number: int) -> None:
+def test_a_long_text_is_parsed_quickly(number: int) -> None:
     read, error, seeds = READERS[number]
     for piece in ("9", "a", "[", "%", "-", ",", " ", "/", "=", "\r\n", "H(", ".", *seeds):
         long = piece * (50_000 // len(piece))
@@ -144,7 +144,7 @@ def test_a_long_text_is_no_trouble(number: int) -> None:
 
 @thoroughly
 @given(garbled("PT1H30M", "P1DT2H", "1h30m", "1.5s"))
-def test_a_duration_that_was_read_is_written_and_read_as_the_same(text: str) -> None:
+def test_a_parsed_duration_survives_formatting_and_parsing(text: str) -> None:
     with suppress(InvalidSchedule):
         length = parse_duration(text)
         assert parse_duration(format_duration(length)) == length
@@ -152,7 +152,7 @@ def test_a_duration_that_was_read_is_written_and_read_as_the_same(text: str) -> 
 
 @thoroughly
 @given(garbled(_POSITION, _PARTLY))
-def test_a_position_that_was_read_is_written_and_read_as_the_same(text: str) -> None:
+def test_a_parsed_position_survives_formatting_and_parsing(text: str) -> None:
     with suppress(InvalidInput):
         position = Position.parse(text)
         assert Position.parse(str(position)) == position
@@ -161,7 +161,7 @@ def test_a_position_that_was_read_is_written_and_read_as_the_same(text: str) -> 
 
 @thoroughly
 @given(garbled("https://shop.example:8443/a?b=c", "http://[::1]/", "HTTPS://a"))
-def test_what_is_called_is_the_host_and_the_path_that_were_checked(text: str) -> None:
+def test_the_host_and_path_called_are_those_that_were_checked(text: str) -> None:
     with suppress(InvalidTarget, FinalFailure):
         target, url = parse_target(text), parse_url(text)
         assert url.origin.host == target.name.lower().strip("[]")
@@ -173,7 +173,7 @@ def test_what_is_called_is_the_host_and_the_path_that_were_checked(text: str) ->
 
 @thoroughly
 @given(garbled("/jobs", "//evil.test", "/\\evil.test", "https://evil.test/", "/a:b", "\x00/jobs", "/\t/evil.test"))
-def test_after_signing_in_nobody_is_led_to_another_site(text: str) -> None:
+def test_sign_in_never_redirects_to_another_site(text: str) -> None:
     found = local(text)
     assert found.startswith("/")
     assert found[1:2] not in ("/", "\\")
@@ -181,6 +181,6 @@ def test_after_signing_in_nobody_is_led_to_another_site(text: str) -> None:
 
 @thoroughly
 @given(st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)))
-def test_an_instant_that_is_written_is_read_as_the_same(moment: datetime) -> None:
+def test_a_formatted_instant_parses_to_the_same_moment(moment: datetime) -> None:
     aware = moment.replace(tzinfo=UTC)
     assert instant_of(aware.isoformat(), "fire_at") == instant_in("from", moment.isoformat()) == aware

@@ -1,4 +1,4 @@
-"""What strangers send is read in time that grows as it does: targets, callers without a key, files, tenants."""
+"""Untrusted input is parsed in linear time: from targets, unauthenticated callers, files and tenants."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ _SENT = b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunke
 
 
 class _Line(asyncio.Transport):
-    """A connection whose other end takes everything and says what a test feeds."""
+    """A connection whose peer accepts everything and sends what a test feeds."""
 
     def write(self, data: Any) -> None: ...
     def write_eof(self) -> None: ...
@@ -67,7 +67,7 @@ def _bytewise(text: bytes) -> list[bytes]:
 
 
 def _answer(pieces: Iterable[bytes]) -> Exchange:
-    """What a target's answer comes to that arrives in these pieces."""
+    """Returns the exchange for an answer that arrives in these pieces."""
 
     async def take() -> Exchange:
         loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ def _answer(pieces: Iterable[bytes]) -> Exchange:
 
 
 def _request(pieces: Iterable[bytes]) -> None:
-    """A request that arrives in these pieces; nobody answers it."""
+    """Feeds a request in these pieces; it is never answered."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
@@ -115,7 +115,7 @@ def _form(body: bytes) -> None:
     request: Request[Any, Any, Any] = Request(
         _scope(content_type="application/x-www-form-urlencoded"), receive=cast(Any, receive)
     )
-    request._body = body  # there is no route whose limit it could look up
+    request._body = body  # without a route there is no limit to check
     try:
         asyncio.run(read_form(request))
     except Unreadable:
@@ -232,12 +232,12 @@ _ALL = {
 
 
 @pytest.mark.parametrize("what", _ALL)
-def test_twice_as_much_is_at_most_twice_the_work(what: str) -> None:
+def test_twice_the_input_takes_at_most_twice_the_work(what: str) -> None:
     size, read = _ALL[what]
     assert growth(cast(Callable[[int], None], read), size) < 3
 
 
-async def test_answers_of_the_worst_kinds_never_keep_the_loop_for_long() -> None:
+async def test_the_worst_answers_never_block_the_loop_for_long() -> None:
     kinds = [
         [b"HTTP/1.1 103 Early\r\nX Y: z\r\n\r\n"] * 600,
         [_OK + b"X Y: ", *[b"z" * 16] * 1_000, b"\r\n\r\n"],

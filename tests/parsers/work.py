@@ -1,4 +1,4 @@
-"""How much work it is to read what strangers send: in processor time, which other processes take nothing of."""
+"""Measures the work of parsing untrusted input in processor time, which other processes do not affect."""
 
 import asyncio
 import socket
@@ -10,19 +10,20 @@ from contextlib import contextmanager, suppress
 
 TRIES = 6
 LONGEST_TURN = 0.15
-"""Seconds of processor time that a turn of the loop may take, on a slow machine."""
+"""The longest turn of the loop allowed, in seconds of processor time, on a slow machine."""
 
 
 def seconds_of(call: Callable[[], None]) -> float:
-    """Processor time of this thread."""
+    """Returns the processor time, in seconds, that the call takes in this thread."""
     began = time.thread_time()
     call()
     return time.thread_time() - began
 
 
 def growth(read: Callable[[int], None], size: int) -> float:
-    """How many times as long as ``size`` takes what is twice as much: the least of several tries, for the first ones
-    fill caches, and the machine has moods."""
+    """Returns the time for twice ``size`` relative to the time for ``size``. It is the minimum of several tries, since
+    the first ones fill caches and machines are noisy.
+    """
     read(size)
     least = float("inf")
     for _ in range(TRIES):
@@ -32,7 +33,7 @@ def growth(read: Callable[[int], None], size: int) -> float:
 
 
 async def longest_turn(work: Awaitable[object]) -> float:
-    """The longest turn of the loop while this is under way, in processor time."""
+    """Returns the longest turn of the loop during ``work``, in processor time."""
     loop = asyncio.get_running_loop()
     longest, turned = 0.0, time.thread_time()
     handle: asyncio.Handle | None = None
@@ -54,8 +55,9 @@ async def longest_turn(work: Awaitable[object]) -> float:
 
 @contextmanager
 def saying_in_a_thread(pieces: Sequence[bytes]) -> Iterator[str]:
-    """The URL of a target that answers each request with these pieces, each sent by itself. It is in a thread, so that
-    its work is not counted."""
+    """Yields the URL of a target that answers each request with these pieces, each sent separately. It runs in a
+    thread, so that its own work is not measured.
+    """
 
     class Saying(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -1,8 +1,8 @@
-"""Calls of the API, of several clients at once, each judged by what stands in the database afterwards.
+"""API calls by several concurrent clients, checked against the database afterwards.
 
-Each client makes jobs of its own and does with each what it draws: each call names its job, and those that are logged
-carry a note of their own. A call is right if its answer is that of this job, and in the end the audit log, the jobs and
-the executions are what was asked for, one by one.
+Each client creates jobs and performs random actions on each; each call names its job, and logged calls carry a unique
+note. A call is right if its answer is about this job; in the end, the audit log, the jobs and the executions must match
+the requests one by one.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Fact = tuple[Any, ...]
 
 @dataclass
 class Asked:
-    """What must be found in the end, of all clients."""
+    """What all clients together expect in the end."""
 
     logged: Counter[Fact] = field(default_factory=Counter)
     jobs: dict[str, list[str]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Asked:
     calls: int = 0
 
     def differences(self, db: psycopg.Connection[Any]) -> list[str]:
-        """What is otherwise than it was asked for; empty where each call did what it said."""
+        """Returns the differences from what was requested; empty if each call did what it reported."""
         compared = [
             (self.logged, Counter(db.execute(_LOGGED).fetchall())),
             (Counter((id, *job) for id, job in self.jobs.items()), Counter(db.execute(_JOBS).fetchall())),
@@ -51,7 +51,7 @@ class Asked:
 
 
 class Caller:
-    """One client, one call after the other."""
+    """One client that makes one call after another."""
 
     def __init__(self, api: httpx.AsyncClient, name: str, asked: Asked) -> None:
         self._api, self._name, self._asked = api, name, asked
@@ -59,7 +59,7 @@ class Caller:
         self._number = 0
 
     async def run(self, calls: int) -> None:
-        """Ends with the job at which it has made so many calls together with the others."""
+        """Stops after the job with which all clients together have made ``calls`` calls."""
         while self._asked.calls < calls:
             await self._one_job()
 
@@ -123,7 +123,7 @@ class Caller:
 
 
 async def call_at_once(apis: Sequence[httpx.AsyncClient], calls: int) -> Asked:
-    """So many calls in all, by several clients at once; each speaks with one of the APIs."""
+    """Makes ``calls`` calls in all by several concurrent clients, each with one of the APIs."""
     asked = Asked()
     callers = [Caller(apis[n % len(apis)], f"client_{n}", asked) for n in range(CLIENTS)]
     await asyncio.gather(*(caller.run(calls) for caller in callers))

@@ -18,20 +18,20 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def transaction_url(database_url: str, version: str) -> Iterator[str]:
-    """The test's database by way of a pool that lends a server's connection for one transaction."""
+    """The URL of the test's database through a pool in transaction mode."""
     with pgbouncer(database_url, "transaction", version=version) as pooler:
         yield pooler.through(database_url)
 
 
 @pytest.fixture
 def session_url(database_url: str, version: str) -> Iterator[str]:
-    """The same by way of one that lends it for a whole session."""
+    """The URL of the test's database through a pool in session mode."""
     with pgbouncer(database_url, "session", version=version) as pooler:
         yield pooler.through(database_url)
 
 
 @pytest.fixture
 def statement_url(database_url: str, version: str) -> Iterator[str]:
-    """The same by way of one that lends it for one statement."""
+    """The URL of the test's database through a pool in statement mode."""
     with pgbouncer(database_url, "statement", version=version) as pooler:
         yield pooler.through(database_url)

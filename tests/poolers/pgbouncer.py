@@ -40,14 +40,14 @@ ignore_startup_parameters = extra_float_digits
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """One that runs. ``through`` is the address of a database by way of it."""
+    """A running PgBouncer. ``through`` returns the URL of a database behind it."""
 
     port: int
     configuration: Path
     process: subprocess.Popen[bytes]
 
     def switch(self, before: Mode, after: Mode) -> None:
-        """Has it lend connections in another way from now on, as somebody does who edits its file."""
+        """Changes the pool mode as an administrator does: edits the file and reloads."""
         text = self.configuration.read_text().replace(f"pool_mode = {before}", f"pool_mode = {after}")
         self.configuration.write_text(text)
         self.process.send_signal(signal.SIGHUP)
@@ -67,7 +67,7 @@ def pgbouncer(
     round_robin: bool = False,
     users: dict[str, str] | None = None,
 ) -> Iterator[PgBouncer]:
-    """Runs one before the server of this address, as long as the block does."""
+    """Runs a PgBouncer in front of the server of ``url`` for the duration of the block."""
     given = conninfo_to_dict(url)
     port = free_port()
     passwords = {str(given["user"]): str(given["password"])} | (users or {})
@@ -78,7 +78,7 @@ def pgbouncer(
             _CONFIGURATION.format(**given, own_port=port, directory=place, mode=mode, size=size,
                                   round_robin=int(round_robin))
         )  # fmt: skip
-        account = account_for(directory / "none")  # it refuses to run as root
+        account = account_for(directory / "none")  # PgBouncer refuses to run as root
         command = [str(debian_program("pgbouncer", version)), "--quiet"]
         if account:
             command += ["--user", pwd.getpwuid(account.uid).pw_name]
@@ -95,7 +95,7 @@ def pgbouncer(
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Until it answers."""
+    """Waits until it answers."""
     until = time.monotonic() + 30
     while True:
         try:

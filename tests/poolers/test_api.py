@@ -1,4 +1,4 @@
-"""The API by way of a pooler that lends the server's connections for one transaction."""
+"""The API behind a pooler in transaction mode."""
 
 from collections.abc import AsyncIterator
 
@@ -19,21 +19,19 @@ from tests.poolers.pgbouncer import pgbouncer
 
 @pytest.fixture
 async def apis(transaction_url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-    """Two of them, as two processes would be."""
+    """Two APIs, like two processes."""
     settings = Settings(database_url=transaction_url)
     async with serving(create_app(settings)) as one, serving(create_app(settings)) as other:
         yield [one, other]
 
 
-async def test_each_of_many_calls_at_once_does_what_it_says(apis: list[httpx.AsyncClient], db: Connection) -> None:
+async def test_concurrent_calls_each_do_what_they_report(apis: list[httpx.AsyncClient], db: Connection) -> None:
     asked = await call_at_once(apis, 400)
     assert asked.differences(db) == []
     assert asked.calls >= 400
 
 
-async def test_a_request_takes_as_long_as_it_may_whatever_the_database_is_set_to(
-    database_url: str, version: str
-) -> None:
+async def test_request_timeouts_override_those_of_the_database(database_url: str, version: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as admin:
         if admin.info.server_version >= 170_000:
             name = sql.Identifier(admin.info.dbname)

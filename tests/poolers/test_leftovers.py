@@ -1,4 +1,4 @@
-"""What ours leave with the connections that a pooler lends to others next: nothing."""
+"""pgsched leaves no state on pooled connections that are then lent to other clients."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.conftest import at
 from tests.poolers.calls import call_at_once
 from tests.poolers.pgbouncer import pgbouncer
 
-_SIZE = 6  # connections that the pool has to the server
+_SIZE = 6  # connections of the pool to the server
 _SETTINGS = "select name, setting from pg_settings where name <> 'application_name'"
 _REMAINS = """
 select (select array_agg(name) from pg_prepared_statements), (select array_agg(c) from pg_listening_channels() c),
@@ -36,34 +36,34 @@ def pool(database_url: str, version: str) -> Iterator[str]:
 
 
 def _found(url: str) -> list[tuple[set[tuple[Any, ...]], Any]]:
-    """What another application finds in each connection that the pool has now, and in two that it makes."""
+    """Returns what another application finds on each connection of the pool."""
     with ExitStack() as stack:
         connections = [stack.enter_context(psycopg.connect(url, prepare_threshold=None)) for _ in range(_SIZE)]
         processes = {connection.execute("select pg_backend_pid()").fetchone() for connection in connections}
-        assert len(processes) == _SIZE  # none is given back meanwhile
+        assert len(processes) == _SIZE  # none is returned to the pool meanwhile
         return [(set(c.execute(_SETTINGS).fetchall()), c.execute(_REMAINS).fetchone()) for c in connections]
 
 
 def _check(pool: str, database_url: str) -> None:
     with psycopg.connect(database_url) as direct:
-        direct.execute("do 'begin end'")  # the language has settings of its own, which are there when it was used
+        direct.execute("do 'begin end'")  # the language has its own settings, which exist once it has been used
         expected = set(direct.execute(_SETTINGS).fetchall())
     for settings, remains in _found(pool):
         assert settings - expected == set()
         assert remains == (None, None, None)
 
 
-async def test_the_api_leaves_nothing(pool: str, database_url: str) -> None:
+async def test_the_api_leaves_no_state(pool: str, database_url: str) -> None:
     async with serving(create_app(Settings(database_url=pool))) as api:
         await call_at_once([api], 100)
         waited = {"worker": "svc-1", "wait": "PT1S"}
         assert (await api.post("/v1/queues", json={"name": "pulled", "pulled": True})).status_code == 201
         assert (await api.post("/v1/queues/pulled/claim", json=waited, timeout=10)).json() == {"items": []}
         assert (await api.get("/readyz")).status_code == 200
-        await asyncio.to_thread(_check, pool, database_url)  # the API goes on, and gives back what it has
+        await asyncio.to_thread(_check, pool, database_url)  # the API keeps running and returns its connections
 
 
-async def test_a_long_poll_gets_what_comes(pool: str, db: psycopg.Connection[Any]) -> None:
+async def test_a_long_poll_receives_a_new_message(pool: str, db: psycopg.Connection[Any]) -> None:
     async with serving(create_app(Settings(database_url=pool))) as api:
         await api.post("/v1/queues", json={"name": "pulled", "pulled": True})
         due = {"queue": "pulled", "target": "queue:", "schedule": {"delay": "PT1S"}}
@@ -72,7 +72,7 @@ async def test_a_long_poll_gets_what_comes(pool: str, db: psycopg.Connection[Any
         assert len(asked.json()["items"]) == 1
 
 
-def test_commands_leave_nothing(pool: str, database_url: str) -> None:
+def test_commands_leave_no_state(pool: str, database_url: str) -> None:
     for words in (
         ["schedule", "python:settle", "--key", "k", "--every", "1h"],
         ["jobs", "list"],
@@ -84,7 +84,7 @@ def test_commands_leave_nothing(pool: str, database_url: str) -> None:
     _check(pool, database_url)
 
 
-def test_an_empty_database_is_migrated_and_nothing_left(empty_database_url: str, version: str) -> None:
+def test_migrating_an_empty_database_leaves_no_state(empty_database_url: str, version: str) -> None:
     with pgbouncer(empty_database_url, "transaction", version=version, size=_SIZE) as pooler:
         through = pooler.through(empty_database_url)
         done = CliRunner().invoke(cli, ["migrate"], env=at(through), catch_exceptions=False)
@@ -94,30 +94,28 @@ def test_an_empty_database_is_migrated_and_nothing_left(empty_database_url: str,
 
 @pytest.mark.parametrize("round_robin", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 5])
-async def test_a_pool_that_lends_for_a_transaction_is_known(
-    database_url: str, version: str, size: int, round_robin: bool
-) -> None:
+async def test_a_transaction_pool_is_detected(database_url: str, version: str, size: int, round_robin: bool) -> None:
     with pgbouncer(database_url, "transaction", version=version, size=size, round_robin=round_robin) as pooler:
         assert not await has_sessions(pooler.through(database_url))
 
 
-async def test_a_pool_that_lends_for_a_statement_is_known(statement_url: str) -> None:
+async def test_a_statement_pool_is_detected(statement_url: str) -> None:
     assert not await has_sessions(statement_url)
 
 
-async def test_sessions_are_known(session_url: str, database_url: str) -> None:
+async def test_session_pools_and_direct_connections_are_detected(session_url: str, database_url: str) -> None:
     assert await has_sessions(session_url)
     assert await has_sessions(database_url)
 
 
-async def test_the_api_says_that_a_pool_lends_for_a_statement(statement_url: str) -> None:
+async def test_the_api_reports_a_statement_pool(statement_url: str) -> None:
     async with serving(create_app(Settings(database_url=statement_url))) as api:
         answer: httpx.Response = await api.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
     assert "pool_mode = transaction" in answer.json()["detail"]
 
 
-def test_commands_say_that_a_pool_lends_for_a_statement(statement_url: str) -> None:
+def test_commands_report_a_statement_pool(statement_url: str) -> None:
     for words in (["jobs", "list"], ["migrate"]):
         done = CliRunner().invoke(cli, words, env=at(statement_url), catch_exceptions=False)
         assert done.exit_code == 1
@@ -125,7 +123,7 @@ def test_commands_say_that_a_pool_lends_for_a_statement(statement_url: str) -> N
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_refuses_such_a_pool_and_says_what_to_set(
+def test_a_worker_refuses_a_transaction_pool_with_advice(
     transaction_url: str, processes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -135,7 +133,7 @@ def test_a_worker_refuses_such_a_pool_and_says_what_to_set(
     assert "set it to PostgreSQL's own address, or to a pool in session mode" in done.stderr
 
 
-def test_up_refuses_such_a_pool_before_it_starts_anything(
+def test_up_refuses_a_transaction_pool_before_starting_anything(
     transaction_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

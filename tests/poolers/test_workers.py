@@ -1,4 +1,4 @@
-"""Workers by way of a pool in session mode: what they do with their sessions, and how one is found to be lost."""
+"""Workers behind a pool in session mode: how they use their sessions, and how a lost worker is detected."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ async def stay(context):
 
 @pytest.fixture
 async def shop(database_url: str) -> AsyncIterator[Connection]:
-    """The owner's own connection; the client ``shop`` has its role and its functions."""
+    """The owner's connection; the client ``shop`` has its own role and functions."""
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(MAKE.encode())
         await connection.execute("create table booked (n integer)")
@@ -62,12 +62,12 @@ def _app() -> App:
     return app
 
 
-async def test_functions_are_called_notifications_sent_and_handlers_commit_with_their_end(
+async def test_functions_notifications_and_transactional_handlers_work(
     session_url: str, database_url: str, shop: Connection
 ) -> None:
     async with (
         await psycopg.AsyncConnection.connect(database_url, autocommit=True) as listener,
-        # A role of its own needs an entry of its own in PgBouncer: the functions' sessions go to the server itself.
+        # Another role needs its own entry in PgBouncer, so the functions' sessions bypass the pool.
         _working(session_url, _app(), sql_login=f"{LOGIN} port={listener.info.port}"),
     ):
         await listener.execute("listen orders")
@@ -82,7 +82,7 @@ async def test_functions_are_called_notifications_sent_and_handlers_commit_with_
     assert await value(shop, "select array_agg(n order by n) from booked") == list(range(5))
 
 
-async def test_functions_are_called_through_the_pool_itself(session_url: str, shop: Connection) -> None:
+async def test_functions_are_called_through_the_pool(session_url: str, shop: Connection) -> None:
     user = str(psycopg.conninfo.conninfo_to_dict(session_url)["user"])
     await shop.execute("update pgsched.clients set database_role = null where client_id = 'shop'")
     await shop.execute("create function public.ten(payload jsonb) returns integer language sql as 'select 10'")
@@ -92,7 +92,7 @@ async def test_functions_are_called_through_the_pool_itself(session_url: str, sh
     assert await value(shop, "select result from pgsched.history") == 10
 
 
-async def test_a_function_is_not_called_where_its_session_is_none(
+async def test_a_function_is_not_called_through_a_transaction_pool(
     session_url: str, database_url: str, version: str, shop: Connection
 ) -> None:
     with pgbouncer(database_url, "transaction", version=version, users={"billing": "secret"}) as pooler:
@@ -105,7 +105,7 @@ async def test_a_function_is_not_called_where_its_session_is_none(
     assert "sql_login leads to a pooler" in await value(shop, "select reason from pgsched.history")
 
 
-async def test_the_rows_of_a_worker_that_dies_are_taken_back_long_before_its_lease_ends(
+async def test_rows_of_a_dead_worker_are_reaped_long_before_the_lease_ends(
     session_url: str, shop: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / "shop_handlers.py").write_text(_HANDLERS)

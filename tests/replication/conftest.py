@@ -1,4 +1,4 @@
-"""A server that is followed, which is of the version under test, and a newest one that follows, as in an upgrade."""
+"""A publishing server of the version under test and a subscribing server of the newest version, as in an upgrade."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,7 +20,7 @@ Follow = Callable[..., AbstractContextManager[Pair]]
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The addresses of both."""
+    """The URLs of both servers."""
     place = tmp_path_factory.mktemp("replication")
     with (
         EmbeddedPostgres(place / "source", bin_dir=tested_bin_dir(), settings=LOGICAL) as source,
@@ -34,7 +34,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 @pytest.fixture
 def follow(servers: tuple[str, str]) -> Follow:
-    """`with follow(options) as pair`: a migrated database, and a copy that follows it."""
+    """`with follow(options) as pair`: a migrated database and a copy that subscribes to it."""
 
     @contextmanager
     def made(options: str = "") -> Iterator[Pair]:
@@ -51,7 +51,7 @@ def follow(servers: tuple[str, str]) -> Follow:
 
 @pytest.fixture
 def standby(tmp_path: Path) -> Iterator[Standby]:
-    """A migrated server, and one that follows it by streaming replication."""
+    """A migrated server and a standby that follows it by streaming replication."""
     with (
         EmbeddedPostgres(tmp_path / "primary", bin_dir=tested_bin_dir(), settings=_SMALL) as primary,
         standby_of(primary, tmp_path / "standby", tested_bin_dir()) as standby,

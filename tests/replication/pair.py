@@ -1,4 +1,4 @@
-"""Two servers: pgsched's database on one, on the other a subscriber to all of its tables."""
+"""Two servers: one with pgsched's database, the other with a subscription to all of its tables."""
 
 import subprocess
 import time
@@ -24,7 +24,7 @@ LOGICAL = {
     "wal_retrieve_retry_interval": "100ms",
     "wal_receiver_status_interval": "1s",
 }
-# A partitioned table stands for its partitions; a day's table that is none yet is compared by itself.
+# A partitioned table stands for its partitions; a day's table that is not yet a partition is compared separately.
 _TABLES = """
 select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname in ('pgsched', 'pgsched_internal') and c.relkind in ('r', 'p') and not c.relispartition order by 1"""
@@ -39,7 +39,7 @@ _APPLIED = "select coalesce(bool_and(latest_end_lsn >= %s), false) from pg_stat_
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """The database in which pgsched runs, and the one that follows it by a subscription."""
+    """The database in which pgsched runs, and the one that subscribes to it."""
 
     source: Connection
     source_url: str
@@ -48,13 +48,15 @@ class Pair:
     subscription: str
 
     def catch_up(self) -> None:
-        """Waits until all tables are copied and all that was committed so far has been applied."""
+        """Waits until all tables are copied and everything committed so far is applied."""
         (sent,) = self.source.execute(_SENT).fetchone() or (None,)
         until(lambda: not self.copy.execute(_UNREADY).fetchall())
         until(lambda: (self.copy.execute(_APPLIED, [sent]).fetchone() or (False,))[0])
 
     def difference(self) -> dict[str, tuple[int, int]]:
-        """The tables whose rows differ: how many only the source has, and how many only the copy."""
+        """Returns the tables whose rows differ, each with the number of rows that only the source has and that only the
+        copy has.
+        """
         tables = [row[0] for row in self.source.execute(_TABLES)]
         assert [row[0] for row in self.copy.execute(_TABLES)] == tables
         found = {}
@@ -65,20 +67,20 @@ class Pair:
         return found
 
     def partitions(self) -> tuple[list[Any], list[Any]]:
-        """The partitions of both, with their bounds."""
+        """Returns the partitions of both, with their bounds."""
         return self.source.execute(_PARTITIONS).fetchall(), self.copy.execute(_PARTITIONS).fetchall()
 
 
 @contextmanager
 def following(source_url: str, copy_url: str, *, programs: Path, options: str = "") -> Iterator[Pair]:
-    """``copy_url`` is an empty database; it gets the schema, and follows as long as this lasts."""
+    """Copies the schema into the empty database ``copy_url``, which subscribes for the duration of the block."""
     with (
         psycopg.connect(source_url, autocommit=True) as source,
         psycopg.connect(copy_url, autocommit=True) as copy,
     ):
         copy_schema(source_url, copy_url, programs)
         source.execute(f"create publication everything for all tables {options}".encode())
-        name = copy.info.dbname  # for its slot, too, of which all databases of the source know
+        name = copy.info.dbname  # also the slot's name, which must be unique among all databases of the source
         query = sql.SQL("create subscription {} connection {} publication everything")
         copy.execute(query.format(sql.Identifier(name), source_url))
         try:
@@ -88,11 +90,11 @@ def following(source_url: str, copy_url: str, *, programs: Path, options: str = 
 
 
 def copy_schema(source_url: str, copy_url: str, programs: Path) -> None:
-    """Roles and tables, as the page tells to."""
+    """Copies roles and tables as the documentation describes."""
     roles = [programs / "pg_dumpall", "--roles-only", "--no-role-passwords", "--dbname", source_url]
     tables = [programs / "pg_dump", "--schema-only", "--no-publications", "--no-subscriptions", "--dbname", source_url]
     psql = [programs / "psql", "--no-psqlrc", "--quiet", "--output", "/dev/null", "--dbname", copy_url]
-    _pipe(roles, psql)  # the superuser is there already
+    _pipe(roles, psql)  # the superuser exists already
     _pipe(tables, [*psql, "--set", "ON_ERROR_STOP=1", "--single-transaction"])
 
 
@@ -102,7 +104,7 @@ def _pipe(dump: list[Any], psql: list[Any]) -> None:
 
 
 def until(condition: Callable[[], Any], *, seconds: float = 60) -> Any:
-    """Waits for a condition that only another server can tell of."""
+    """Polls until the condition, which depends on another server, is met."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""A hot standby of a server, as `pg_basebackup` makes one, and what it takes to have it take over."""
+"""A hot standby made with `pg_basebackup`, and its promotion."""
 
 import os
 import signal
@@ -21,8 +21,9 @@ from tests.replication.pair import until
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """One that follows ``primary``. ``url`` is its own address, ``either`` that of the one of the two that takes
-    writes."""
+    """A standby that follows ``primary``. ``url`` is its own URL; ``either`` lists both servers and connects to the one
+    that accepts writes.
+    """
 
     primary: EmbeddedPostgres
     primary_url: str
@@ -31,32 +32,32 @@ class Standby:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The pid of the standby's postmaster."""
         with psycopg.connect(self.url) as connection:
             [(found,)] = connection.execute("select pg_read_file('postmaster.pid')").fetchall()
         return int(found.split()[0])
 
     def take_over(self) -> None:
-        """The primary is lost with all its processes, and this one promoted."""
+        """Kills all processes of the primary and promotes this standby."""
         for pid in processes_of(self.primary.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.promote()
 
     def promote(self) -> None:
-        """This one takes writes from now on, whatever the primary does."""
+        """Promotes this standby to accept writes, whatever the primary does."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             assert connection.execute("select pg_promote()").fetchone() == (True,)
 
 
 def processes_of(pid: int) -> list[int]:
-    """A server's process and those of its sessions."""
+    """Returns the pids of a server and its sessions."""
     return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
 @contextmanager
 def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *, synchronous: bool = True) -> Iterator[Standby]:
-    """Runs a standby of this server in a new directory, and has the server's commits wait until it has them."""
+    """Runs a standby of this server in a new directory. If ``synchronous``, the server's commits wait for it."""
     given = conninfo_to_dict(primary.url)
     with copy_of(primary, place, bin_dir, "-R") as url:
         port = conninfo_to_dict(url)["port"]
@@ -75,8 +76,10 @@ def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *, synchro
 def copy_of(
     primary: EmbeddedPostgres, place: Path, bin_dir: Path, *more: str, meanwhile: Callable[[], list[str]] = list
 ) -> Iterator[str]:
-    """Copies this server's files into a new directory and runs a server there; its address. What happens ``meanwhile``
-    is not in the copy; it answers with the settings to recover by, or none to start the copy as it is."""
+    """Copies this server's files into a new directory and runs a server there. Yields its URL. ``meanwhile`` is called
+    during the backup, so its changes are not in the copy; it returns the settings for recovery, or none to start the
+    copy as it is.
+    """
     place.mkdir()
     account = account_for(place / "none")
     if account:
@@ -84,7 +87,7 @@ def copy_of(
     programs, port, given = runnable(bin_dir, account), free_port(), conninfo_to_dict(primary.url)
     with reachable(place, account) as (name, options):
         source = f"host={given['host']} port={given['port']} user={given['user']} password={given['password']}"
-        newest = runnable(bundled_bin_dir(), account)  # which older servers answer, too; not every package has its own
+        newest = runnable(bundled_bin_dir(), account)  # works with older servers too; some packages have none
         _run([newest / "pg_basebackup", "-D", f"{name}/data", *more, "-c", "fast", "-d", source], options)
         if settings := meanwhile():
             (place / "data" / "recovery.signal").touch()
@@ -106,7 +109,7 @@ def _start(
     programs: Path, name: str, port: int, options: dict[str, Any], settings: list[str]
 ) -> subprocess.Popen[bytes]:
     said = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "shared_buffers=64MB"]
-    said += ["max_connections=200", "max_locks_per_transaction=512"]  # no less than the primary's
+    said += ["max_connections=200", "max_locks_per_transaction=512"]  # no less than on the primary
     given = [part for one in said + settings for part in ("-c", one)]
     words = [str(programs / "postgres"), "-D", f"{name}/data", *given]
     quiet = subprocess.DEVNULL

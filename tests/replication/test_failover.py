@@ -1,4 +1,4 @@
-"""A primary and its hot standby: before, while and after the one takes over from the other."""
+"""A primary and its hot standby: before, during and after a failover."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ _GIVE_UP = "select pg_terminate_backend(pid) from pg_stat_activity where wait_ev
 _SCHEDULE = "select pgsched.schedule('python:note', to_jsonb(%s::int), key => %s)"
 
 
-async def test_readyz_tells_a_standby_from_a_primary_and_what_it_is_after_a_failover(standby: Standby) -> None:
+async def test_readyz_reports_a_standby_a_primary_and_a_failover(standby: Standby) -> None:
     await asyncio.to_thread(until, lambda: _is_migrated(standby.url))
     async with (
         serving(create_app(Settings(database_url=standby.url))) as there,
@@ -48,12 +48,12 @@ async def test_readyz_tells_a_standby_from_a_primary_and_what_it_is_after_a_fail
             assert (await api.post("/v1/jobs", json={"target": "python:note"})).status_code == 201
 
 
-def test_a_standby_is_not_migrated_and_says_why(standby: Standby) -> None:
+def test_migrating_a_standby_is_refused_with_the_reason(standby: Standby) -> None:
     with pytest.raises(Unavailable, match="takes no writes"):
         migrate(standby.url)
 
 
-async def test_what_was_acknowledged_before_and_after_a_failover_is_done(standby: Standby) -> None:
+async def test_acknowledged_executions_run_before_and_after_a_failover(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 
@@ -79,7 +79,7 @@ async def test_what_was_acknowledged_before_and_after_a_failover_is_done(standby
     assert acknowledged <= done
 
 
-async def test_a_primary_that_was_replaced_while_it_stood_still_is_left_by_worker_and_api(standby: Standby) -> None:
+async def test_worker_and_api_leave_a_frozen_primary_after_its_replacement(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 
@@ -98,7 +98,7 @@ async def test_a_primary_that_was_replaced_while_it_stood_still_is_left_by_worke
                 with signalled(processes_of(standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
                     await asyncio.to_thread(standby.promote)
                 await asyncio.to_thread(until, lambda: old.execute(_OURS).fetchone() == (0,))
-                # Whoever commits there waits for the standby, and for ever, and may keep others from committing.
+                # A session that commits there waits for the standby forever, and may block other commits.
                 old.execute("set synchronous_commit = 'local'")
                 old.execute(_GIVE_UP)
                 await asyncio.to_thread(old.execute, _SCHEDULE, [1, "old"])
@@ -114,7 +114,7 @@ async def test_a_primary_that_was_replaced_while_it_stood_still_is_left_by_worke
 
 
 def _schedule(url: str, half: Callable[[], None], over: threading.Event) -> set[int]:
-    """Schedules one after the other, over the failover, until 200 after it; what was acknowledged."""
+    """Schedules one execution after another across the failover, until 200 after it. Returns what was acknowledged."""
     acknowledged: set[int] = set()
     connection: Connection | None = None
     number = later = 0

@@ -1,4 +1,4 @@
-"""A real subscriber to all tables: what it is told while everything goes on, and what it needs so as to take over."""
+"""A real subscription to all tables: what it replicates under load, and what it needs to take over."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,11 +68,12 @@ async def working(url: str, **overrides: Any) -> AsyncIterator[Worker]:
 
 
 async def live(pair: Pair) -> None:
-    """A worker's days, what waits for others, what fails, what is replayed, and a queue that is made meanwhile."""
+    """Creates days, dependent, failed and replayed executions, and a queue, while the subscription is active."""
     db = pair.source
-    pair.catch_up()  # a table that is being copied keeps the last day from becoming a partition of it
+    pair.catch_up()  # a table that is being copied cannot become a partition
     async with working(pair.source_url):
-        # What ends before its day is made goes into the default partition, and that day is never made.
+        # An execution that ends before its day's table exists goes into the default partition, and that day's is never
+        # created.
         await asyncio.to_thread(until, lambda: value(db, UNTIL_DAYS))
         db.execute(CHAIN)
         db.execute("select pgsched.create_queue('orders')")
@@ -85,7 +86,7 @@ async def live(pair: Pair) -> None:
     assert value(db, "select count(*) from pgsched.attempts") > 0
 
 
-async def test_a_copy_has_every_row_also_of_days_and_queues_made_meanwhile(follow: Follow) -> None:
+async def test_a_copy_has_every_row_including_new_days_and_queues(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         assert value(pair.copy, NO_DAYS)
         await live(pair)
@@ -101,7 +102,7 @@ async def test_a_copy_has_every_row_also_of_days_and_queues_made_meanwhile(follo
 
 
 async def live_on(pair: Pair) -> None:
-    """The queue ends, and a day."""
+    """Drops the queue and a day."""
     db = pair.source
     async with working(pair.source_url, queues="orders"):
         await asyncio.to_thread(until, lambda: value(db, "select pgsched_internal.count_live('orders', 1) = 0"))
@@ -112,7 +113,7 @@ async def live_on(pair: Pair) -> None:
     assert value(db, "select count(*) from pgsched_internal.days") == 44
 
 
-async def test_a_copy_of_single_partitions_has_every_row_once_it_was_refreshed(follow: Follow) -> None:
+async def test_a_subscription_by_partition_is_complete_after_a_refresh(follow: Follow) -> None:
     with follow() as pair:
         await live(pair)
         pair.catch_up()
@@ -182,14 +183,14 @@ async def test_a_subscription_needs_no_superuser_on_either_side(follow: Follow) 
             made, followed = pair.partitions()
             assert followed == made
             strangers = "select count(*) from pg_class where relowner = %s::regrole"
-            assert value(pair.copy, strangers, name) == 0  # what is made belongs to pgsched_owner, as everywhere
+            assert value(pair.copy, strangers, name) == 0  # new tables belong to pgsched_owner, as everywhere
             pair.copy.execute(f"drop subscription {pair.subscription}".encode())
         finally:
             for side in (pair.source, pair.copy):
                 side.execute(f"drop owned by {name}; drop role {name}".encode())
 
 
-async def test_no_worker_begins_where_a_subscription_brings_executions(follow: Follow) -> None:
+async def test_a_worker_refuses_to_run_while_a_subscription_is_active(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         pair.catch_up()
         with pytest.raises(Conflict, match=f"by the subscription {pair.subscription}"):

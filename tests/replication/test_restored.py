@@ -1,4 +1,4 @@
-"""Databases that were restored or copied for real, and a standby that took over: which of them are held."""
+"""Databases that were really restored or copied, and a promoted standby: which of them are held for recovery."""
 
 import subprocess
 from collections.abc import Iterator
@@ -41,12 +41,12 @@ def _check_in(connection: Connection, known: int | None = None) -> str:
 
 
 def _seen(connection: Connection) -> int:
-    """What a worker knows that has just checked in."""
+    """Returns what a worker knows that has just checked in."""
     [(found,)] = connection.execute("select renewals from pgsched_internal.fleet").fetchall()
     return int(found)
 
 
-def test_a_dump_that_is_restored_on_another_server_or_beside_the_original_is_held(servers: tuple[str, str]) -> None:
+def test_a_dump_restored_elsewhere_or_beside_the_original_is_held(servers: tuple[str, str]) -> None:
     original = _made(servers[0], "migrated")
     with psycopg.connect(original, autocommit=True) as connection:
         assert _check_in(connection) == ""
@@ -79,7 +79,7 @@ def _programmed(program: str, *words: str, given: bytes = b"") -> bytes:
     return ran.stdout
 
 
-def test_a_copy_of_the_files_is_held_where_workers_had_not_stopped(tmp_path: Path) -> None:
+def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"shared_buffers": "64MB", "max_connections": "50"}
     with EmbeddedPostgres(tmp_path / "original", bin_dir=conftest.tested_bin_dir(), settings=settings) as original:
         migrate(original.url)
@@ -92,7 +92,7 @@ def test_a_copy_of_the_files_is_held_where_workers_had_not_stopped(tmp_path: Pat
             assert "they had not stopped in order" in _held(copy)
 
 
-def test_a_standby_that_takes_over_goes_on_by_itself_and_one_of_the_past_is_held(standby: Standby) -> None:
+def test_a_promoted_standby_continues_and_one_from_the_past_is_held(standby: Standby) -> None:
     with psycopg.connect(standby.primary_url, autocommit=True) as connection:
         assert _check_in(connection) == ""
         connection.execute(_SCHEDULE)
@@ -108,13 +108,13 @@ def test_a_standby_that_takes_over_goes_on_by_itself_and_one_of_the_past_is_held
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """A server with work, on which workers are, and the directory in which its log is archived."""
+    """A server with executions and workers, and the directory of its archived log."""
 
     server: EmbeddedPostgres
     log: str
 
     def recovered(self, place: Path, *targets: str, meanwhile: str = "") -> AbstractContextManager[str]:
-        """The server as a base backup recovers it, with what happens meanwhile in the log."""
+        """Runs a server recovered from a base backup. The log contains the changes of ``meanwhile``."""
 
         def archive() -> list[str]:
             with psycopg.connect(self.server.url, autocommit=True) as connection:
@@ -156,13 +156,13 @@ def archived(tmp_path: Path) -> Iterator[Archived]:
         "recovery_target_timeline=latest",  # to the end of the archive
     ],
 )
-def test_a_recovery_from_a_backup_of_a_moment_ago_is_held(archived: Archived, tmp_path: Path, target: str) -> None:
+def test_a_recovery_from_a_recent_backup_is_held(archived: Archived, tmp_path: Path, target: str) -> None:
     with archived.recovered(tmp_path / "copy", target) as copy, psycopg.connect(copy, autocommit=True) as connection:
         until(lambda: connection.execute("select where not pg_is_in_recovery()").rowcount)
         assert "the server was recovered from a backup" in _check_in(connection)
 
 
-def test_a_worker_goes_on_after_a_recovery_that_lost_nothing_it_saw(archived: Archived, tmp_path: Path) -> None:
+def test_a_worker_continues_after_a_recovery_that_lost_nothing_it_saw(archived: Archived, tmp_path: Path) -> None:
     with (
         archived.recovered(tmp_path / "copy", "recovery_target_timeline=latest") as copy,
         psycopg.connect(copy, autocommit=True) as connection,

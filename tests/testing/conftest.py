@@ -1,4 +1,4 @@
-"""The fixtures as an application has them: its database and its handlers."""
+"""The fixtures that an application defines: its database and its handlers."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def pgsched_database_url(database_url: str) -> str:
 
 @pytest.fixture
 def calls() -> Calls:
-    """What the handlers were called with."""
+    """The calls of the handlers."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""A worker that is stepped by hand, and time that is travelled in."""
+"""Stepping a worker by hand, and time travel."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 NOON = "2031-03-01T12:00:00+00:00"
 
 
-def test_what_is_due_runs_and_is_recorded(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+def test_due_executions_run_and_are_recorded(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
     id = pgsched.schedule(db, "python:ship", payload={"order": 42}, key="ship-42")
     pgsched.schedule(db, "python:ship", payload={"order": 43}, delay="1h")
     [ran] = pgsched_kit.run_due()
@@ -27,7 +27,7 @@ def test_what_is_due_runs_and_is_recorded(pgsched_kit: Kit, db: Connection, call
     ]
 
 
-def test_what_runs_may_make_something_else_due(
+def test_a_run_may_make_other_executions_due(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls, database_url: str
 ) -> None:
     @pgsched_app.handler("first")
@@ -41,7 +41,7 @@ def test_what_runs_may_make_something_else_due(
     assert sorted(calls) == [("count", 1), ("count", 2)]
 
 
-def test_what_is_held_too_long_expires_when_time_passes(pgsched_kit: Kit, db: Connection) -> None:
+def test_an_execution_held_too_long_expires_as_time_passes(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     db.execute("select pgsched.pause('client', 'default')")
     id = pgsched.schedule(db, "python:ship", options={"relevant_for": "1h"})
@@ -51,7 +51,7 @@ def test_what_is_held_too_long_expires_when_time_passes(pgsched_kit: Kit, db: Co
     assert db.execute("select status::text from pgsched.status where id = %s", [id]).fetchone() == ("expired",)
 
 
-def test_time_stands_still_where_a_test_has_travelled_to(pgsched_kit: Kit, db: Connection) -> None:
+def test_time_stands_still_after_travel(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     assert db.execute("select pgsched.now()::text = %s::timestamptz::text", [NOON]).fetchone() == (True,)
     pgsched.schedule(db, "python:ship", delay="2d")
@@ -63,7 +63,7 @@ def test_time_stands_still_where_a_test_has_travelled_to(pgsched_kit: Kit, db: C
     assert ran.scheduled_for.isoformat() == "2031-03-03T12:00:00+00:00"
 
 
-def test_a_job_runs_at_each_instant_on_the_way(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_job_runs_at_each_instant_passed(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:count", cron="0 2 * * *", timezone="Europe/Berlin", key="nightly")
     found = pgsched_kit.run_until("2031-03-04T12:00:00Z")
@@ -79,7 +79,7 @@ def test_a_failure_is_raised_with_its_traceback(pgsched_kit: Kit, db: Connection
     assert 'in broken\n    raise ValueError("the printer is out of paper")' in str(caught.value)
 
 
-def test_a_failure_that_is_expected_is_told_and_tried_again_when_that_is_due(pgsched_kit: Kit, db: Connection) -> None:
+def test_an_expected_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:break", options={"max_attempts": 2, "backoff": ["10m"]})
     [first] = pgsched_kit.run_due(check=False)
@@ -104,21 +104,23 @@ def test_a_job_without_a_schedule_is_named(pgsched_kit: Kit, db: Connection) -> 
         pgsched_kit.run_due()
 
 
-def test_what_a_handler_writes_on_its_connection_is_there(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_handlers_writes_on_its_connection_are_committed(pgsched_kit: Kit, db: Connection) -> None:
     db.execute("create table bookings (n integer)")
     pgsched.schedule(db, "python:book", payload=7)
     assert [ran.status for ran in pgsched_kit.run_due()] == ["succeeded"]
     assert db.execute("select n from bookings").fetchall() == [(7,)]
 
 
-def test_what_shares_a_limit_of_one_at_a_time_runs_one_after_the_other(pgsched_kit: Kit, db: Connection) -> None:
+def test_with_a_concurrency_of_one_executions_run_one_by_one(pgsched_kit: Kit, db: Connection) -> None:
     db.execute("select pgsched.set_limit('client', 'default', concurrency => 1)")
     for n in range(3):
         pgsched.schedule(db, "python:count", payload=n)
     assert sorted(ran.payload for ran in pgsched_kit.run_due()) == [0, 1, 2]
 
 
-def test_what_keeps_itself_due_is_stopped(pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App) -> None:
+def test_an_endless_chain_of_due_executions_is_stopped(
+    pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App
+) -> None:
     @pgsched_app.handler("again")
     def again() -> None:
         pgsched.schedule(db, "python:again")
@@ -136,7 +138,7 @@ async def test_handlers_run_in_the_loop_of_an_async_test(pgsched_kit: Kit, db: C
     assert calls == [("ship", 1)]
 
 
-def test_the_clock_goes_on_as_it_was_and_its_function_is_the_same(database_url: str, db: Connection) -> None:
+def test_the_clock_and_its_function_are_restored(database_url: str, db: Connection) -> None:
     defined = """select pg_get_functiondef(oid), proacl, obj_description(oid, 'pg_proc') from pg_proc
                   where oid = 'pgsched.now'::regproc"""
     before = db.execute(defined.encode()).fetchall()
@@ -149,7 +151,7 @@ def test_the_clock_goes_on_as_it_was_and_its_function_is_the_same(database_url: 
     assert db.execute(defined.encode()).fetchall() == before
 
 
-def test_a_database_that_a_worker_serves_is_refused(database_url: str, db: Connection) -> None:
+def test_a_database_served_by_a_worker_is_refused(database_url: str, db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, instance, expires_at)"
         " values ('w', '{}', '0', 'abc', now())"
@@ -161,7 +163,7 @@ def test_a_database_that_a_worker_serves_is_refused(database_url: str, db: Conne
         Kit(database_url)
 
 
-def test_nothing_is_left_of_a_test_that_ended(pgsched_kit: Kit, db: Connection) -> None:
+def test_clear_removes_everything_a_test_left(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:count", every="1h", key="hourly")
     pgsched.schedule(db, "python:count", payload=1, key="one")
     pgsched_kit.run_due()
@@ -170,7 +172,7 @@ def test_nothing_is_left_of_a_test_that_ended(pgsched_kit: Kit, db: Connection) 
         assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
 
 
-def test_what_a_client_may_not_have_called_fails_at_once_and_says_so(
+def test_a_disallowed_call_fails_at_once_and_says_so(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls
 ) -> None:
     @pgsched_app.handler("refund", clients=["support"])

@@ -1,4 +1,4 @@
-"""The time for bulk operations is shared by client."""
+"""Clients share the time for bulk operations."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,7 +13,7 @@ from pgsched.upkeep.bulk import Bulk
 
 
 class Nothing:
-    """Where no connection is needed."""
+    """A stand-in where no connection is needed."""
 
     async def get(self) -> None:
         return None
@@ -23,7 +23,7 @@ class Nothing:
 
 
 class Noting(Bulk):
-    """Notes whose part is done; every request needs so many."""
+    """Records which operations advance. Each takes ``parts`` chunks."""
 
     name = "noting"
 
@@ -46,21 +46,21 @@ def requests(*clients: Sequence[str | None]) -> list[Active]:
 
 
 @pytest.mark.parametrize("of", [["a"], ["a", "c"], [None]])
-async def test_a_neighbours_one_waits_for_no_more_than_one_of_many(of: list[str | None]) -> None:
+async def test_an_operation_waits_for_at_most_one_chunk_of_a_neighbour(of: list[str | None]) -> None:
     service = Noting(requests(*[of] * 100, ["b"]), parts=3)
     assert await service.turn() == 1.0
     assert [service.done.index(UUID(int=101)), len(service.done)] == [1, 303]
     assert [at for at, id in enumerate(service.done) if id == UUID(int=101)][-1] < 30
 
 
-async def test_a_client_gets_no_more_by_requests_for_several_clients() -> None:
+async def test_multi_client_operations_give_a_client_no_extra_share() -> None:
     service = Noting(requests(["a"], *[["a", f"c{number}"] for number in range(50)], ["b"]), parts=2)
     await service.turn()
     assert service.done.index(UUID(int=52)) <= 52
     assert service.done.count(UUID(int=52)) == 2
 
 
-async def test_of_a_client_the_one_that_waited_longest_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_operation_that_waited_longest_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_TURN", 0.0)
     service = Noting(requests(["a"], ["a"], ["a"]), parts=5)
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""Who may be called lost: judged by answers as they come, and by when they come."""
+"""Which workers may be declared lost, judged by the answers and by when they arrive."""
 
 from dataclasses import dataclass, field
 
@@ -14,12 +14,12 @@ RENEWS = LEASE / 4
 
 @dataclass
 class World:
-    """Two workers, one of whom watches the other; both renew as they should unless a test says otherwise."""
+    """Two workers, one of which watches the other. Both renew on time unless a test says otherwise."""
 
     detector: FailureDetector = field(default_factory=FailureDetector)
     clock: float = 1000.0
     step: float = 5_000.0
-    """What the database's clock is ahead of the monotonic one."""
+    """How far the database's clock is ahead of the monotonic clock."""
     renewed: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.0})
     silent: set[int] = field(default_factory=set)
     gone: bool = False
@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture
 def world() -> World:
-    """After a minute in which nothing was amiss."""
+    """A world after an uneventful minute."""
     made = World()
     assert made.turns(60) == []
     return made
@@ -66,19 +66,19 @@ def test_a_worker_without_a_session_is_lost_within_two_seconds(world: World) -> 
     assert 2 in world.turns(1.0, every=0.25)
 
 
-def test_a_worker_whose_sessions_come_back_within_the_grace_time_is_not(world: World) -> None:
+def test_a_worker_whose_sessions_return_within_the_grace_time_is_kept(world: World) -> None:
     world.gone = True
     assert world.turns(0.5, every=0.25) == []
     world.gone = False
     assert world.turns(5) == []
 
 
-def test_a_worker_that_is_frozen_is_lost_within_its_lease(world: World) -> None:
+def test_a_frozen_worker_is_lost_within_its_lease(world: World) -> None:
     world.silent = {2}
     assert 2 in world.turns(LEASE)
 
 
-def test_after_a_frozen_database_the_living_get_time_to_renew(world: World) -> None:
+def test_after_a_frozen_database_live_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(takes=100.0) == []
     assert world.turns(RENEWS) == []
@@ -86,7 +86,7 @@ def test_after_a_frozen_database_the_living_get_time_to_renew(world: World) -> N
     assert world.turns(120) == []
 
 
-def test_after_the_judge_itself_stood_still_the_living_get_time_to_renew(world: World) -> None:
+def test_after_the_detector_itself_froze_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(after=100.0) == []
     assert world.turns(RENEWS) == []
@@ -95,33 +95,33 @@ def test_after_the_judge_itself_stood_still_the_living_get_time_to_renew(world: 
 
 
 @pytest.mark.parametrize("hour", [3600.0, -3600.0])
-def test_a_step_of_the_databases_clock_makes_nobody_lost(world: World, hour: float) -> None:
+def test_a_step_of_the_databases_clock_makes_no_worker_lost(world: World, hour: float) -> None:
     world.step += hour
     assert world.turns(120) == []
 
 
-def test_one_that_is_frozen_when_the_clock_is_set_back_is_lost_all_the_same(world: World) -> None:
+def test_a_frozen_worker_is_lost_even_if_the_clock_is_set_back(world: World) -> None:
     world.silent = {2}
     world.step -= 3600
     assert 2 in world.turns(LEASE + RENEWS)
 
 
-def test_while_no_write_is_possible_nobody_is_lost(world: World) -> None:
-    """Commits wait for a standby: looks are quick, and nobody can put its end off."""
+def test_no_worker_is_lost_while_writes_are_impossible(world: World) -> None:
+    """Commits wait for a standby: reads are fast, but no worker can renew."""
     world.standing_still = True
     assert world.turns(300) == []
     world.standing_still = False
     assert world.turns(120) == []
 
 
-def test_after_a_disturbance_a_missing_session_is_waited_for_longer(world: World) -> None:
+def test_after_a_disturbance_a_missing_session_is_awaited_longer(world: World) -> None:
     world.detector.interrupt()
     world.gone = True
     assert world.turns(CATCH_UP - 0.5, every=0.25) == []
     assert 2 in world.turns(2, every=0.25)
 
 
-def test_leases_count_as_run_out_only_once_their_holders_had_time_to_renew(world: World) -> None:
+def test_leases_expire_only_after_holders_had_time_to_renew(world: World) -> None:
     assert world.detector.ended_by() == pytest.approx(world.clock + world.step)
     world.turn(takes=20.0)
     assert world.detector.ended_by() is None

@@ -1,1 +1,1 @@
-"""What several benchmarks measure with."""
+"""Shared measuring tools of the benchmarks."""

@@ -1,4 +1,4 @@
-"""The statements of a row's life, a batch a call, sent by the store's own code."""
+"""The statements of a row's life, one batch per call, sent by the store's own code."""
 
 from collections import Counter
 from datetime import timedelta
@@ -18,10 +18,10 @@ select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
 
 
 class Life:
-    """Batches that lie in one partition each, a different one from call to call, or over all of them (``spread``).
+    """Batches that lie in one partition each, a different one from call to call, or in all of them (``spread``).
 
-    Every method takes the number of the call and answers with the number of rows. Claims begin where the last one of
-    the partition ended, as workers do.
+    Every method takes the number of the call and returns the number of rows. A claim begins where the partition's last
+    one ended, as in workers.
     """
 
     def __init__(self, connection: Connection, batch: int, *, spread: bool) -> None:
@@ -37,7 +37,7 @@ class Life:
         return self.batch
 
     async def next_due(self, _: int) -> int:
-        """Looks at all partitions."""
+        """Polls all partitions."""
         due = (await looking.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))).due
         return len(due)
 

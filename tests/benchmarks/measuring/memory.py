@@ -1,4 +1,4 @@
-"""The memory of processes of this machine, and whether it grows."""
+"""Samples the memory of local processes and estimates its growth."""
 
 import statistics
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _HOUR = 3600
 
 
 class Sample(NamedTuple):
-    """The memory of one process at a moment, in MB; None where the system does not tell."""
+    """The memory of one process at a moment, in MB; None if the system does not report it."""
 
     seconds: float
     rss_mb: float | None
@@ -17,7 +17,7 @@ class Sample(NamedTuple):
 
 
 def sample(pid: int, seconds: float) -> Sample:
-    """What the process takes: all that is resident, and the same with what it shares counted by its share."""
+    """Returns the resident memory of the process (RSS), and the same with shared pages counted proportionally (PSS)."""
     found: dict[str, float] = {}
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -31,7 +31,7 @@ def sample(pid: int, seconds: float) -> Sample:
 
 
 def growth_per_hour(samples: Sequence[Sample]) -> float | None:
-    """MB an hour by which the resident memory grew, by least squares; None of fewer than three samples."""
+    """Returns the growth of resident memory in MB per hour, by least squares; None for fewer than three samples."""
     points = [(one.seconds, one.rss_mb) for one in samples if one.rss_mb is not None]
     if len(points) < 3:
         return None

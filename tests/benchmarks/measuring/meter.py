@@ -1,5 +1,6 @@
-"""What a statement costs the server, told by everything that can tell: the clock, the backend's CPU, the log, and
-pg_stat_statements where it is loaded."""
+"""Measures what a statement costs the server from all available sources: the clock, the backend's CPU, the log, and
+pg_stat_statements if it is loaded.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -12,8 +13,8 @@ from pgsched.bench.server_cpu import PROC, SECONDS_A_TICK, is_backend, ticks
 from pgsched.store.core.connect import Connection
 from tests.benchmarks.measuring.statements import counts_statements, forget_statements
 
-# Planning counts as well where the server tracks it. Begin and commit are not counted here: they are statements of
-# their own, or none at all.
+# Includes planning if the server tracks it. Begin and commit are not included: they are statements of their own, or not
+# sent at all.
 _STATEMENTS = """
 select sum(s.total_exec_time + s.total_plan_time) from pg_stat_statements s
  where s.dbid = (select oid from pg_database where datname = current_database()) and s.query !~* '^(begin|commit)'
@@ -23,17 +24,17 @@ Call = Callable[[int], Awaitable[int]]
 
 
 class Meter:
-    """Measures calls on one connection, through a second one that looks on. The database must be otherwise quiet."""
+    """Measures calls on one connection, observed through a second one. The database must otherwise be idle."""
 
     def __init__(self, watcher: psycopg.Connection[Any], connection: Connection) -> None:
         self._watcher, self._connection = watcher, connection
         self.has_statements = counts_statements(watcher)
 
     async def measure(self, calls: int, call: Call) -> dict[str, Any]:
-        """Calls so often with the number of the call; each answers with how many rows it was about.
+        """Makes ``calls`` calls with the number of each; ``call`` returns its number of rows.
 
-        Milliseconds are of a call: by the clock here with round trip and commit, and by the server alone. The rest is
-        of a row.
+        Milliseconds are per call: by the local clock, with round trip and commit, and by the server alone. All other
+        figures are per row.
         """
         if self.has_statements:
             forget_statements(self._watcher)
@@ -63,7 +64,7 @@ class Meter:
 
 
 def backend_seconds(connection: Connection) -> float | None:
-    """CPU seconds of the one process that serves this connection; None where it cannot be seen."""
+    """Returns the CPU seconds of the backend of this connection; None if they cannot be read."""
     pid = connection.info.backend_pid
     if not is_backend(pid, connection.info.dbname):
         return None

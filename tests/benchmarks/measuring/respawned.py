@@ -1,4 +1,4 @@
-"""Worker processes that are killed, and started again."""
+"""Worker processes that are killed and restarted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pgsched.bench.processes import CONTEXT
 
 @dataclass(slots=True)
 class Respawned:
-    """The worker processes, each started again when it is gone."""
+    """Worker processes, each restarted when it has ended."""
 
     url: str
     work: Callable[[str], None]
@@ -25,13 +25,15 @@ class Respawned:
         return process
 
     def living(self, place: int) -> Any:
-        """The one in this place; started again if it ended by itself, for want of a server to begin with."""
+        """Returns the process in this place, restarted if it ended by itself because no server was available at its
+        start.
+        """
         if not self.processes[place].is_alive():
             self.processes[place] = self._start()
         return self.processes[place]
 
     def kill(self, place: int) -> int:
-        """Kills one with SIGKILL and starts another in its place; returns the dead one's pid."""
+        """Kills a process with SIGKILL and starts another in its place. Returns the pid of the killed one."""
         dead = self.living(place)
         dead.kill()
         dead.join()

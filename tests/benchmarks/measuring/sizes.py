@@ -1,4 +1,4 @@
-"""How large the live table is, and how much of it is dead."""
+"""The size of the live table and the number of its dead rows."""
 
 from typing import Any
 
@@ -11,6 +11,6 @@ select coalesce(sum(pg_relation_size(i.inhrelid)), 0)::bigint, coalesce(sum(pg_i
 
 
 def live_table(connection: psycopg.Connection[Any]) -> dict[str, int]:
-    """Bytes of the heap and of the indexes of all partitions together, and the dead rows PostgreSQL knows of."""
+    """Returns the bytes of heap and indexes of all partitions together, and PostgreSQL's count of dead rows."""
     row = connection.execute(_SIZES.encode()).fetchone() or (0, 0, 0)
     return dict(zip(("heap_bytes", "index_bytes", "dead_rows"), row, strict=True))

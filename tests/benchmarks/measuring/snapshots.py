@@ -1,4 +1,4 @@
-"""Sessions that hold a snapshot open, and so keep PostgreSQL from cleaning up behind the claims."""
+"""Sessions that hold a snapshot open and so keep PostgreSQL from cleaning up after claims."""
 
 import threading
 from collections.abc import Iterator
@@ -12,9 +12,10 @@ _SNAPSHOT = "select pg_current_snapshot()"
 
 @contextmanager
 def snapshots_held(url: str, *, readers: int, hold: float) -> Iterator[None]:
-    """One snapshot held from beginning to end, and readers beside it that each take a new one every ``hold`` seconds.
+    """Holds one snapshot throughout; each reader takes a new one every ``hold`` seconds.
 
-    They begin evenly spread over ``hold``, so that there is always one about to let go. None of them reads a table.
+    The readers start evenly spread over ``hold``, so that one is always about to release its snapshot. None of them
+    reads a table.
     """
     stop = threading.Event()
     with ExitStack() as stack:

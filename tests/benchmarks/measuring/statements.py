@@ -1,4 +1,4 @@
-"""What the server itself counts of statements, where it has loaded pg_stat_statements."""
+"""The server's own statement counts, if it has loaded pg_stat_statements."""
 
 import contextlib
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 
 PRELOADED = {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on"}
-"""What an embedded server is started with, so that it counts."""
-# Of this database alone: what was gathered of others is their owners'.
+"""Settings with which an embedded server counts statements."""
+# Only for this database: statistics of others belong to their owners.
 _FORGET = """
 select pg_stat_statements_reset(0, (select oid from pg_database where datname = current_database()), 0)"""
 _SENT = """
@@ -17,7 +17,7 @@ select coalesce(sum(s.calls), 0)::bigint from pg_stat_statements s
 
 
 def counts_statements(watcher: psycopg.Connection[Any]) -> bool:
-    """Whether the server counts. What it has counted in this database is forgotten."""
+    """Returns True if the server counts statements. Resets the counts of this database."""
     with contextlib.suppress(psycopg.Error):
         watcher.execute("create extension if not exists pg_stat_statements")
         forget_statements(watcher)
@@ -26,11 +26,11 @@ def counts_statements(watcher: psycopg.Connection[Any]) -> bool:
 
 
 def forget_statements(watcher: psycopg.Connection[Any]) -> None:
-    """Counts anew in this database."""
+    """Resets the counts of this database."""
     watcher.execute(_FORGET.encode())
 
 
 def statements_sent(watcher: psycopg.Connection[Any]) -> int:
-    """How many statements this database was sent since it began to count, begin and commit among them."""
+    """Returns the number of statements sent to this database since the last reset, including begin and commit."""
     row = watcher.execute(_SENT.encode()).fetchone()
     return int(row[0]) if row else 0

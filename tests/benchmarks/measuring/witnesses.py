@@ -1,4 +1,4 @@
-"""Workers whose handler notes when it is called, and the account of what they were to run."""
+"""Workers whose handler records each call, and the check of what they should have run."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -24,14 +24,14 @@ NOW: LiteralString = (
 
 @dataclass(slots=True)
 class Testimony:
-    """What the workers saw: the monotonic moment of each start by execution, and how many notifications each heard."""
+    """What the workers saw: the monotonic time of each start by execution, and the notifications that each received."""
 
     starts: dict[UUID, float]
     notifications: int
 
 
 class Witnesses:
-    """Worker processes whose one handler notes when it is called, and for which execution."""
+    """Worker processes with one handler, which records when and for which execution it is called."""
 
     def __init__(self, settings: Settings, processes: int) -> None:
         self._joined, self._told = CONTEXT.Semaphore(0), CONTEXT.Queue()
@@ -41,7 +41,7 @@ class Witnesses:
         ]
 
     def start(self) -> None:
-        """Returns when each has joined and listens."""
+        """Returns once every worker has joined and listens."""
         for process in self._processes:
             process.start()
         for _ in self._processes:
@@ -49,7 +49,7 @@ class Witnesses:
                 raise AssertionError("a worker has not joined within a minute")
 
     def finish(self) -> Testimony:
-        """Lets them drain. Raises AssertionError when an execution was started twice."""
+        """Drains the workers. Raises AssertionError if an execution was started twice."""
         self._terminate()
         told: list[tuple[list[tuple[str, float]], int]] = [self._told.get(timeout=60) for _ in self._processes]
         starts = [start for one, _ in told for start in one]
@@ -59,7 +59,7 @@ class Witnesses:
         return Testimony(by_id, max(heard for _, heard in told))
 
     def stop(self) -> None:
-        """Ends whatever still runs."""
+        """Ends all processes that still run."""
         self._terminate()
         for process in self._processes:
             if process.pid is None:
@@ -76,7 +76,7 @@ class Witnesses:
 
 @contextmanager
 def witnesses(settings: Settings, *, processes: int) -> Iterator[Witnesses]:
-    """The worker processes, joined; those that were not asked to finish are ended."""
+    """Starts the worker processes and waits until they have joined. Ends those still running at the end."""
     made = Witnesses(settings, processes)
     try:
         made.start()
@@ -101,7 +101,7 @@ def _witness(settings: Settings, joined: Any, told: Any) -> None:
 
 
 def _count_notifications() -> list[int]:
-    """Counts what this worker's session hears of new rows: one more session only for that would slow the sender."""
+    """Counts notifications of new rows in the worker's own session: another session for that would slow the sender."""
     heard, take = [0], Hints.take
 
     def counted(self: Hints, payload: str) -> None:
@@ -113,7 +113,7 @@ def _count_notifications() -> list[int]:
 
 
 def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> None:
-    """Returns when no execution waits or runs; raises AssertionError when some still do after so long."""
+    """Returns once no execution waits or runs. Raises AssertionError on timeout."""
     deadline = time.monotonic() + seconds
     while (row := connection.execute("select count(*) from pgsched.executions").fetchone()) != (0,):
         if time.monotonic() > deadline:
@@ -122,7 +122,9 @@ def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> 
 
 
 def account(connection: psycopg.Connection[Any], scheduled: list[UUID], starts: Mapping[UUID, float]) -> None:
-    """Raises AssertionError unless what was scheduled, started and kept as succeeded are the same; empties history."""
+    """Raises AssertionError unless the executions scheduled, started and recorded as succeeded are the same. Empties
+    history.
+    """
     kept = [row[0] for row in connection.execute("select id from pgsched.history where status = 'succeeded'")]
     if not (sorted(scheduled) == sorted(kept) == sorted(starts)):
         raise AssertionError(
