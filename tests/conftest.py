@@ -29,7 +29,7 @@ _SETTINGS = {
     "full_page_writes": "off",  # as above; after the checkpoint of each database copy there would be many
     "shared_buffers": "128MB",
     "max_connections": "200",
-    "max_wal_size": "256MB",  # it may be in memory
+    "max_wal_size": "256MB",  # its files may be in memory
     "autovacuum_naptime": "5s",
     "max_prepared_transactions": "10",
 }
@@ -60,8 +60,7 @@ def tested_bin_dir() -> Path:
 
 def pytest_configure() -> None:
     """Keeps temporary files in memory if there is room. A third of the test time went into creating and removing files,
-    of which the servers have several per table.
-    """
+    of which the servers have several per table."""
     if place := place_in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
     gc.disable()  # until everything is imported and collected, none of which is garbage
@@ -69,8 +68,7 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """Freezes what was imported and collected, which stays until the end, so that the collector does not scan it
-    repeatedly.
-    """
+    repeatedly."""
     gc.freeze()
     gc.enable()
 
@@ -92,8 +90,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgre
 
 def _log_in_quickly(url: str) -> None:
     """Stores the password hashed once, not 4096 times. There are some twenty thousand logins, and each took longer than
-    its test.
-    """
+    its test."""
     with psycopg.connect(url, autocommit=True) as connection:
         salt, password = secrets.token_bytes(16), connection.info.password.encode()
         salted = hashlib.pbkdf2_hmac("sha256", password, salt, 1)

@@ -55,8 +55,7 @@ _CLEARED = (
 
 class Kept:
     """A session on a borrowed database that is kept between tests. It keeps its compiled functions and plans, since
-    redoing them took longer than most tests.
-    """
+    redoing them took longer than most tests."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -308,8 +307,7 @@ def _content(session: Session, table: str) -> bytes:
 def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
     """Empties the database. Tables that were empty at first are truncated, which also restores their size. Truncating
     clients would cascade to every table that refers to it, so the other tables are rewritten, and only if they have
-    changed.
-    """
+    changed."""
     written = [table for table in _tables(session) if table not in rows]
     if written:
         session.execute(sql.SQL("truncate {} cascade").format(sql.SQL(", ".join(written))))

@@ -15,8 +15,7 @@ _LIMITS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 
 def place_in_memory() -> str | None:
     """Returns a directory in memory; None if there is none, if it has too little room, or if programs cannot run from
-    it.
-    """
+    it."""
     if not os.access(_PLACE, os.W_OK) or os.statvfs(_PLACE).f_flag & os.ST_NOEXEC:
         return None
     return str(_PLACE) if min(_free()) >= _NEEDED else None

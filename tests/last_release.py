@@ -32,8 +32,7 @@ class Release:
 
 def last_release() -> Release:
     """Returns the newest tag before HEAD. Without tags, as before the first release or in a clone without them, returns
-    HEAD; without a repository, the installed package.
-    """
+    HEAD; without a repository, the installed package."""
     top = _git("rev-parse", "--show-toplevel")
     if top is None or Path(top.decode().strip()).resolve() != _ROOT.resolve():
         return Release("itself, as this is no repository", None)

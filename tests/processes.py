@@ -1,6 +1,5 @@
 """Starts processes for tests, forked from one that has already imported their modules: imports take longer than the
-tests.
-"""
+tests."""
 
 import multiprocessing
 from collections.abc import Iterator

@@ -97,7 +97,7 @@ def test_work_can_be_hastened_and_postponed(clock: Clock) -> None:
     assert cycle.is_due
 
 
-async def test_waiting_for_a_connection_earns_no_rest(clock: Clock) -> None:
+async def test_waiting_for_a_connection_does_not_count_as_work(clock: Clock) -> None:
     class Slow:
         async def get(self) -> str:
             clock.now += 30.0

@@ -23,8 +23,7 @@ _MODES = ("all", "each")
 
 def run_batch(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Returns the lines a second of one batch in each mode, from the first byte to the last id, and the API's peak
-    memory. Then sends a batch whose last line but one is invalid, which must leave nothing.
-    """
+    memory. Then sends a batch whose last line but one is invalid, which must leave nothing."""
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection, api_of(own) as (address, pid):
         measured: list[dict[str, Any]] = []
         for number in range(rounds):
@@ -98,7 +97,7 @@ def _peak_mb(pid: int) -> float | None:
 
 
 @click.command()
-@click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="How many lines a batch has.")
+@click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="Lines per batch.")
 @ROUNDS
 @on_server
 def batch(database_url: str | None, as_json: bool, **asked: Any) -> None:

@@ -94,10 +94,12 @@ def _spinning(count: int) -> Iterator[None]:
 
 
 @click.command()
-@click.option("--beside", default="all", show_default=True, type=click.Choice([*BESIDE, "all"]), help="Which clients.")
-@click.option("--due", default=1_500, show_default=True, type=COUNT, help="What each of them has due.")
-@click.option("--spinning", default=0, show_default=True, type=NONE_OR_MORE, help="Processes that never rest.")
-@click.option("--repeats", default=10, show_default=True, type=COUNT, help="How often rows come in.")
+@click.option(
+    "--beside", default="all", show_default=True, type=click.Choice([*BESIDE, "all"]), help="The other clients."
+)
+@click.option("--due", default=1_500, show_default=True, type=COUNT, help="Due executions of each other client.")
+@click.option("--spinning", default=0, show_default=True, type=NONE_OR_MORE, help="Number of busy-looping processes.")
+@click.option("--repeats", default=10, show_default=True, type=COUNT, help="Number of measurements.")
 @worker_processes(1)
 @on_server
 def behind(database_url: str | None, as_json: bool, **asked: Any) -> None:

@@ -38,8 +38,7 @@ Way = Callable[[psycopg.Connection[Any], int], None]
 
 def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Returns rows a second on one connection: ``insert … select``, COPY, the SDK's ``schedule_many`` and, as the upper
-    bound, COPY into a bare table.
-    """
+    bound, COPY into a bare table."""
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute(_BARE)
         measured = [_round(connection, count, number, progress) for number in range(rounds)]
@@ -104,11 +103,11 @@ def _assert_all(connection: psycopg.Connection[Any], table: sql.Identifier, coun
     query = sql.SQL("select count(*), count(distinct id), count(distinct payload ->> 'order') from {}").format(table)
     row = connection.execute(query).fetchone()
     if row != (count, count, count):
-        raise AssertionError(f"rows, distinct ids, distinct orders = {row}; {count} were put in")
+        raise AssertionError(f"rows, distinct ids, distinct orders = {row}; {count} were inserted")
 
 
 @click.command()
-@click.option("--count", default=200_000, show_default=True, type=COUNT, help="How many executions each way puts in.")
+@click.option("--count", default=200_000, show_default=True, type=COUNT, help="Executions inserted with each method.")
 @ROUNDS
 @on_server
 def bulk(database_url: str | None, as_json: bool, **asked: Any) -> None:

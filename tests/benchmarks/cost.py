@@ -154,12 +154,12 @@ class _Bench:
         ids = [id for groups in life.claimed for group in groups.values() for id in group.ids]
         left = self._watcher.execute("select count(*) from pgsched.executions").fetchone()
         if len(ids) != count or len(set(ids)) != count or left != (0,) or settled["rows_per_call"] != life.batch:
-            raise AssertionError(f"{len(ids)} claimed, {len(set(ids))} by their ids, {left} left; scheduled {count}")
+            raise AssertionError(f"{len(ids)} claimed, {len(set(ids))} distinct, {left} left; scheduled {count}")
         self._watcher.execute("truncate pgsched.history")
 
 
 @click.command()
-@click.option("--calls", default=200, show_default=True, type=COUNT, help="How often each statement is measured.")
+@click.option("--calls", default=200, show_default=True, type=COUNT, help="Calls of each statement.")
 @on_server
 def cost(database_url: str | None, as_json: bool, **asked: Any) -> None:
     """Report what each statement costs the server, in batches of 50 and of 500 rows."""

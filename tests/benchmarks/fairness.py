@@ -72,7 +72,7 @@ def _round(
         workers.finish()
     connection.execute("truncate pgsched.history, pgsched.executions")
     if max(after.values()) >= backlog:
-        raise AssertionError(f"a backlog was at its end before the time was over: {after}; ask for a larger one")
+        raise AssertionError(f"a backlog ran out before the end: {after}; use a larger --backlog")
     return _shares(names, {name: after[name] - before[name] for name in names}, seconds, progress)
 
 
@@ -105,14 +105,14 @@ class _Weights(click.ParamType[list[int]]):
         except ValueError:
             weights = []
         if len(weights) < 2 or not all(1 <= weight <= 100 for weight in weights):
-            self.fail(f"{value!r} are no weights: write two or more numbers from 1 to 100, such as 1,2,5", param, ctx)
+            self.fail(f"invalid weights {value!r}: write two or more integers from 1 to 100, such as 1,2,5", param, ctx)
         return weights
 
 
 @click.command()
-@click.option("--backlog", default=1_000_000, show_default=True, type=COUNT, help="What each client has due.")
+@click.option("--backlog", default=1_000_000, show_default=True, type=COUNT, help="Due executions of each client.")
 @click.option("--weights", default="1,2,5", show_default=True, type=_Weights(), help="The weight of each client.")
-@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(0.5), help="For how long.")
+@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(0.5), help="Seconds to measure.")
 @worker_processes()
 @ROUNDS
 @on_server

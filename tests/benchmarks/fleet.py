@@ -68,7 +68,7 @@ def _round(
         connection.execute(_ROWS.encode(), {"at": at})
         connection.execute("vacuum (analyze) pgsched.jobs, pgsched.executions")
         if time.monotonic() > due - 1:
-            raise AssertionError(f"{jobs} jobs are not made within {lead:g} s: give more with lead")
+            raise AssertionError(f"{jobs} jobs were not created within {lead:g} s: increase lead")
         progress(f"{jobs} jobs are due in {due - time.monotonic():.0f} s")
         workers.go.set()
         workers.await_settled(jobs, within=lead + _LONGEST)
@@ -76,7 +76,7 @@ def _round(
     assert_history(connection, jobs, reports)
     planned = connection.execute(_SUCCESSORS.encode(), {"at": at}).fetchone()
     if planned != (jobs, jobs):
-        raise AssertionError(f"next rows, of different jobs: {planned}; jobs {jobs}")
+        raise AssertionError(f"next rows, distinct jobs: {planned}; jobs: {jobs}")
     connection.execute("truncate pgsched.history, pgsched.executions, pgsched.jobs cascade")
     seconds = max(report.last for report in reports) - due
     spent = sum(report.cpu_seconds for report in reports)
@@ -89,14 +89,14 @@ def _round(
 
 
 @click.command()
-@click.option("--jobs", default=100_000, show_default=True, type=COUNT, help="How many recurring jobs.")
+@click.option("--jobs", default=100_000, show_default=True, type=COUNT, help="Number of recurring jobs.")
 @worker_processes()
 @click.option(
     "--lead",
     default=20.0,
     show_default=True,
     type=click.FloatRange(2, 600),
-    help="Seconds before the instant in which they are made.",
+    help="Seconds before the instant for creating them.",
 )
 @SEED
 @ROUNDS

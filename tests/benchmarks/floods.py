@@ -39,8 +39,7 @@ def run_floods(
     *, names: tuple[str, ...], seconds: float, rounds: int, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
     """Returns the first client's p99 alone and under each flood, with the suite's limit for that flood, in
-    milliseconds.
-    """
+    milliseconds."""
     with (
         tempfile.TemporaryDirectory(prefix="pgsched-floods-") as made,
         attacked(Path(made) / "postgres") as running,
@@ -77,12 +76,16 @@ def _ms(seconds: float) -> float:
 
 
 @click.command()
-@click.option("--flood", "names", multiple=True, type=click.Choice(list(FLOODS)), help="Which, instead of all.")
 @click.option(
-    "--seconds", default=6.0, show_default=True, type=click.FloatRange(1), help="For how long each is measured."
+    "--flood", "names", multiple=True, type=click.Choice(list(FLOODS)), help="Floods to run; by default, all."
 )
-@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often; the median is told.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option(
+    "--seconds", default=6.0, show_default=True, type=click.FloatRange(1), help="Seconds to measure each flood."
+)
+@click.option(
+    "--rounds", default=3, show_default=True, type=click.IntRange(1), help="Number of rounds; the median is reported."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def floods(as_json: bool, **asked: Any) -> None:
     """Report how late a client's executions start while others flood the workers."""
     tell(run_floods(**asked, progress=progress), as_json)

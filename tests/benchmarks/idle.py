@@ -24,7 +24,7 @@ def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]
     """
     with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         if not counts_statements(watcher):
-            raise AssertionError("the server does not count statements: it has not loaded pg_stat_statements")
+            raise AssertionError("the server does not count statements: load pg_stat_statements")
         with benchmark_workers(Settings(database_url=own), processes=processes) as workers:
             workers.go.set()
             _wait_until_joined(watcher, processes)
@@ -48,12 +48,12 @@ def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None
     deadline = time.monotonic() + _JOINED_WITHIN
     while watcher.execute("select count(*) from pgsched.workers").fetchone() != (processes,):
         if time.monotonic() > deadline:
-            raise AssertionError(f"{processes} workers have not joined within {_JOINED_WITHIN} s")
+            raise AssertionError(f"{processes} workers did not join within {_JOINED_WITHIN} s")
         time.sleep(0.1)
 
 
 @click.command()
-@click.option("--seconds", default=20, show_default=True, type=COUNT, help="For how long.")
+@click.option("--seconds", default=20, show_default=True, type=COUNT, help="Seconds to measure.")
 @worker_processes()
 @on_server
 def idle(database_url: str | None, as_json: bool, **asked: Any) -> None:

@@ -85,7 +85,7 @@ def _await_all(connection: psycopg.Connection[Any], workers: Respawned, count: i
     deadline, turn, before = time.monotonic() + _LONGEST, 0, 0
     while (done := _succeeded(connection)) < count:
         if time.monotonic() > deadline:
-            raise AssertionError(f"{done} of {count} have succeeded after {_LONGEST} s")
+            raise AssertionError(f"only {done} of {count} succeeded within {_LONGEST} s")
         if done > before:  # restarted workers are running again
             progress(f"{done} of {count}; killing a worker")
             workers.kill(turn % len(workers.processes))
@@ -107,15 +107,15 @@ def _assert_ordered(trace: bytes, keys: int, executions: int) -> int:
             raise AssertionError(f"number {number} of key {key} came after number {latest[key]}")
         latest[key] = number
     if behind := sum(number != executions - 1 for number in latest):
-        raise AssertionError(f"{behind} keys were not delivered to their end")
+        raise AssertionError(f"{behind} keys were not delivered completely")
     return len(trace) // _STEP.size
 
 
 @click.command()
-@click.option("--keys", default=10_000, show_default=True, type=COUNT, help="How many ordering keys.")
-@click.option("--executions", default=20, show_default=True, type=COUNT, help="How many executions of each.")
+@click.option("--keys", default=10_000, show_default=True, type=COUNT, help="Number of ordering keys.")
+@click.option("--executions", default=20, show_default=True, type=COUNT, help="Executions per key.")
 @click.option(
-    "--failures", default=0.1, show_default=True, type=click.FloatRange(0, 0.9), help="Which share of attempts fails."
+    "--failures", default=0.1, show_default=True, type=click.FloatRange(0, 0.9), help="Share of attempts that fail."
 )
 @worker_processes(3)
 @JSON

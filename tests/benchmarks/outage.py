@@ -42,8 +42,7 @@ def run_outage(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Makes ``rate`` calls a second to each target. One is down for ``down`` seconds; calls continue for ``after``
-    seconds.
-    """
+    seconds."""
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = Settings(database_url=own, allow_private_targets=True, recovery_rate=_RAMP)
@@ -69,7 +68,7 @@ def _round(
         workers.go.set()
         time.sleep(max(0.0, began + down - time.monotonic()))
         back = sick.answer(_WELL)
-        progress(f"the target is back after {back - began:.1f} s")
+        progress(f"the target recovered after {back - began:.1f} s")
         _await_all(connection, 2 * count)
         workers.finish()
         arrived, beside = sick.take().moments, well.take().moments
@@ -82,7 +81,7 @@ def _await_all(connection: psycopg.Connection[Any], count: int) -> None:
     succeeded = "select count(*) from pgsched.history where status = 'succeeded'"
     while connection.execute(succeeded).fetchone() != (count,):
         if time.monotonic() > deadline:
-            raise AssertionError(f"not all of {count} calls have arrived {_LONGEST} s after the target was back")
+            raise AssertionError(f"not all of {count} calls had arrived {_LONGEST} s after the target recovered")
         time.sleep(0.2)
 
 
@@ -117,9 +116,11 @@ def _told(
 
 
 @click.command()
-@click.option("--rate", default=500, show_default=True, type=COUNT, help="Calls a second of each of the two targets.")
-@click.option("--down", default=30, show_default=True, type=click.IntRange(3), help="Seconds of one answering 503.")
-@click.option("--after", default=10, show_default=True, type=COUNT, help="Seconds of calls after that.")
+@click.option("--rate", default=500, show_default=True, type=COUNT, help="Calls per second to each of the two targets.")
+@click.option(
+    "--down", default=30, show_default=True, type=click.IntRange(3), help="Seconds for which one target answers 503."
+)
+@click.option("--after", default=10, show_default=True, type=COUNT, help="Seconds of calls after the outage.")
 @worker_processes()
 @ROUNDS
 @on_server

@@ -69,8 +69,7 @@ _STARTING = 1.0  # seconds in which an API that already answers compiles its tem
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
     """Milliseconds to the last byte of a page: the median of the first request over several processes, and the median
-    and the longest of later requests.
-    """
+    and the longest of later requests."""
 
     cold: float
     median: float
@@ -91,8 +90,7 @@ def run_pages(
 ) -> dict[str, Any]:
     """Returns how long each page takes, by path: for the first request, in newly started APIs, and for later ones.
     ``slow`` lists the pages over 200 ms in either; ``slowest`` is the slowest page. With ``pictures``, a browser takes
-    a picture of each page into that directory, and ``found`` lists the problems it saw.
-    """
+    a picture of each page into that directory, and ``found`` lists the problems it saw."""
     CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many processes
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as db:
         started = time.monotonic()
@@ -132,8 +130,7 @@ def _paths(url: str, things: dict[str, list[str]]) -> Sequence[str]:
 
 def _measured(url: str, key: str, path: str, rounds: int) -> _Times:
     """Measures in newly started APIs, which have received no other request than one for an icon, a second after their
-    start.
-    """
+    start."""
     cold, warm = zip(*(_of_a_process(url, key, path, rounds) for _ in range(_PROCESSES)), strict=True)
     took = [one for of_one in warm for one in of_one]
     return _Times(cold=statistics.median(cold), median=statistics.median(took), longest=max(took))
@@ -152,7 +149,7 @@ def _asked(browser: httpx.Client, path: str) -> float:
     answer = browser.get(path)
     took = (time.monotonic() - started) * 1000
     if answer.status_code not in _SHOWN:
-        raise AssertionError(f"{path} is answered with {answer.status_code}: {answer.text[-300:]}")
+        raise AssertionError(f"{path} returned {answer.status_code}: {answer.text[-300:]}")
     return took
 
 
@@ -171,12 +168,14 @@ def _living(url: str, rate: int) -> AbstractContextManager[None]:
 
 
 @click.command()
-@click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="How many executions there are.")
-@click.option("--rate", default=200, show_default=True, type=COUNT, help="How many more are delivered each second.")
+@click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="Number of executions.")
+@click.option("--rate", default=200, show_default=True, type=COUNT, help="Executions delivered per second meanwhile.")
 @click.option(
-    "--rounds", default=5, show_default=True, type=COUNT, help="How often each is asked for again in each process."
+    "--rounds", default=5, show_default=True, type=COUNT, help="Repeated requests for each page in each process."
 )
-@click.option("--pictures", type=click.Path(file_okay=False), help="Also take pictures of them, in this directory.")
+@click.option(
+    "--pictures", type=click.Path(file_okay=False), help="Also save a picture of each page in this directory."
+)
 @on_server
 def pages(database_url: str | None, as_json: bool, **asked: Any) -> None:
     """Request each dashboard page among many executions, and report how long its first and later requests take."""

@@ -61,7 +61,7 @@ def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
 def _wait_for_the_other(told: str) -> None:
     _tell(told)
     if not sys.stdin.readline():
-        raise SystemExit("the other drain is gone")
+        raise SystemExit("the other drain has exited")
 
 
 def _tell(line: str) -> None:
@@ -116,19 +116,21 @@ def _let_go(one: "subprocess.Popen[str]") -> None:
 def _answer(one: "subprocess.Popen[str]") -> str:
     assert one.stdout is not None
     if not (line := one.stdout.readline()):
-        raise SystemExit("a drain has failed; what it said stands above")
+        raise SystemExit("a drain failed; its output is above")
     return line
 
 
 def main() -> None:
     """Compares the checkouts and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkouts", nargs="*", type=Path, metavar="CHECKOUT", help="the one before, and the one after")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--count", type=int, default=300_000, help="executions of one drain")
-    parser.add_argument("--processes", type=int, default=1, help="workers of each checkout")
     parser.add_argument(
-        "--metrics", action="store_true", help="the second one counts for Prometheus; the first does not"
+        "checkouts", nargs="*", type=Path, metavar="CHECKOUT", help="the checkouts before and after a change"
+    )
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--count", type=int, default=300_000, help="executions per drain")
+    parser.add_argument("--processes", type=int, default=1, help="workers per checkout")
+    parser.add_argument(
+        "--metrics", action="store_true", help="the second checkout serves Prometheus metrics, the first does not"
     )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -136,7 +138,7 @@ def main() -> None:
         drain(asked.count, asked.rounds, asked.processes, "127.0.0.1:0" if asked.metrics else None)
         return
     if len(asked.checkouts) != 2 or asked.rounds < 2:
-        parser.error("name two checkouts of pgsched, and two rounds at least")
+        parser.error("name two checkouts of pgsched and at least two rounds")
     before, after = asked.checkouts
     found = compare(before, after, asked)
     for figure, name in FIGURES.items():

@@ -34,8 +34,7 @@ def run_pickup(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Returns the milliseconds from before COMMIT to the start of the handler, and from its answer (``answered_…``).
-    Schedules one execution at a time, with random gaps.
-    """
+    Schedules one execution at a time, with random gaps."""
     rng = random.Random(seed)
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
@@ -78,13 +77,13 @@ def _schedule_one(connection: psycopg.Connection[Any], rng: random.Random) -> _C
     connection.execute("commit")
     answered = time.monotonic()
     if row is None:
-        raise AssertionError("pgsched.schedule answered nothing")
+        raise AssertionError("pgsched.schedule returned nothing")
     return _Committed(row[0], sent, answered)
 
 
 @click.command()
-@click.option("--count", default=500, show_default=True, type=COUNT, help="How many executions, one at a time.")
-@click.option("--seed", default=1, show_default=True, type=int, help="Of the random gaps between them.")
+@click.option("--count", default=500, show_default=True, type=COUNT, help="Number of executions, one at a time.")
+@click.option("--seed", default=1, show_default=True, type=int, help="Seed of the random gaps between them.")
 @worker_processes()
 @ROUNDS
 @on_server

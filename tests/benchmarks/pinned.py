@@ -122,16 +122,18 @@ def _compared(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--rate", default=2000, show_default=True, type=COUNT, help="Executions a second.")
-@click.option("--seconds", default=1800, show_default=True, type=COUNT, help="For how long the snapshot is held.")
-@click.option("--clean", default=60, show_default=True, type=COUNT, help="Seconds at the rate before, without it.")
-@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Executions of each of the drains.")
+@click.option("--rate", default=2000, show_default=True, type=COUNT, help="Executions per second.")
+@click.option("--seconds", default=1800, show_default=True, type=COUNT, help="Seconds for which the snapshot is held.")
+@click.option(
+    "--clean", default=60, show_default=True, type=COUNT, help="Seconds at the rate beforehand, without a snapshot."
+)
+@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Executions per drain.")
 @click.option(
     "--readers",
     default=5,
     show_default=True,
     type=NONE_OR_MORE,
-    help="How many readers hold a snapshot for 20 seconds, again and again.",
+    help="Number of readers, each of which holds one 20-second snapshot after another.",
 )
 @worker_processes()
 @SEED

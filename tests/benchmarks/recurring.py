@@ -52,8 +52,7 @@ def run_recurring(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Returns the rates without and with recurrence, and the cost in percent. ``count`` is rounded up to whole jobs;
-    ``cron`` is the share of jobs (0 to 1) that recur by a cron expression; the others recur by an interval.
-    """
+    ``cron`` is the share of jobs (0 to 1) that recur by a cron expression; the others recur by an interval."""
     jobs = -(-count // _RUNS)
     count = jobs * _RUNS
     with loading(url, seed) as (own, connection):
@@ -104,7 +103,7 @@ def _measure(
     standing = connection.execute("select count(*) from pgsched.executions").fetchone()
     expected = jobs if recurring else 0
     if planned != (expected, expected) or standing != (expected,):
-        raise AssertionError(f"planned, of different jobs: {planned}; standing: {standing}; expected {expected}")
+        raise AssertionError(f"planned, distinct jobs: {planned}; standing: {standing}; expected {expected}")
     spent = sum(report.cpu_seconds for report in reports)
     return {
         "rate": round(count / (max(report.last for report in reports) - started)),
@@ -113,14 +112,14 @@ def _measure(
 
 
 @click.command()
-@click.option("--count", default=50_000, show_default=True, type=COUNT, help="How many runs, six of each job.")
+@click.option("--count", default=50_000, show_default=True, type=COUNT, help="Number of runs, six of each job.")
 @worker_processes()
 @click.option(
     "--cron",
     default=0.5,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Which share of the jobs recurs by a cron expression; the others do by an interval.",
+    help="Share of jobs that recur by a cron expression; the others recur by an interval.",
 )
 @SEED
 @ROUNDS

@@ -37,8 +37,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """The load of one measurement: callers, duration, key prefix, and requests a second; without a rate, each caller
-    sends its next request as soon as the last is answered.
-    """
+    sends its next request as soon as the last is answered."""
 
     callers: int
     seconds: float
@@ -58,8 +57,8 @@ def run_requests(
     api_key: bool = False,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Returns the answered POST /v1/jobs a second of all callers together, from one API process; with and without keys
-    in turn.
+    """Returns the POST /v1/jobs answered per second by one API process, for all callers together; calls with and
+    without keys take turns.
 
     With a ``rate``, requests are due at even intervals regardless of earlier ones, and their time runs from that
     instant to the answer. No worker runs. Every answer must match one row by its id. More ``queues`` mean more
@@ -142,8 +141,7 @@ def _bodies(netloc: str, load: Load) -> Callable[[], bytes]:
 
 class _Caller(asyncio.Protocol):
     """Sends one request after another on one connection. It is cheap, since the machine's time belongs to API and
-    server.
-    """
+    server."""
 
     def __init__(self, due: Iterator[float], made: Callable[[], bytes]) -> None:
         self._due, self._made, self._received, self._at = due, made, b"", 0.0
@@ -208,11 +206,13 @@ def _serve(url: str, started: Any) -> None:
 
 
 @click.command()
-@click.option("--callers", default=8, show_default=True, type=click.IntRange(1, 64), help="How many call at once.")
-@click.option("--seconds", default=5, show_default=True, type=COUNT, help="For how long, each way.")
-@click.option("--queues", default=1, show_default=True, type=click.IntRange(1, 100), help="How many queues there are.")
-@click.option("--rate", type=COUNT, help="How many are due each second; without, each follows the answer before.")
-@click.option("--api-key", is_flag=True, help="Ask with a key of the API.")
+@click.option(
+    "--callers", default=8, show_default=True, type=click.IntRange(1, 64), help="Number of concurrent callers."
+)
+@click.option("--seconds", default=5, show_default=True, type=COUNT, help="Seconds with and without keys each.")
+@click.option("--queues", default=1, show_default=True, type=click.IntRange(1, 100), help="Number of queues.")
+@click.option("--rate", type=COUNT, help="Requests per second; by default, each follows the previous answer.")
+@click.option("--api-key", is_flag=True, help="Send an API key.")
 @ROUNDS
 @on_server
 def requests(database_url: str | None, as_json: bool, **asked: Any) -> None:

@@ -85,7 +85,7 @@ def _assert_all(connection: psycopg.Connection[Any], answered: list[UUID]) -> No
 
 
 @click.command()
-@click.option("--count", default=5_000, show_default=True, type=COUNT, help="How many calls of each way.")
+@click.option("--count", default=5_000, show_default=True, type=COUNT, help="Calls of each variant.")
 @ROUNDS
 @on_server
 def schedule(database_url: str | None, as_json: bool, **asked: Any) -> None:

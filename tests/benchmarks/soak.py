@@ -118,7 +118,7 @@ def _assert_all(connection: psycopg.Connection[Any], count: int, reports: list[W
     left = connection.execute("select count(*) from pgsched.executions").fetchone()
     delivered = sum(report.delivered for report in reports)
     if left != (0,) or delivered != count:
-        raise AssertionError(f"left {left}, delivered {delivered} of {count}")
+        raise AssertionError(f"{left} left, delivered {delivered} of {count}")
 
 
 def _feed(
@@ -149,16 +149,18 @@ def _feed(
 
 
 @click.command()
-@click.option("--seconds", default=3600, show_default=True, type=COUNT, help="For how long.")
+@click.option("--seconds", default=3600, show_default=True, type=COUNT, help="Seconds to run.")
 @click.option(
-    "--rate", default=0, show_default=True, type=NONE_OR_MORE, help="Executions a second; 0: as fast as it goes."
+    "--rate", default=0, show_default=True, type=NONE_OR_MORE, help="Executions per second; 0: as fast as possible."
 )
-@click.option(
-    "--backlog", default=100_000, show_default=True, type=COUNT, help="How many are kept waiting to be drained."
-)
+@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Size of the backlog to maintain.")
 @click.option("--every", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between samples.")
 @click.option(
-    "--warm-up", default=120.0, show_default=True, type=click.FloatRange(0), help="Seconds before samples count."
+    "--warm-up",
+    default=120.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds before the first sample that counts.",
 )
 @worker_processes()
 @SEED

@@ -23,8 +23,7 @@ _ROOT = Path(__file__).parents[2]
 
 def run_start(*, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Returns the seconds until the line that says it is ready: for the ``first`` start after the installation, a start
-    with ``new_data``, and a start with existing data (``again``).
-    """
+    with ``new_data``, and a start with existing data (``again``)."""
     with tempfile.TemporaryDirectory(prefix="pgsched-start-") as directory:
         _uv("build", "--wheel", "--out-dir", directory, str(_ROOT))
         [wheel] = Path(directory).glob("*.whl")

@@ -56,8 +56,7 @@ def run_tenants(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Returns the other client's lateness alone, beside one that stays within its limit (calm), and beside the backlog,
-    in milliseconds, and how many a second the limit let pass.
-    """
+    in milliseconds, and how many a second the limit let pass."""
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = settings_on_time(own)
@@ -84,7 +83,7 @@ def _round(
     progress(f"alone: p99 {alone['p99_ms']} ms")
     connection.execute(_CALM.encode(), [limit, limit * (seconds + _STARTING)])
     calm = _lateness(connection, settings, rate, seconds, processes, seed)
-    progress(f"beside one that keeps to its limit: p99 {calm['p99_ms']} ms")
+    progress(f"beside a client within its limit: p99 {calm['p99_ms']} ms")
     connection.execute("truncate pgsched.history, pgsched.executions cascade")
     connection.execute(_LIMIT.encode(), [limit])
     load(connection, _FLOOD, backlog, progress)
@@ -122,15 +121,19 @@ def _lateness(
     connection.execute("delete from pgsched.history where client_id = 'default'")
     late = together(report.lateness for report in reports).whole()
     if late.count != count:
-        raise AssertionError(f"{late.count} told how late they were, of {count}")
+        raise AssertionError(f"lateness of only {late.count} of {count} executions is known")
     return late.summary()
 
 
 @click.command()
-@click.option("--backlog", default=1_000_000, show_default=True, type=COUNT, help="What the limited client has due.")
-@click.option("--limit", default=100, show_default=True, type=COUNT, help="How many of them may begin in a second.")
-@click.option("--rate", default=50, show_default=True, type=COUNT, help="Executions a second of the other client.")
-@click.option("--seconds", default=60, show_default=True, type=click.IntRange(8), help="For how long.")
+@click.option(
+    "--backlog", default=1_000_000, show_default=True, type=COUNT, help="Due executions of the limited client."
+)
+@click.option(
+    "--limit", default=100, show_default=True, type=COUNT, help="Executions of that client that may begin per second."
+)
+@click.option("--rate", default=50, show_default=True, type=COUNT, help="Executions per second of the other client.")
+@click.option("--seconds", default=60, show_default=True, type=click.IntRange(8), help="Seconds to measure.")
 @worker_processes(4)
 @SEED
 @ROUNDS

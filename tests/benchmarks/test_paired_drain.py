@@ -25,7 +25,7 @@ def test_the_results_are_reported_as_ratios() -> None:
 @pytest.mark.parametrize("arguments", [["."], [".", ".", "--rounds=1"]])
 def test_an_invalid_comparison_is_refused(arguments: list[str]) -> None:
     result = compared(*arguments)
-    assert (result.returncode, "two rounds at least" in result.stderr) == (2, True)
+    assert (result.returncode, "at least two rounds" in result.stderr) == (2, True)
 
 
 def test_an_invalid_checkout_ends_the_comparison(tmp_path: Path) -> None:
@@ -33,4 +33,4 @@ def test_an_invalid_checkout_ends_the_comparison(tmp_path: Path) -> None:
     (tmp_path / "pgsched" / "__init__.py").touch()
     result = compared(str(tmp_path), str(ROOT), "--rounds=2", "--count=1000")
     assert result.returncode == 1
-    assert "a drain has failed" in result.stderr
+    assert "a drain failed" in result.stderr

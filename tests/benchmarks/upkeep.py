@@ -50,8 +50,7 @@ def _fill(connection: psycopg.Connection[Any], rows: int, progress: Progress) ->
 
 async def _measure(url: str, turns: int) -> dict[str, dict[str, float]]:
     """Measures each service. Its first turn plans the statements; a service that rests after a turn does nothing in the
-    next.
-    """
+    next."""
     worker = Worker(Settings(database_url=url))
     await worker.parts.assignment.join(await worker.parts.known_settings._link.get())
     found = {}
@@ -71,9 +70,9 @@ async def _timed(service: Service) -> float:
 
 @click.command()
 @click.option(
-    "--rows", default=1_000_000, show_default=True, type=COUNT, help="How many wait, and how many have ended."
+    "--rows", default=1_000_000, show_default=True, type=COUNT, help="Number of waiting rows, and of ended ones."
 )
-@click.option("--turns", default=20, show_default=True, type=COUNT, help="How many turns of each service are measured.")
+@click.option("--turns", default=20, show_default=True, type=COUNT, help="Turns of each service to measure.")
 @SEED
 @on_server
 def upkeep(database_url: str | None, as_json: bool, **asked: Any) -> None:

@@ -111,10 +111,12 @@ def _ratio(above: float | None, below: float | None) -> float | None:
 
 
 @click.command()
-@click.option("--waiting", default=20_000_000, show_default=True, type=COUNT, help="How many rows wait over a year.")
-@click.option("--rate", default=1000, show_default=True, type=COUNT, help="Executions a second, for the lateness.")
-@click.option("--seconds", default=30, show_default=True, type=COUNT, help="For how long at the rate.")
-@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Executions of each drain.")
+@click.option(
+    "--waiting", default=20_000_000, show_default=True, type=COUNT, help="Number of rows that wait, spread over a year."
+)
+@click.option("--rate", default=1000, show_default=True, type=COUNT, help="Executions per second to measure lateness.")
+@click.option("--seconds", default=30, show_default=True, type=COUNT, help="Seconds at the rate.")
+@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Executions per drain.")
 @worker_processes()
 @SEED
 @ROUNDS

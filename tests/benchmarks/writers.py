@@ -144,14 +144,18 @@ def _write(connection: psycopg.Connection[Any], deadline: float) -> list[Schedul
     while (sent := time.monotonic()) < deadline:
         row = connection.execute(NOW).fetchone()
         if row is None:
-            raise AssertionError("pgsched.schedule answered nothing")
+            raise AssertionError("pgsched.schedule returned nothing")
         calls.append(Scheduled(row[0], sent, time.monotonic()))
     return calls
 
 
 @click.command()
-@click.option("--writers", default=8, show_default=True, type=click.IntRange(1, 64), help="How many schedule at once.")
-@click.option("--seconds", default=10, show_default=True, type=COUNT, help="For how long, each way.")
+@click.option(
+    "--writers", default=8, show_default=True, type=click.IntRange(1, 64), help="Number of concurrent writers."
+)
+@click.option(
+    "--seconds", default=10, show_default=True, type=COUNT, help="Seconds with and without notifications each."
+)
 @worker_processes()
 @ROUNDS
 @on_server

@@ -1,6 +1,5 @@
 """What a service installs in order to schedule: it works on every system and without the packages of API, workers and
-CLI.
-"""
+CLI."""
 
 import subprocess
 import sys

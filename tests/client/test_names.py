@@ -1,6 +1,5 @@
 """A method sends any name safely: route, path, query and body are the same as for a plain name, with the name
-substituted.
-"""
+substituted."""
 
 import inspect
 import uuid

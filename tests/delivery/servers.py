@@ -114,8 +114,7 @@ class Server:
 @contextmanager
 def server(kind: str, *, idle: float = 60.0, behind: int = 0) -> Iterator[Server]:
     """Runs one of ``RECEIVERS`` for the duration of the block or, with ``behind``, one of ``PROXIES`` in front of that
-    port.
-    """
+    port."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="pgsched-server-") as found:
         place = Path(found)
@@ -163,8 +162,8 @@ def _wait_for_signals(pid: Path, process: subprocess.Popen[bytes]) -> None:
     """Waits until nginx writes its process id. Before that it already listens, but a SIGHUP would end it."""
     until = time.monotonic() + 30
     while not pid.exists() or not pid.read_text().strip():
-        assert process.poll() is None, f"{process.args!r} has ended"
-        assert time.monotonic() < until, f"{process.args!r} does not begin"
+        assert process.poll() is None, f"{process.args!r} has exited"
+        assert time.monotonic() < until, f"{process.args!r} did not start in time"
         time.sleep(0.02)
 
 
@@ -176,7 +175,7 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
             create_connection(("127.0.0.1", port), timeout=5).close()
         except OSError as error:
             if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"{process.args!r} does not listen: {error}") from error
+                raise RuntimeError(f"{process.args!r} is not listening: {error}") from error
             time.sleep(0.02)
         else:
             return

@@ -104,8 +104,7 @@ class Lane:
 
     async def run(self, client: str) -> Outcome:
         """Runs one attempt. It must leave its task's context unchanged or rename the task, so that the lane starts a
-        new one.
-        """
+        new one."""
 
         async def attempt() -> Outcome:
             before = copy_context()

@@ -47,8 +47,7 @@ _SEPARATORS = {"|", "&&", ";", "||"}
 
 def commands_of(block: Block) -> list[list[str]]:
     """Returns the simple commands of a block as lists of words. Operators on a line separate them, and redirections are
-    left out.
-    """
+    left out."""
     text = re.sub(r"\\\n\s*", " ", block.text)
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert lines, f"{block}: there is no command: begin it with $"
@@ -139,10 +138,10 @@ def _check_curl(arguments: list[str], api: Litestar) -> None:
             case "-H" | "--header":
                 headers.append(next(words).lower())
             case _ if word.startswith("-"):
-                assert re.fullmatch(r"-[sSfiNv]+", word), f"unknown flag of curl {word!r}"
+                assert re.fullmatch(r"-[sSfiNv]+", word), f"unknown curl flag {word!r}"
             case _:
                 url = word
-    assert url is not None, "curl is given no address"
+    assert url is not None, "curl has no URL"
     assert body is None or "content-type: application/json" in headers, "a body needs Content-Type: application/json"
     _check_request(method or ("POST" if body else "GET"), url, body, api)
 
@@ -155,10 +154,10 @@ def _check_request(method: str, url: str, body: str | None, api: Litestar) -> No
         return
     assert any(_matches(known, path) for known in documented), f"{path} is not in the OpenAPI document"
     handlers = [handler for known, handler in _routes(api, method) if _matches(known, path)]
-    assert handlers, f"{path} does not take {method}"
+    assert handlers, f"{path} does not accept {method}"
     field = handlers[0].parsed_data_field
     if body is not None:
-        assert field is not None, f"{method} {path} takes no body"
+        assert field is not None, f"{method} {path} accepts no body"
         read_body(body.encode(), field.annotation)
 
 

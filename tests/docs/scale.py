@@ -36,8 +36,7 @@ class Costs:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
     """The machines available. ``utilisation`` (0 to 1) is the intended load of a core; ``server_wal_mb`` is how many MB
-    of write-ahead log a second the disk of a database server can sustain.
-    """
+    of write-ahead log a second the disk of a database server can sustain."""
 
     utilisation: float
     server_cores: int
@@ -48,8 +47,7 @@ class Machines:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """Executions a second: ``mean`` over a day and ``peak`` times that at the busiest, how they are scheduled, and what
-    delivers them.
-    """
+    delivers them."""
 
     mean: float
     peak: float

@@ -1,6 +1,5 @@
 """Releases are built and run with the versions and hashes in constraints.txt, and images with digests. A decision
-justifies each dependency.
-"""
+justifies each dependency."""
 
 import re
 import tomllib

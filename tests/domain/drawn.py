@@ -30,7 +30,7 @@ _SPAN = timedelta(hours=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """An item of ``exclude`` and a predicate: whether it excludes an instant, given its local time."""
+    """An item of ``exclude``. ``takes`` returns whether it excludes the instant of a local time."""
 
     text: str
     takes: Callable[[datetime], bool]

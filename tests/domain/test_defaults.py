@@ -1,4 +1,4 @@
-"""Options that an execution does not set come from its client, then from its queue."""
+"""Options that an execution does not set are taken from its client, then from its queue."""
 
 from typing import Any
 

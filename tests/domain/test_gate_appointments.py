@@ -48,7 +48,7 @@ def test_starts_are_when_due_and_within_the_look_ahead(client: int, key: int, wa
         assert appointment.behind or NOW + after <= appointment.start <= NOW + after + AHEAD
 
 
-def test_executions_on_the_same_path_pass_in_order() -> None:
+def test_executions_with_the_same_gates_pass_in_order() -> None:
     gate = rated("client:a", 100)
     found = appoint([(NOW - n, [gate]) for n in range(60)], NOW)
     assert starts(found)[::-1] == sorted(starts(found))
@@ -92,7 +92,7 @@ def test_a_probe_is_named() -> None:
     assert second.behind is circuit
 
 
-def test_priority_decides_between_paths_that_wait_for_the_same_gate() -> None:
+def test_priority_decides_which_execution_passes_a_shared_gate() -> None:
     """An additional gate with a much higher rate does not delay an execution."""
     client, key = rated("client:a", 100), rated("key:a/k", 1_000)
     found = appoint([(NOW, [client, key])] * 20 + [(NOW, [client])] * 100, NOW)
@@ -131,7 +131,7 @@ def test_gates_in_any_state_hold_back_or_pass(gates: list[Gate], count: int) -> 
 
 
 @pytest.mark.parametrize("keys", [1, 40])
-def test_many_paths_share_a_gate_without_loss(keys: int) -> None:
+def test_many_keys_share_a_gate_without_wasting_capacity(keys: int) -> None:
     wide = rated("client:a", 500)
     narrow = [rated(f"key:a/{n}", 20) for n in range(keys)]
     found = appoint([(NOW, [wide, narrow[n % keys]]) for n in range(200)] + [(NOW, [wide])] * 400, NOW)

@@ -186,7 +186,7 @@ def test_every_starts_at_a_future_anchor() -> None:
     ]
 
 
-def test_every_ends_with_the_calendar() -> None:
+def test_every_stops_at_the_end_of_the_calendar() -> None:
     assert next_instant(Every(interval=HOUR, anchor=_at("2026-01-01T00:00")), datetime.max.replace(tzinfo=UTC)) is None
 
 
@@ -222,7 +222,7 @@ def test_fractions_of_a_second_count() -> None:
         ),
     ],
 )
-def test_parts_make_a_schedule(parts: dict[str, Any], schedule: Schedule) -> None:
+def test_valid_parts_give_a_schedule(parts: dict[str, Any], schedule: Schedule) -> None:
     assert from_parts(**parts) == schedule
 
 

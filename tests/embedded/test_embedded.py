@@ -220,8 +220,7 @@ def test_an_unreadable_pid_file_does_not_matter(data_dir: Path, bin_dir: Path | 
 
 def test_an_unreaped_dead_server_does_not_block_the_next(data_dir: Path, bin_dir: Path | None) -> None:
     """In a container without an init process, a server whose parent was killed remains a zombie and keeps its process
-    id.
-    """
+    id."""
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         owner = Path(data_dir / "cluster").stat()
         recorded = (data_dir / "cluster" / "postmaster.pid").read_text()

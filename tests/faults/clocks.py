@@ -19,8 +19,7 @@ exec '{program}' "$@"
 
 class Clock:
     """A clock that starts with the machine's time. ``bin_dir`` has a server's programs that use it; ``step`` sets it
-    for running programs. ``seconds`` is how far it is ahead of the machine's clock.
-    """
+    for running programs. ``seconds`` is how far it is ahead of the machine's clock."""
 
     def __init__(self, place: Path, *, at_once: bool) -> None:
         self._place, self._at_once, self.bin_dir, self.seconds = place, at_once, place / "bin", 0
@@ -56,7 +55,6 @@ class Clock:
 @contextmanager
 def clock(*, at_once: bool = True) -> Iterator[Clock]:
     """A clock for programs started with it. They see a change ``at_once``, which makes them read a file for each query
-    of the time, or else within a second.
-    """
+    of the time, or else within a second."""
     with tempfile.TemporaryDirectory(prefix="pgsched-clock-") as place:
         yield Clock(Path(place), at_once=at_once)

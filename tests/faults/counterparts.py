@@ -27,8 +27,7 @@ def note(ledger: Ledger, id: str) -> None:
 
 class Completer(threading.Thread):
     """Completes its messages, retrying until the database reports that each is completed, held by another consumer, or
-    unknown.
-    """
+    unknown."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)

@@ -14,15 +14,13 @@ CLOCK, EVENING, WATCHES, OLD_TRANSACTIONS = "clock", "evening", "watches", "old 
 PAIR, LAGGING_PAIR, PROXY, SMALL_DISK, SMALL_LOG = "pair", "lagging pair", "proxy", "small disk", "small log"
 """What a fault needs besides a plain server: a clock that can be set, a clock near midnight, settable clocks of the
 workers, tables that are frozen early, a standby for which commits do or do not wait, a network proxy, or a small disk
-for the whole server or for its log.
-"""
+for the whole server or for its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """``within`` is the time in seconds until everything is back to normal after the fault; ``repeats`` is the reason
-    for which executions may be delivered again, if any; ``needs`` is the kind of server it requires.
-    """
+    for which executions may be delivered again, if any; ``needs`` is the kind of server it requires."""
 
     name: str
     make: Callable[[Site], AbstractContextManager[None]]
@@ -66,8 +64,7 @@ def endure(
     judged: dict[str, Promise] | None = None,
 ) -> Verdict:
     """Causes a fault under load, undoes it, and judges everything acknowledged from just before it until some time
-    after; given ``judged``, everything acknowledged that is not yet in it, which is then added.
-    """
+    after; given ``judged``, everything acknowledged that is not yet in it, which is then added."""
     known, lines = site.load.book.known() if judged is None else judged, site.programs.lines()
     time.sleep(before)
     broken = time.time()

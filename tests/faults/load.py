@@ -1,6 +1,5 @@
 """The client whose executions must not be lost. It schedules all kinds at a steady rate, over SQL and REST, and records
-what was acknowledged.
-"""
+what was acknowledged."""
 
 import json
 import threading
@@ -35,8 +34,7 @@ _JOB = "select pgsched.schedule('python:tick', every => '1 second', client => 'f
 @dataclass(frozen=True, slots=True)
 class Promise:
     """An acknowledged execution: its kind, when it is due, what it must not precede, and when it was acknowledged;
-    times are in seconds since 1970.
-    """
+    times are in seconds since 1970."""
 
     kind: str
     owed: float

@@ -35,7 +35,7 @@ def _stepped(site: Site, seconds: int) -> Iterator[None]:
     with site.owner() as db:
         before = _now(db)
         site.clock.step(seconds)
-        assert abs(_now(db) - before - seconds) < 30, "the server's clock has not been set"
+        assert abs(_now(db) - before - seconds) < 30, "the server's clock was not set"
     yield
     if seconds < 0:  # executions scheduled before wait for their instant
         site.clock.step(0)
@@ -58,7 +58,7 @@ def _over_midnight(site: Site, *, without: tuple[str, ...]) -> Iterator[None]:
     assert site.clock is not None
     with site.owner() as db:
         [(day, left)] = db.execute(_TOMORROW).fetchall()
-        assert left < 1000, "it took too long until all was at work"
+        assert left < 1000, "the start took too long"
         for parent in without:
             db.execute(f"drop table pgsched_internal.{parent}_{day}".encode())
         site.clock.step(site.clock.seconds + int(left) - 3)
@@ -75,8 +75,7 @@ def midnight(site: Site) -> Iterator[None]:
 @fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
 def midnight_without_a_partition(site: Site) -> Iterator[None]:
     """History, attempts and rollups of the new day go to the default partitions, which become that day's tables while
-    the load continues. Each session that takes a step is killed before it commits, and the next one repeats it.
-    """
+    the load continues. Each session that takes a step is killed before it commits, and the next one repeats it."""
     yield from _over_midnight(site, without=DAILY)
     with site.owner() as db:
         for parent in DAILY:
@@ -88,8 +87,8 @@ def midnight_without_a_partition(site: Site) -> Iterator[None]:
 def _adopt(site: Site, db: Connection, parent: str) -> None:
     until, step = time.monotonic() + 30, "going on"
     while step not in ("adopted", "none"):
-        assert step != "apart", f"the default partition of {parent} cannot be a day"
-        assert time.monotonic() < until, f"the default partition of {parent} is no day yet: {step}"
+        assert step != "apart", f"the default partition of {parent} cannot become a day's"
+        assert time.monotonic() < until, f"the default partition of {parent} has not become a day's yet: {step}"
         with suppress(psycopg.OperationalError), site.owner() as killed, killed.transaction():
             killed.execute(_ADOPT, [parent])
             db.execute("select pg_terminate_backend(%s, 5000)", [killed.info.backend_pid])
@@ -100,7 +99,7 @@ def _set(site: Site, *seconds: int) -> None:
     """Sets the clock of each worker command, and asserts that its processes use it."""
     for number, (clock, ahead) in enumerate(zip(site.watches, seconds, strict=True)):
         clock.step(ahead)
-        assert abs(_told_by(clock) - time.time() - ahead) < 30, "the clock has not been set"
+        assert abs(_told_by(clock) - time.time() - ahead) < 30, "the clock was not set"
         assert "libfaketime" in Path(f"/proc/{site.worker(number)}/maps").read_text()
 
 
@@ -112,8 +111,7 @@ def _told_by(clock: Clock) -> float:
 @fault(promised=_NOTHING_TWICE, seconds=6, needs=WATCHES)
 def workers_clocks_step(site: Site) -> Iterator[None]:
     """One worker's clock is an hour ahead and the other's an hour behind, then the other way round, then both are
-    correct.
-    """
+    correct."""
     _set(site, _HOUR, -_HOUR)
     yield
     _set(site, -_HOUR, _HOUR)

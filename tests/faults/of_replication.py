@@ -55,8 +55,7 @@ def promotion_of_one_that_lags(site: Site) -> Iterator[None]:
 
 def _lead_the_client(site: Site, standby: Standby) -> None:
     """Points the client's address to the new primary and ends its sessions with the old one. Whoever promotes must do
-    this: an address with both hosts leads to the old primary as long as it accepts writes.
-    """
+    this: an address with both hosts leads to the old primary as long as it accepts writes."""
     site.url = standby.url
     site.load.move(as_login(site.url, "faults_first"))
     with psycopg.connect(standby.primary_url, autocommit=True) as old:

@@ -162,7 +162,7 @@ def writer_commits_late(site: Site) -> Iterator[None]:
     deadline = time.monotonic() + 20
     with site.owner() as db:
         while not db.execute("select from pgsched.history where id = %s", [id]).rowcount:
-            assert time.monotonic() < deadline, "what was committed late has not run"
+            assert time.monotonic() < deadline, "the execution committed late has not run"
             time.sleep(0.05)
 
 

@@ -12,8 +12,7 @@ _CHUNK = 65_536
 
 class Proxy:
     """Forwards connections to ``port``. ``state`` is one of the above: cut ends sessions and refuses new ones; silent
-    keeps them open and passes nothing; slow delays each chunk by a tenth of a second; trickle sends byte by byte.
-    """
+    keeps them open and passes nothing; slow delays each chunk by a tenth of a second; trickle sends byte by byte."""
 
     def __init__(self, port: int) -> None:
         self._to, self._open = port, set[socket.socket]()

@@ -26,8 +26,7 @@ _LAST = 45.0
 """The approximate time in seconds that the last fault on an installation takes."""
 _ALONE = CLOCK, EVENING
 """If the server's clock differs from the machine's, other faults may never end: libfaketime gives PostgreSQL's signal
-handlers either of the two times, so a timeout may be delayed by the difference, and a deadlock remains.
-"""
+handlers either of the two times, so a timeout may be delayed by the difference, and a deadlock remains."""
 _LONGEST = 300.0
 """The longest time in seconds for which an installation runs: a small disk has no room for more history."""
 
@@ -60,9 +59,8 @@ def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate:
 
 def mixed(*, minutes: float, rate: int, seed: int) -> bool:
     """Causes all faults in random order, for ``minutes`` and each at least once. A fault that needs a special
-    installation gets one; faults without needs are caused on it first, unless its server's clock is set. Everything
-    that an installation acknowledged is judged.
-    """
+    installation gets one; faults that need nothing special are caused on it first, unless its server's clock is set.
+    Everything that an installation acknowledged is judged."""
     choice, total = random.Random(seed), Total()
     anywhere = _endless([fault for fault in FAULTS.values() if not _comes_last(fault)], choice)
     last = [fault for fault in FAULTS.values() if _comes_last(fault)]
@@ -142,13 +140,15 @@ def _mix(site: Site, anywhere: Iterator[Fault], last: Fault, total: Total, until
 
 
 @click.command()
-@click.option("--fault", "names", multiple=True, type=click.Choice(sorted(FAULTS)), help="Which; all if none is named.")
-@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often each.")
-@click.option("--seconds", type=click.FloatRange(0), help="For how long each lasts, instead of its own time.")
-@click.option("--rate", default=300, show_default=True, type=click.IntRange(20), help="Plain one-shots a second.")
-@click.option("--mix", is_flag=True, help="Mix them at random.")
-@click.option("--minutes", default=60.0, show_default=True, type=click.FloatRange(0.1), help="How long --mix goes on.")
-@click.option("--seed", default=1, show_default=True, help="Of the random order.")
+@click.option(
+    "--fault", "names", multiple=True, type=click.Choice(sorted(FAULTS)), help="Faults to cause; by default, all."
+)
+@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1), help="Number of rounds for each.")
+@click.option("--seconds", type=click.FloatRange(0), help="Duration of each fault instead of its default.")
+@click.option("--rate", default=300, show_default=True, type=click.IntRange(20), help="Plain one-shots per second.")
+@click.option("--mix", is_flag=True, help="Mix the faults at random.")
+@click.option("--minutes", default=60.0, show_default=True, type=click.FloatRange(0.1), help="Duration of --mix.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random order.")
 def soak(
     names: tuple[str, ...], rounds: int, seconds: float | None, rate: int, mix: bool, minutes: float, seed: int
 ) -> None:

@@ -34,8 +34,7 @@ class Verdict:
     ``explained`` one is a defect. ``forgotten`` lists executions that no longer exist and were acknowledged while
     nothing was replicated to the promoted server. ``unlike`` lists where the load differs from what it should be.
     ``instants`` lists gaps in the account of a job, and ``accounted`` is how many instants its jobs have had since the
-    installation began. ``recovery`` is None if normal service was not seen again.
-    """
+    installation began. ``recovery`` is None if normal service was not seen again."""
 
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
@@ -140,8 +139,7 @@ def _out_of_order(site: Site, promises: dict[str, Promise]) -> list[str]:
 
 def recovered(site: Site, promises: dict[str, Promise], broken: float, repaired: float) -> float | None:
     """Returns the seconds from the repair until a second in which executions arrive on time, with nothing left from
-    before. On a machine busy with other work, "on time" means as before the fault.
-    """
+    before. On a machine busy with other work, "on time" means as before the fault."""
     owed = sorted(
         (promise.owed, min(arrival.at for arrival in site.ledger.arrivals[id]))
         for id, promise in promises.items()

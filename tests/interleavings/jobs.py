@@ -48,16 +48,17 @@ class JobScene(Scene):
         await self.begin_the_account()
 
     async def look(self) -> Hashable:
-        """No instant is accounted for twice, an active job has a row, and runs that must not overlap do not."""
+        """Returns the state. No instant may be accounted for twice, an active job must have a row, and runs overlap
+        only if that is allowed."""
         rows, job = await self._read()
         state, planned, _ = job
         places = Counter(row[0] for row in rows)
-        assert set(places) <= INSTANTS, f"an instant that is none: {rows}"
+        assert set(places) <= INSTANTS, f"not an instant of the job: {rows}"
         assert max(places.values(), default=0) <= 1, f"two accounts of an instant: {rows}"
         live = [row for row in rows if row[1] == "live"]
-        assert live or state != "active" or not planned, f"the job goes on, and has no row: {rows}"
+        assert live or state != "active" or not planned, f"the job is active but has no row: {rows}"
         in_hand = [row for row in live if row[3] is not None]
-        assert self.overlapping or len(in_hand) <= 1, f"they overlap: {rows}"
+        assert self.overlapping or len(in_hand) <= 1, f"runs overlap: {rows}"
         self.check_ends({row[0]: row[3] for row in live}, {row[0]: row[1] for row in rows if row[1] != "live"})
         return tuple(rows), job, self.account()
 

@@ -150,8 +150,7 @@ SMALL = (
 
 async def play(name: str, *urls: str) -> Found:
     """Explores a scene in every order, one order at a time in each of these databases. Raises AssertionError with the
-    order that goes wrong.
-    """
+    order that goes wrong."""
     wanted = PLAYS[name]
     async with AsyncExitStack() as open_ones:
         played = []

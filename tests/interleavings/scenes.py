@@ -85,7 +85,9 @@ class Scene:
     def call(self, row: ClaimedExecution, number: int) -> None:
         self.called.append(self.name_of(row))
         others = [self.name_of(other) for other in self.going_on.values()]
-        assert not self.one_by_one or not others, f"{self.name_of(row)} begins while the call of {others} goes on"
+        assert not self.one_by_one or not others, (
+            f"{self.name_of(row)} begins while the call of {others} is in progress"
+        )
         self.going_on[number] = row
 
     def count(self, row: ClaimedExecution, number: int) -> None:
@@ -121,13 +123,12 @@ class Scene:
         self.most_calls = 1 if self.rated else None
 
     async def look(self) -> Hashable:
-        """Each row is in one place, executions that must run one by one are not held together, and every acknowledged
-        end is on record and was acknowledged to the lease holder.
-        """
+        """Returns the state. Each row must be in one place, executions that must run one by one must not be in flight
+        together, and every acknowledged end must be on record and acknowledged to the lease holder."""
         rows = await (await self.session.execute(STATE)).fetchall()
         assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), f"one place each: {rows}"
         in_hand = [row for row in rows if row[1] == "live" and row[3] is not None]
-        assert len(in_hand) <= 1 or not (self.limited or self.ordering_key), f"one at a time: {rows}"
+        assert len(in_hand) <= 1 or not (self.limited or self.ordering_key), f"more than one is running: {rows}"
         ends = {row[0]: row[1] for row in rows if row[0] is not None and row[1] != "live"}
         self.check_ends({row[0]: row[3] for row in rows if row[1] == "live"}, ends)
         assert self.most_calls is None or len(self.called) <= self.most_calls, f"too many in an hour: {self.called}"
@@ -142,7 +143,7 @@ class Scene:
         return tuple(sorted(self.called)), ends, going_on, self.withdrawn, self.changes
 
     def check_ends(self, holders: dict[str, int | None], ends: dict[str, str]) -> None:
-        """Every acknowledged end is on record and was acknowledged once."""
+        """Asserts that every acknowledged end is on record and was acknowledged once."""
         self.holders = holders
         for name, times in self.counted.items():
             assert times == 1, f"the end of {name} was acknowledged {times} times"

@@ -41,5 +41,5 @@ async def test_a_claim_that_leaves_its_job_without_a_row_is_caught(
         return NOTHING_PLANNED
 
     monkeypatch.setattr(executions, "plan_successors", plan_nothing)
-    with pytest.raises(AssertionError, match="the job goes on, and has no row"):
+    with pytest.raises(AssertionError, match="the job is active but has no row"):
         await play("a job that makes up for each instant", database_url)

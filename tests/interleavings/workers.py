@@ -29,8 +29,7 @@ from tests.interleavings.stage import Actor, Part
 
 class Ledger(Protocol):
     """What is known outside the database; the partitions of the rows; the time of claims, in the wire format; whether
-    only one call may be in progress; the calls in progress; and the number of changes acknowledged to a client.
-    """
+    only one call may be in progress; the calls in progress; and the number of changes acknowledged to a client."""
 
     now: int
     one_by_one: bool
@@ -77,8 +76,7 @@ def worker(
     url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False, claims: int = 1, hears: bool = False
 ) -> Part:
     """A worker that, ``claims`` times, claims what is due, calls it and settles it. ``ends`` is how calls end; with
-    ``once`` each may be made only once. With ``hears`` it knows of all changes before it begins a row.
-    """
+    ``once`` each may be made only once. With ``hears`` it knows of all changes before it begins a row."""
     admit = admission(url, number)
 
     async def part(actor: Actor) -> None:
@@ -158,8 +156,7 @@ def _told(row: ClaimedExecution) -> tuple[object, ...]:
 
 async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
     """Records how a call ended. Stops before the commit. Returns True if the row was still this worker's and its end
-    was recorded.
-    """
+    was recorded."""
     batch = Batch()
     match ends:
         case "succeeded":

@@ -168,9 +168,7 @@ def _nothing() -> None: ...
 
 
 def incident(watch: Watch, what: str, expected: set[str], begin: _Step, end: _Step | None = _nothing) -> None:
-    """Asserts that exactly these alerts fire from ``begin`` until all is quiet again or, without ``end``, while it
-    watches.
-    """
+    """Begins an incident and ends it, if it has an end. Asserts that exactly the ``expected`` alerts fire meanwhile."""
     watch.seen.clear()
     began = time.monotonic()
     begin()

@@ -1,6 +1,5 @@
 """A migration that runs while others read and write its tables: it waits for a reader, and no other session waits for
-it.
-"""
+it."""
 
 import shutil
 from collections.abc import Iterator

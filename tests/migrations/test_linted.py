@@ -1,6 +1,5 @@
 """squawk finds changes that would block a busy database: an index that blocks writers, a column that rewrites its
-table.
-"""
+table."""
 
 import subprocess
 import sys

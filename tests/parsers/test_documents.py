@@ -1,6 +1,5 @@
 """JSON from outside: options, rules, request bodies, batch lines, token claims, and answers of targets and providers.
-Each is parsed, or refused with its documented error.
-"""
+Each is parsed, or refused with its documented error."""
 
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,6 +1,5 @@
 """Files and variables that an operator writes: settings, declared jobs, and other schedulers' files. Each is parsed, or
-refused with an error that says what to write.
-"""
+refused with an error that says what to write."""
 
 import json
 import tomllib

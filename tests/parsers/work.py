@@ -22,8 +22,7 @@ def seconds_of(call: Callable[[], None]) -> float:
 
 def growth(read: Callable[[int], None], size: int) -> float:
     """Returns the time for twice ``size`` relative to the time for ``size``. It is the minimum of several tries, since
-    the first ones fill caches and machines are noisy.
-    """
+    the first ones fill caches and machines are noisy."""
     read(size)
     least = float("inf")
     for _ in range(TRIES):
@@ -56,8 +55,7 @@ async def longest_turn(work: Awaitable[object]) -> float:
 @contextmanager
 def saying_in_a_thread(pieces: Sequence[bytes]) -> Iterator[str]:
     """Yields the URL of a target that answers each request with these pieces, each sent separately. It runs in a
-    thread, so that its own work is not measured.
-    """
+    thread, so that its own work is not measured."""
 
     class Saying(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -55,8 +55,7 @@ class Pair:
 
     def difference(self) -> dict[str, tuple[int, int]]:
         """Returns the tables whose rows differ, each with the number of rows that only the source has and that only the
-        copy has.
-        """
+        copy has."""
         tables = [row[0] for row in self.source.execute(_TABLES)]
         assert [row[0] for row in self.copy.execute(_TABLES)] == tables
         found = {}

@@ -22,8 +22,7 @@ from tests.replication.pair import until
 @dataclass(frozen=True, slots=True)
 class Standby:
     """A standby that follows ``primary``. ``url`` is its own URL; ``either`` lists both servers and connects to the one
-    that accepts writes.
-    """
+    that accepts writes."""
 
     primary: EmbeddedPostgres
     primary_url: str
@@ -78,8 +77,7 @@ def copy_of(
 ) -> Iterator[str]:
     """Copies this server's files into a new directory and runs a server there. Yields its URL. ``meanwhile`` is called
     during the backup, so its changes are not in the copy; it returns the settings for recovery, or none to start the
-    copy as it is.
-    """
+    copy as it is."""
     place.mkdir()
     account = account_for(place / "none")
     if account:

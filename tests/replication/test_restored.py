@@ -171,7 +171,7 @@ def test_a_worker_continues_after_a_recovery_that_lost_nothing_it_saw(archived: 
         assert _check_in(connection, _seen(connection)) == ""
 
 
-def test_workers_hold_a_started_base_backup(archived: Archived, tmp_path: Path) -> None:
+def test_a_base_backup_started_without_recovery_is_held(archived: Archived, tmp_path: Path) -> None:
     known: list[int] = []
 
     def work() -> list[str]:

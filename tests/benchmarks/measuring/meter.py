@@ -1,6 +1,5 @@
 """Measures what a statement costs the server from all available sources: the clock, the backend's CPU, the log, and
-pg_stat_statements if it is loaded.
-"""
+pg_stat_statements if it is loaded."""
 
 import time
 from collections.abc import Awaitable, Callable

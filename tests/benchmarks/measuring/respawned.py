@@ -26,8 +26,7 @@ class Respawned:
 
     def living(self, place: int) -> Any:
         """Returns the process in this place, restarted if it ended by itself because no server was available at its
-        start.
-        """
+        start."""
         if not self.processes[place].is_alive():
             self.processes[place] = self._start()
         return self.processes[place]

@@ -46,7 +46,7 @@ class Witnesses:
             process.start()
         for _ in self._processes:
             if not self._joined.acquire(timeout=60):
-                raise AssertionError("a worker has not joined within a minute")
+                raise AssertionError("a worker did not join within a minute")
 
     def finish(self) -> Testimony:
         """Drains the workers. Raises AssertionError if an execution was started twice."""
@@ -123,8 +123,7 @@ def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> 
 
 def account(connection: psycopg.Connection[Any], scheduled: list[UUID], starts: Mapping[UUID, float]) -> None:
     """Raises AssertionError unless the executions scheduled, started and recorded as succeeded are the same. Empties
-    history.
-    """
+    history."""
     kept = [row[0] for row in connection.execute("select id from pgsched.history where status = 'succeeded'")]
     if not (sorted(scheduled) == sorted(kept) == sorted(starts)):
         raise AssertionError(
