@@ -331,7 +331,7 @@ async def test_over_asyncpg_the_error_says_to_roll_back(module_url: str) -> None
     await connection.close()
 
 
-def test_a_rolled_back_session_is_told_to_roll_back(module_url: str) -> None:
+def test_for_a_rolled_back_session_the_error_says_to_roll_back(module_url: str) -> None:
     engine = create_engine(module_url.replace("postgresql", "postgresql+psycopg", 1))
     with Session(engine) as session:
         nested = session.begin_nested()

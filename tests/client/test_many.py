@@ -208,7 +208,7 @@ def test_in_autocommit_the_call_is_atomic_too(database_url: str, db: Connection)
     assert count(db) == 10
 
 
-def test_no_requests_make_no_executions(database_url: str, db: Connection) -> None:
+def test_an_empty_list_schedules_nothing(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, [])) == 0
     assert count(db) == 0
