@@ -85,12 +85,14 @@ def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed:
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
     given = [(name, value) for name, value in changed.items() if value is not None]
-    return f"{path or request.url.path}?{urlencode([*kept, *given])}"
+    return f"{path or request.url.path}?{urlencode([*kept, *given])}".removesuffix("?")
 
 
 def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
-    """Where a page is in its listing, which has more from ``next`` on, or None."""
-    return {"begins": not after, "more": None if next is None else link_to(request, after=str(next))}
+    """The links to the first page of a listing, unless this is that, and to the next one, which has what comes after
+    ``next``; None where nothing does."""
+    first_page = link_to(request, after=None) if after else None
+    return {"first_page": first_page, "more": None if next is None else link_to(request, after=str(next))}
 
 
 def cleared(**asked: str | None) -> dict[str, str]:

@@ -121,7 +121,7 @@ def _environment() -> Environment:
         "part": part,
     }
     made.filters["duration"] = format_duration
-    made.filters |= {"local": local, "without_after": without_after, "compact": compact, "in_line": in_line}
+    made.filters |= {"local": local, "compact": compact, "in_line": in_line}
     made.filters["without_port"] = without_port
     made.filters["exact"] = escape
     return made
@@ -161,12 +161,6 @@ def local(text: str) -> str:
     except ValueError:
         return ""
     return field_of_instant(found if found.utcoffset() is None else found.astimezone(UTC))
-
-
-def without_after(query: str) -> str:
-    """A query string without its place in a listing."""
-    kept = [part for part in query.split("&") if part.partition("=")[0] not in {"after", "done"}]
-    return "&".join(kept)
 
 
 def number(value: float | None) -> str:
