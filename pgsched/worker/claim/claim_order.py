@@ -9,7 +9,6 @@ what comes in above it. Each stream has an order of its own: a client's prioriti
 nothing from another's share.
 """
 
-import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -21,10 +20,6 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import RowFilter
 
-_FIRST = 500  # rows for which a client's stream asks before it is known how long that takes
-LONG = 0.03
-"""Seconds that a claim may take while others wait for it."""
-_FEWEST = 64
 _PARTITIONS = 4  # that one claim of a single client reads
 _FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in behind them
 _BY_INSTANT = 1 / 3  # rows for each one that went by its priority
@@ -48,14 +43,12 @@ def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[i
 class Stream:
     """The due rows of one client, or of everybody without a stream of their own (an empty ``client``).
 
-    ``deficit`` is the room that is owed to it, and ``most`` how many rows one claim of it may ask for, so that it stays
-    quick: a claim decides row by row whose turn it is under an ordering key and what a gate lets pass, and claims for
-    other clients wait for it, as do settles in the same partitions. It may take ``longest`` seconds.
+    ``deficit`` is the room that is owed to it.
     """
 
     def __init__(self, client: str = "", *, divide: Divide | None = None) -> None:
         self.client, self._divide = client, divide
-        self.deficit, self.most, self.longest = 0.0, _FIRST if client else math.inf, LONG
+        self.deficit = 0.0
         self._marks, self._ordinary = dict[int, int](), dict[int, int]()
         self._marked_at = time.monotonic()
         self._turn, self._owed = 0, 0.0
@@ -66,21 +59,6 @@ class Stream:
         """Whether there was something lately that went first or last by its priority."""
         return time.monotonic() < max(self._counts_until, self._seen_below_until)
 
-    def took(self, seconds: float, slow: int, *, of: int) -> None:
-        """Notes how long a claim took of whose rows so many may be slow: those that had to be admitted, or all where
-        clients wait for each other.
-
-        Only these count, by their part of the time: other rows, such as runs of jobs, cost less each the more there
-        are. More may have been admitted than were claimed in the end, if the claim failed or was made again.
-        """
-        theirs = seconds * slow / max(of, slow) if slow else 0.0
-        if theirs > self.longest:
-            self.most = max(min(self.most, slow) // 2, _FEWEST)
-        elif theirs < self.longest / 2 and 2 * of >= min(
-            self.most, _FIRST
-        ):  # a smaller claim says nothing of larger ones
-            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
-
     async def claim(
         self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
     ) -> tuple[int, int]:
@@ -89,10 +67,8 @@ class Stream:
         first = asked = await self.claim_by_priority(ask, partitions, room, rows)
         if room <= first:
             return asked, first
-        started = time.monotonic()
         shares, taken = await self._claim_from(self._marks, ask, partitions, room - first, rows, batch)
         wanted = sum(share.batch for share in shares)
-        self.took(time.monotonic() - started, len(taken), of=len(taken))
         self.went_by_instant(taken, asked=wanted)
         return asked + wanted, first + len(taken)
 

@@ -14,7 +14,6 @@ A worker claims from its own partitions, and helps with another's once something
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -34,6 +33,9 @@ from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
+_MOST_SHARED, _MOST_ADMITTED = 500, 250
+"""Rows that a turn claims while other clients wait for its claims, and where most have to be admitted: row by row it is
+decided whose turn it is under an ordering key, and what a gate lets pass, and settles in these partitions wait."""
 _QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
 
@@ -106,6 +108,10 @@ class Claimer(Claiming):
             return await self._until_next()
         if (pause := self._pause(wanted, free)) > 0:
             return pause
+        if self._admission.admits_most:
+            free = min(free, _MOST_ADMITTED)
+        elif self._are_several():
+            free = min(free, _MOST_SHARED)
         free = max(free - await self._claim_behind(free), 0)
         free -= await self._claim_apart(free)
         if wanted:
@@ -161,8 +167,8 @@ class Claimer(Claiming):
         for stream, budget in budgets:
             if stream.client in self._selection.crowded:
                 continue
-            room, rows = int(min(budget, stream.most)), self._selection.only(stream.client)
-            asked, taken = await stream.claim(self._take, partitions, room, rows, batch=self._batch)
+            rows = self._selection.only(stream.client)
+            asked, taken = await stream.claim(self._take, partitions, budget, rows, batch=self._batch)
             self._fairness.served(stream, asked, taken)
             count += taken
         return count
@@ -174,9 +180,9 @@ class Claimer(Claiming):
             await self._claim_evenly(wanted, max(free, 0))
             return
         if self._fairness.is_behind and self._are_several() and free > 1:
-            free -= await self._claim_latest(self._bound(free // 2))
+            free -= await self._claim_latest(free // 2)
         least = 0 if self._are_left and self._everybody.has_priorities else SMALLEST_SHARE
-        if (room := self._bound(max(free, least))) > 0:
+        if (room := max(free, least)) > 0:
             shares = self._earliest_due.shares(wanted, room, batch=self._batch, divide=self._fairness.rooms)
             await self._claim(shares)
             self._are_left = self._earliest_due.is_due(wanted)
@@ -186,7 +192,7 @@ class Claimer(Claiming):
         if not self._are_left or not self._earliest_due.is_due(partitions, late=LATE):
             return 0
         rows = self._selection.row_filter
-        return await self._everybody.claim_by_priority(self._take, partitions, self._bound(free), rows)
+        return await self._everybody.claim_by_priority(self._take, partitions, free, rows)
 
     async def _claim_latest(self, room: int) -> int:
         """Claims the rows that became due last, beside those that have waited longest."""
@@ -198,7 +204,7 @@ class Claimer(Claiming):
         """Claims from all partitions alike, for a worker that is polling, and ends that once it is not worth it."""
         started, low = time.monotonic(), self._earliest_due.front.begin
         await self._polling.keep(await self._link.get())
-        shares = spread(partitions, self._bound(free), batch=self._batch, low=low)
+        shares = spread(partitions, free, batch=self._batch, low=low)
         found = await self._claim(shares, look=False) if shares else 0
         self._are_left = self._earliest_due.is_due(partitions)
         if not self._polling.found(found, time.monotonic() - started):
@@ -210,10 +216,6 @@ class Claimer(Claiming):
         if self._polling.on:
             await self._polling.stop(await self._link.get())
 
-    def _bound(self, room: int) -> int:
-        """How much of the room one claim may fill."""
-        return int(min(room, self._everybody.most))
-
     # Claims.
 
     async def _claim(self, shares: list[PartitionShare], *, look: bool = True) -> int:
@@ -222,11 +224,8 @@ class Claimer(Claiming):
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._earliest_due.is_heard(shares[0].partition)
         self._earliest_due.asking()
-        now, started = self._clock.now(), time.monotonic()
+        now = self._clock.now()
         answer = await self._ask(shares, rows, at_once=at_once)
-        slow = max(self._admission.admitted, len(answer.taken) if self._are_several() else 0)
-        if not at_once and (slow or self._everybody.most < math.inf):
-            self._everybody.took(self._claimed_at - started, slow, of=len(answer.taken))
         if self._are_several() or self._fairness.apart:
             self._fairness.observe(answer.taken, asked, now)
         emptied = self._earliest_due.claimed(shares, answer, all_kinds=not at_once)

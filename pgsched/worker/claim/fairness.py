@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.claim_order import LONG, Stream
+from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.known_settings import KnownSettings
 
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
@@ -66,8 +66,6 @@ class Fairness:
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole
-            # More rows take longer: what a greater weight asks for is not cut where each is as quick as the others'.
-            stream.longest = LONG * max(share * len(self.apart), 1)
             stream.deficit = min(stream.deficit + free * share, free)
             if stream.deficit < 1:
                 continue

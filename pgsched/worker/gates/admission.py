@@ -51,8 +51,8 @@ class Admission:
         self.holding: dict[str, GateTimer] = {}
         self.counts = GateCounts()
         self.has_news: Signal[[]] = Signal()
-        self.admitted = 0
-        """How many rows of the last claim have an ordering key, or a gate on their way."""
+        self.admits_most = False
+        """Whether most rows of the last claim have an ordering key, or a gate on their way."""
 
     @property
     def clients_held(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Admission:
     async def admit(self, connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         """The rows of a claim that may start now or within the look-ahead, each with its instant. The others are held,
         in the claim's transaction."""
-        self.admitted = 0
+        self.admits_most = False
         if not self.known_gates.names and all(row.ordering_key is None for row in rows):
             return rows
         held = await self.queue_up(connection, rows)
@@ -71,7 +71,8 @@ class Admission:
         for id, names in wanted.items():
             if holding := [name for name in names if name in self.holding]:
                 held[id] = min(holding, key=self.known_gates.width)
-        self.admitted = sum(row.ordering_key is not None or row.id in wanted or row.id in held for row in rows)
+        admitted = sum(row.ordering_key is not None or row.id in wanted or row.id in held for row in rows)
+        self.admits_most = 2 * admitted > len(rows)
         if not wanted and not held:
             return rows
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))

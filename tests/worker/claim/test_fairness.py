@@ -133,13 +133,6 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
     assert budget <= 100
 
 
-def test_claims_for_a_client_whose_rows_cost_them_much_become_small() -> None:
-    stream = Stream("dear")
-    assert min(4000, stream.most) == 500
-    stream.took(0.2, 500, of=500)
-    assert min(4000, stream.most) == 250
-
-
 def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
     shares = fairness()
     for number in range(40):
@@ -217,11 +210,3 @@ def test_what_is_delivered_during_earlier_claims_makes_room_for_a_client() -> No
         found[stream.client] = budget
         in_hand["heavy"] = 2_500
     assert found == {"light": 250, "heavy": 500}
-
-
-def test_a_claim_may_take_longer_the_more_of_the_room_is_its_clients() -> None:
-    shares = fairness({"light": 1, "heavy": 3})
-    shares.observe(rows("light", 50) + rows("heavy", 50), 100, NOW)
-    shares.observe(rows("heavy", 100), 100, NOW)
-    longest = {stream.client: stream.longest for stream, _ in shares.budgets(100, capacity=100, taken=lambda _: 0)}
-    assert longest == {"light": pytest.approx(0.03), "heavy": pytest.approx(0.045)}
