@@ -1140,7 +1140,6 @@ function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.res
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
-function pgsched_internal.refuse_begun(pgsched.executions,jsonb) returns void volatility v parallel u
 function pgsched_internal.refuse_declared(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
@@ -1875,8 +1874,6 @@ grant execute on pgsched_internal.record_results(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_api
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
-grant execute on pgsched_internal.refuse_begun(pgsched.executions,jsonb) to pgsched_api
-grant execute on pgsched_internal.refuse_begun(pgsched.executions,jsonb) to pgsched_worker
 grant execute on pgsched_internal.refuse_declared(pgsched.jobs,text) to pgsched_api
 grant execute on pgsched_internal.refuse_declared(pgsched.jobs,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_api
@@ -2543,7 +2540,7 @@ comment on pgsched_internal.let_next(smallint,text,text,boolean) is 'Lets the fi
 comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
 comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or PS011 otherwise.'
-comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.'
+comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way. Raises PS010 for what there is not, and PS011 for an execution that runs or has ended, for one of a job, and for one that has begun before, unless it is only moved.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
@@ -2611,7 +2608,6 @@ comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.r
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
-comment on pgsched_internal.refuse_begun(pgsched.executions,jsonb) is 'Raises PS011 for an execution that runs, for one of a job, and for one that has begun before, unless it is only moved.'
 comment on pgsched_internal.refuse_declared(pgsched.jobs,text) is 'Raises PS011 for a job that is declared.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'

@@ -11,7 +11,7 @@ from alembic.config import Config
 from pgsched.store.admin.migrate import migrate, migration_sql
 from pgsched.store.admin.schema_revisions import check_schema, migrations_dir
 from pgsched.store.admin.upgrade_steps import sqlalchemy_url
-from pgsched.store.core.session_settings import pin_now
+from pgsched.store.core.session_settings import PINNED
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
 
@@ -117,7 +117,7 @@ def settings_of_their_own(empty_database_url: str) -> None:
 def test_session_settings_do_not_change_our_schema(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
-        pin_now(connection)
+        connection.execute(PINNED)
         found = HEADER + dump(connection)
     assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
 

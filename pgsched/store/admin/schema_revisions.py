@@ -82,14 +82,14 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         raise SchemaMismatch("the database has no pgsched schema yet: run pgsched migrate") from None
     if expected_revision() in found:
         return
-    row = connection.execute(statement("admin/serves_from")).fetchone()
+    row = connection.execute(statement("admin/fact"), {"fact": "serves from"}).fetchone()
     if not serves(found, row[0] if row else None):
         raise mismatch(found)
 
 
 async def is_served(connection: psycopg.AsyncConnection[Any], found: Sequence[str]) -> bool:
     """Whether a database that is at these revisions has the schema of this release, or a later one that serves it."""
-    return expected_revision() in found or serves(found, await value(connection, "admin/serves_from"))
+    return expected_revision() in found or serves(found, await value(connection, "admin/fact", fact="serves from"))
 
 
 def serves(found: Sequence[str], since: str | None) -> bool:

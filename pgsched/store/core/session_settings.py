@@ -151,10 +151,3 @@ def request_locally(connection: AsyncConnection[Any]) -> LiteralString:
 def call(connection: AsyncConnection[Any]) -> LiteralString:
     """What is set for a session in which a client's functions are called."""
     return _unbounded(connection) + _CALL
-
-
-def pin_now(connection: Connection[Any]) -> None:
-    """The same for a connection that waits for its answers."""
-    found, connection.autocommit = connection.autocommit, True
-    connection.execute(_unbounded(connection) + PINNED, prepare=False)
-    connection.autocommit = found

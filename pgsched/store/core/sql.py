@@ -31,9 +31,10 @@ def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order
 @lru_cache(maxsize=1024)
 def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
     """The text of a statement: ``{clauses}`` stands for these of ``core/clauses.sql``, ``{order}`` for " desc" where
-    rows are read from the end."""
+    rows are read from the end, and ``{claimed}`` for the clause of that name."""
     text = "".join("\n" + _clauses()[clause] for clause in clauses)
-    return statement(name).replace("{clauses}", text).replace("{order}", order)
+    found = statement(name).replace("{claimed}", _clauses()["claimed"])
+    return found.replace("{clauses}", text).replace("{order}", order)
 
 
 @lru_cache(maxsize=256)

@@ -61,7 +61,7 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
             return []  # who listens behind a pool has a session of its own, or does not listen
         await listen(connection, channel)
         before = time.monotonic()
-        sent = await connection.execute(statement("core/notify_itself"), {"channel": channel, "word": word})
+        sent = await connection.execute(statement("core/notify"), {"channel": channel, "said": word})
         if not sent.rowcount:
             return []  # the queue is filling up, which another check finds
         took = await _heard(connection, word, before)

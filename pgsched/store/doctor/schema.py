@@ -46,7 +46,7 @@ async def revision(ground: CheckContext) -> list[Finding]:
         return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]
     if await (await ground.connection.execute(is_current_sql())).fetchone() == (True,):
         return []
-    release = await value(ground.connection, "doctor/interface_release")
+    release = await value(ground.connection, "admin/fact", fact="release")
     made_by = "are another release's" if release in (None, __version__) else f"are those of release {release}"
     return [
         warning(

@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
 from pgsched.domain.jitter import emptiest, jittered, slots
-from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.recurrence_rules import Rules
+from pgsched.domain.job_definition import Definition
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, Instants, to_datetime, to_instant
 
@@ -18,20 +17,11 @@ _Slot = tuple[int, int]
 _PASSED = 1_000_000  # more rows than are counted
 
 
-class Startable(Protocol):
-    """The attributes of a job that decide when its rows start."""
-
-    @property
-    def identity(self) -> str: ...
-    def parsed(self) -> Rules: ...
-    def recurrence(self) -> Recurrence: ...
-
-
 class Planning(NamedTuple):
     """A row that is to stand in a partition for an instant of its job, and does not start before ``earliest`` where its
     window allows that; wire counts."""
 
-    job: Startable
+    job: Definition
     partition: int
     instant: int
     earliest: int = LONG_AGO

@@ -26,7 +26,7 @@ async def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> 
     items = [f"{partition}@{instant + UNIX_TO_WIRE}" for partition, instant in earliest.items()]
     for first in range(0, len(items), _AT_ONCE):
         said = ",".join(items[first : first + _AT_ONCE])
-        await connection.execute(statement("live/announce"), {"channel": CHANNEL, "said": said})
+        await connection.execute(statement("core/notify"), {"channel": CHANNEL, "said": said})
 
 
 async def mark_for_isolation(connection: Connection, row: ClaimedExecution) -> None:

@@ -247,8 +247,8 @@ class Listener(Service):
         """Sends itself a notification and waits for it. Behind many others it takes a while; as long as others come,
         the connection is not silent."""
         word = secrets.token_hex(8)
-        parameters = {"channel": self._assignment.channel, "word": word}
-        sent = await self._within(connection.execute(statement("core/notify_itself"), parameters))
+        parameters = {"channel": self._assignment.channel, "said": word}
+        sent = await self._within(connection.execute(statement("core/notify"), parameters))
         if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
             return
         until = time.monotonic() + _ECHO_WITHIN

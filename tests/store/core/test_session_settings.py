@@ -201,9 +201,6 @@ async def test_a_session_takes_as_long_as_its_statements_may_whatever_the_databa
     async with await psycopg.AsyncConnection.connect(hasty) as session:
         await session_settings.pin(session)
         await session.execute(_LONGER)
-    with psycopg.connect(hasty) as connection:
-        session_settings.pin_now(connection)
-        connection.execute(_LONGER)
 
 
 async def test_a_command_takes_as_long_as_it_does(hasty: str) -> None:

@@ -29,21 +29,6 @@ comment on function pgsched_internal.check_execution_changes(jsonb)
   is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.';
 
 -- What a worker has lost may have begun, too. Its target has seen it as it is, and another instant is all that it can be given.
-create or replace function pgsched_internal.refuse_begun(there pgsched.executions, changes jsonb) returns void language plpgsql volatile as $$
-begin
-  if there.job_id is not null then
-    perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', there.id, there.job_id), 'edit the job, or trigger it');
-  elsif there.lease_token is not null then
-    perform pgsched_internal.refuse('PS011', format('execution %s is running', there.id),
-      'only what waits can be changed: cancel it, and schedule another');
-  elsif changes - 'fire_at' <> '{}' and (there.attempt > 0 or there.losses > 0 or there.uncounted > 0) then
-    perform pgsched_internal.refuse('PS011', format('execution %s has begun before, and is to be tried again', there.id),
-      'it can be given another fire_at, and nothing else: cancel it, and schedule another');
-  end if;
-end $$;
-comment on function pgsched_internal.refuse_begun(pgsched.executions, jsonb)
-  is 'Raises PS011 for an execution that runs, for one of a job, and for one that has begun before, unless it is only moved.';
-
 create or replace function pgsched_internal.lock_editable(id uuid, changes jsonb) returns pgsched.executions language plpgsql volatile as $$
 declare
   waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_editable.id);
@@ -55,21 +40,28 @@ begin
     perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', lock_editable.id), 'look it up in pgsched.status or pgsched.jobs');
   end if;
   perform pgsched_internal.check_execution_changes(changes);
-  perform pgsched_internal.refuse_begun(waiting, changes);
+  if waiting.job_id is not null then
+    perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', waiting.id, waiting.job_id), 'edit the job, or trigger it');
+  elsif waiting.lease_token is not null then
+    perform pgsched_internal.refuse('PS011', format('execution %s is running', waiting.id),
+      'only what waits can be changed: cancel it, and schedule another');
+  elsif changes - 'fire_at' <> '{}' and (waiting.attempt > 0 or waiting.losses > 0 or waiting.uncounted > 0) then
+    perform pgsched_internal.refuse('PS011', format('execution %s has begun before, and is to be tried again', waiting.id),
+      'it can be given another fire_at, and nothing else: cancel it, and schedule another');
+  end if;
   return waiting;
 end $$;
 comment on function pgsched_internal.lock_editable(uuid, jsonb)
-  is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.';
+  is 'A one-shot of a client that the session acts for, locked, which can be changed in this way. Raises PS010 for what there is not, and PS011
+for an execution that runs or has ended, for one of a job, and for one that has begun before, unless it is only moved.';
 
 -- What another target or other options make of the gates is for the next claim to find out: so a gate that holds it lets it go, and
 -- it comes back to its instant. Its turn under an ordering key is its own whatever it calls, and what it waits for as well.
 create or replace function pgsched_internal.edited_execution(before pgsched.executions, changes jsonb) returns pgsched.executions
   language plpgsql stable as $$
 declare
-  after pgsched.executions;
+  after pgsched.executions := jsonb_populate_record(before, changes);
 begin
-  perform pgsched_internal.check_execution_changes(changes);
-  after := jsonb_populate_record(before, changes);
   if after.target <> before.target then
     perform pgsched_internal.check_pulled(after.target, (
       select q.name from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(before.partition)));

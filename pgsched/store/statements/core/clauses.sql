@@ -28,6 +28,11 @@ for update of g skip locked
 for update skip locked
 -- unless_it_stands: leaves out what somebody else has inserted already
 on conflict do nothing
+-- claimed: what a claim answers of a row. A payload that is large, or compressed and so of unknown size, is kept back (store/live/recorded_starts.py): its head tells both, without reading the rest
+e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for, e.client_id, e.target,
+          case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
+               then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+          e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses
 -- rolled_up: what rollups have counted, added up
 sum(r.succeeded + r.failed + r.cancelled + r.expired + r.skipped)::bigint as ended, sum(r.succeeded)::bigint as succeeded,
        sum(r.failed)::bigint as failed, sum(r.cancelled)::bigint as cancelled, sum(r.expired)::bigint as expired,

@@ -3,8 +3,6 @@
 -- which claims may pass over, keep nobody waiting. Index: executions_priority, at each priority that there is, from the highest down; then
 -- the primary key, without a join. An update returns its rows partition by partition: so they are sorted once more.
 -- A range of one priority and its order: the index of instants then has no answer to the question.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/recorded_starts.py). Its head tells both, without
--- reading the rest.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
     where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})
@@ -29,10 +27,6 @@ with recursive level (priority) as (
   update pgsched.executions e
      set lease_owner = %(owner)s, lease_token = %(token)s, lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
    where e.partition = any ({partitions}) and e.id = any (array(select id from free))
-  returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
-            e.client_id, e.target,
-            case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
-                 then e.payload else '{"pgsched": "kept back"}'::jsonb end,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses
+  returning {claimed}
 )
 select * from taken order by (options ->> 'priority')::smallint desc, fire_at, id
