@@ -18,6 +18,8 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import ConnStatus, ExecStatus, PGconn, TransactionStatus, abc
 from pytest_postgresql.janitor import DatabaseJanitor
 
+from tests.kept_sessions import CLEARED, end_idle, idle_pids
+
 Session = psycopg.Connection[tuple[Any, ...]]
 
 # Everything that a migration or a person can create: relations, columns, functions and so on, with their privileges.
@@ -46,11 +48,9 @@ _SEQUENCES = """
 select setval(s.seqrelid, s.seqstart, false) from pg_sequence s where pg_sequence_last_value(s.seqrelid) is not null"""
 _OTHERS = """
 select pg_terminate_backend(pid) from pg_stat_activity
- where datname = current_database() and pid not in (pg_backend_pid(), %s) and backend_type = 'client backend'"""
-_CLEARED = (
-    b"reset session authorization; reset role; reset all; close all; unlisten *; select pg_advisory_unlock_all();"
-    b"discard temp; discard sequences; deallocate all"
-)
+ where datname = current_database() and pid <> pg_backend_pid() and pid <> all(%s)
+   and backend_type = 'client backend'"""
+_CLEARED = CLEARED + b"deallocate all"
 
 
 class Kept:
@@ -189,6 +189,7 @@ class _Copy:
     kept: Kept
 
     def drop(self) -> None:
+        end_idle(self.url)
         self.kept.close()
         self.session.close()
         self.database.drop()
@@ -234,7 +235,7 @@ class Databases:
             if not _lives(copy.session):  # a test has ended all sessions
                 copy.session.close()
                 copy.session = _session(copy.url)
-            copy.session.execute(_OTHERS, [copy.kept.pid], prepare=True)
+            copy.session.execute(_OTHERS, [[copy.kept.pid, *idle_pids(copy.url)]], prepare=True)
             with copy.session.transaction():
                 if _catalog(copy.session) != copy.catalog:
                     return False

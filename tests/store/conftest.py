@@ -11,6 +11,7 @@ from psycopg import sql
 
 from pgsched.store.core import connect
 from tests.databases import kept
+from tests.kept_sessions import KeptConnection
 from tests.store.store_arrange import Connection, acting, login_role, schedule
 
 _EMPTIED = [
@@ -39,6 +40,17 @@ _EMPTY = [
     b"delete from pgsched.audit_log",  # the last: it has what was emptied
 ]
 
+_NEED_NEW_SESSIONS = {
+    "test_claimed_next_rows",
+    "test_gate_plans",
+    "test_kept_plans",
+    "test_plans",
+    "test_planning",
+    "test_session_settings",
+    "test_statements",
+}
+"""They look at what sessions plan, and when, and at what they begin with."""
+
 
 @pytest.fixture(scope="module")
 def emptier(module_url: str) -> Iterator[Connection]:
@@ -61,6 +73,13 @@ def db(store_url: str) -> Iterator[Connection]:
     """A connection in autocommit to the test's database."""
     with kept(store_url).connection() as connection:
         yield connection
+
+
+@pytest.fixture(autouse=True)
+def _kept_sessions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker's session has planned it keeps for the next test."""
+    if request.path.stem not in _NEED_NEW_SESSIONS:
+        monkeypatch.setattr(connect, "AsyncConnection", KeptConnection)
 
 
 @pytest_asyncio.fixture

@@ -14,9 +14,11 @@ from pgsched.delivery.handler_call import Context
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.store.core import connect
 from pgsched.upkeep import retention
 from pgsched.worker.assignment import Assignment
 from tests.databases import Databases, Janitor, kept, lending_with
+from tests.kept_sessions import KeptConnection
 
 Connection = psycopg.AsyncConnection[Any]
 PATIENCE = 25.0
@@ -73,6 +75,12 @@ class Recorder:
 def _few_days(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers make two days of history, not fifteen: to plan statements over them took most of the server's time."""
     monkeypatch.setattr(retention, "_AHEAD", _DAYS)
+
+
+@pytest.fixture(autouse=True)
+def _kept_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker has the sessions of the one before: to open and plan anew took a third of what these tests take."""
+    monkeypatch.setattr(connect, "AsyncConnection", KeptConnection)
 
 
 @pytest.fixture
