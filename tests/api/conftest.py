@@ -9,16 +9,30 @@ import pytest
 import pytest_asyncio
 from litestar import Litestar
 
+from pgsched.api import connection_pool
 from pgsched.api.app import create_app
+from pgsched.api.connection_pool import WAIT
+from pgsched.api.parts import Parts
+from pgsched.event_emitter import Events
 from pgsched.sealing import new_key
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import OWN, signed_in
 from tests.api.serving import serving
 from tests.conftest import Connection
+from tests.kept_sessions import KeptConnection
 from tests.processes import Process, serving_alone
 
 KEY = new_key()
+
+
+class _KeptConnection(connection_pool._Connection, KeptConnection):  # type: ignore[misc]
+    """One whose session the next application gets."""
+
+
+@pytest.fixture(autouse=True)
+def _kept_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_pool, "_Connection", _KeptConnection)
 
 
 @cache
@@ -54,10 +68,27 @@ def served(database_url: str) -> Iterator[tuple[str, Process]]:
         yield found
 
 
+@cache
+def _page_app_of(database_url: str) -> Litestar:
+    return create_app(Settings(database_url=database_url))
+
+
 @pytest.fixture
 def page_app(database_url: str) -> Litestar:
-    """An application of its own, since the tests of pages make keys."""
-    return create_app(Settings(database_url=database_url))
+    """An application that remembers nothing, since the tests of pages make keys. Its routes were put together before:
+    that takes longer than most of these tests."""
+    app = _page_app_of(database_url)
+    _forget(app.state["parts"], Parts(Settings(database_url=database_url), database_url, Events(), wait=WAIT))
+    return app
+
+
+def _forget(parts: Parts, new: Parts) -> None:
+    """Puts what new parts know into those that routes have been given."""
+    given = parts._shared | {"guard": parts.guard, "requests": parts.requests}
+    for name, part in given.items():
+        if hasattr(part, "__dict__"):
+            part.__dict__ = vars(new._shared[name] if name in new._shared else getattr(new, name))
+    parts.__dict__ = vars(new) | {"_shared": parts._shared, "guard": parts.guard, "requests": parts.requests}
 
 
 @pytest.fixture
