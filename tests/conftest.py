@@ -30,7 +30,7 @@ _SETTINGS = {
     "shared_buffers": "128MB",
     "max_connections": "200",
     "max_wal_size": "256MB",  # its files may be in memory
-    "autovacuum_naptime": "5s",
+    "autovacuum_naptime": "60s",  # as by default: each round looks at every table of every database
     "max_prepared_transactions": "10",
 }
 _LONG = (
