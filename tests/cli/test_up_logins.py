@@ -48,6 +48,7 @@ def _succeeded(db: Db) -> int:
     return int(found[0]) if found else 0
 
 
+@pytest.mark.usefixtures("made_before")
 def test_up_tells_a_url_of_its_database_that_any_driver_takes(start: Start) -> None:
     process = start("up", "--port", "0")
     assert process.stdout is not None
@@ -63,6 +64,7 @@ def test_up_tells_a_url_of_its_database_that_any_driver_takes(start: Start) -> N
     assert process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("made_before")
 def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(start: Start, run: Run) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
