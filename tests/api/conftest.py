@@ -86,7 +86,7 @@ def _forget(parts: Parts, new: Parts) -> None:
     """Puts what new parts know into those that routes have been given."""
     given = parts._shared | {"guard": parts.guard, "requests": parts.requests}
     for name, part in given.items():
-        if hasattr(part, "__dict__"):
+        if part is not None:
             part.__dict__ = vars(new._shared[name] if name in new._shared else getattr(new, name))
     parts.__dict__ = vars(new) | {"_shared": parts._shared, "guard": parts.guard, "requests": parts.requests}
 
