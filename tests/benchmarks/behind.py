@@ -54,7 +54,7 @@ def run_behind(
             benchmark_workers(Settings(database_url=own, poll_interval=1.0), processes=processes) as workers,
         ):
             workers.go.set()
-            _seconds_until_found(connection)  # by now the workers have joined and know which clients are held back
+            _seconds_until_found(connection)  # now the workers have joined and know which clients are held back
             found = []
             for _ in range(repeats):
                 found.append(_seconds_until_found(connection))

@@ -1,4 +1,4 @@
-"""Runs the API in its own process, shared by the tests of a module; each test uses ids of its own."""
+"""Runs the API in its own process, shared by the tests of a module; each test uses its own ids."""
 
 from collections.abc import Iterator
 

@@ -29,7 +29,7 @@ app = pgsched.App()
 
 @app.handler("pid")
 def pid():
-    print("a line that nobody takes for an answer")
+    print("a line that is not an answer")
     return os.getpid()
 
 

@@ -15,7 +15,7 @@ from tests.faults.clocks import Clock
 from tests.faults.fault import CLOCK, EVENING, WATCHES, fault
 from tests.faults.site import Connection, Site
 
-_NOTHING_TWICE = "nothing twice"
+_NOTHING_TWICE = "no repeats"
 _HOUR = 3600
 _NOW = "select extract(epoch from clock_timestamp())::float8"
 _TOMORROW = """

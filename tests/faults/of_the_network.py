@@ -9,8 +9,8 @@ from tests.faults.fault import PROXY, fault
 from tests.faults.proxy import CUT, PASS, SILENT, SLOW, TRICKLE
 from tests.faults.site import Site
 
-_NOTHING_TWICE = "nothing twice"
-_UNKNOWN_ANSWER = "calls whose answer was lost: again"
+_NOTHING_TWICE = "no repeats"
+_UNKNOWN_ANSWER = "calls whose answer was lost are repeated"
 _NO_ANSWER = "no answer within 5 s"
 
 

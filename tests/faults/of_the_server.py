@@ -16,7 +16,7 @@ from tests.faults.fault import OLD_TRANSACTIONS, fault
 from tests.faults.site import Connection, Site, descendants, signalled
 from tests.replication.pair import until
 
-_NOTHING_TWICE = "nothing twice"
+_NOTHING_TWICE = "no repeats"
 _OURS = "application_name like 'pgsched%%' and pid <> pg_backend_pid()"
 HOT = (
     "pgsched.executions", "pgsched.history", "pgsched.attempts", "pgsched.workers", "pgsched.jobs", "pgsched.clients",

@@ -15,13 +15,13 @@ _LITTLE = 4 << 20
 _HARM = "select pgsched.schedule(%s, %s::jsonb, client => 'limited', options => %s::jsonb)"
 
 
-@fault(promised="in hand: again", seconds=0, within=2, repeats=_LOST)
+@fault(promised="repeats of executions in flight", seconds=0, within=2, repeats=_LOST)
 def worker_killed(site: Site) -> Iterator[None]:
     with signalled([site.worker()], signal.SIGKILL, signal.SIGKILL):
         yield
 
 
-@fault(promised="in hand: again, within the lease", seconds=LEASE + 6, repeats=_LOST)
+@fault(promised="repeats of executions in flight, within the lease", seconds=LEASE + 6, repeats=_LOST)
 def worker_frozen(site: Site) -> Iterator[None]:
     with signalled([site.worker()], signal.SIGSTOP, signal.SIGCONT):
         yield
@@ -32,32 +32,32 @@ def _harm(site: Site, handler: str, payload: str, options: str = '{"timeout": "4
         db.execute(_HARM, [f"python:{handler}", payload, options])
 
 
-@fault(promised="begun: again, if it is lost", seconds=8, repeats=_LOST)
+@fault(promised="repeats of begun executions if the worker is lost", seconds=8, repeats=_LOST)
 def handler_blocks(site: Site) -> Iterator[None]:
     _harm(site, "mallory_blocks", '{"seconds": 3}')
     yield
 
 
-@fault(promised="failed in isolation; others again", seconds=8, repeats=_LOST)
+@fault(promised="it fails in isolation; others are repeated", seconds=8, repeats=_LOST)
 def handler_exits(site: Site) -> Iterator[None]:
     _harm(site, "mallory_exits", "1", '{"max_attempts": 3}')
     yield
 
 
-@fault(promised="ended at its timeout; others again", seconds=8, repeats=_LOST)
+@fault(promised="it times out; others are repeated", seconds=8, repeats=_LOST)
 def handler_never_ends(site: Site) -> Iterator[None]:
     _harm(site, "mallory_waits", "1")
     yield
 
 
-@fault(promised="nothing twice")
+@fault(promised="no repeats")
 def result_of_50_megabytes(site: Site) -> Iterator[None]:
     for _ in range(4):
         _harm(site, "large", "1")
     yield
 
 
-@fault(promised="in hand: again, if it is lost", repeats=_LOST)
+@fault(promised="repeats of executions in flight if the worker is lost", repeats=_LOST)
 def worker_out_of_memory(site: Site) -> Iterator[None]:
     """A worker process gets barely more memory than it uses, and its handlers allocate a lot."""
     pid = site.worker()

@@ -95,7 +95,7 @@ def _small_disk(place: Path, room: str = _ROOM, rights: str = "mode=755") -> Ite
 
 @contextmanager
 def _small_log(server: Path) -> Iterator[Path]:
-    """Puts a new server's log on such a disk; its other files stay where they are."""
+    """Puts a new server's log on a small disk; its other files stay where they are."""
     with EmbeddedPostgres(server, bin_dir=tested_bin_dir(), settings=_SETTINGS):
         pass
     place, first = server / "cluster" / "pg_wal", server / "first"

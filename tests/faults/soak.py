@@ -20,7 +20,7 @@ from tests.faults.verdict import Verdict
 __all__ = ["of_clocks", "of_disks", "of_replication", "of_the_network", "of_the_server", "of_workers"]
 
 _HEAD = """\
-| fault | promised | acknowledged | lost | again | recovery (goal) | memory | log lines | broken |
+| fault | promised | acknowledged | lost | repeated | recovery (goal) | memory | log lines | broken |
 |---|---|---|---|---|---|---|---|---|"""
 _LAST = 45.0
 """The approximate time in seconds that the last fault on an installation takes."""
@@ -108,7 +108,7 @@ class Total:
         return (
             f"{self.acknowledged:,} executions acknowledged, {self.judged:,} of them judged,"
             f" {self.again} delivered again, {self.forgotten} forgotten;"
-            f" {self.instants:,} instants of jobs; {self.refusals} refused for the moment"
+            f" {self.instants:,} instants of jobs; {self.refusals} temporarily refused"
         )
 
     def add(self, verdict: Verdict) -> None:

@@ -51,8 +51,7 @@ class Scene:
     ``limited`` allows one to run at a time, ``rated`` one to begin per hour, and ``one_by_one`` one call at a time.
 
     ``called`` lists the calls made, by the names of their rows; ``counted`` the acknowledged ends; ``holders`` the
-    lease holders, once they were read. ``withdrawn`` is True if the client was told that the first execution is
-    cancelled.
+    lease holders, once they were read. ``withdrawn`` is True once a cancellation of the first was acknowledged.
     """
 
     url: str
@@ -126,13 +125,15 @@ class Scene:
         """Returns the state. Each row must be in one place, executions that must run one by one must not be in flight
         together, and every acknowledged end must be on record and acknowledged to the lease holder."""
         rows = await (await self.session.execute(STATE)).fetchall()
-        assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), f"one place each: {rows}"
+        assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), (
+            f"not in one place each: {rows}"
+        )
         in_hand = [row for row in rows if row[1] == "live" and row[3] is not None]
         assert len(in_hand) <= 1 or not (self.limited or self.ordering_key), f"more than one is running: {rows}"
         ends = {row[0]: row[1] for row in rows if row[0] is not None and row[1] != "live"}
         self.check_ends({row[0]: row[3] for row in rows if row[1] == "live"}, ends)
         assert self.most_calls is None or len(self.called) <= self.most_calls, f"too many in an hour: {self.called}"
-        assert not self.withdrawn or ends.get(self.keys[0]) == "cancelled", f"it was cancelled: {rows}"
+        assert not self.withdrawn or ends.get(self.keys[0]) == "cancelled", f"cancelled, but not on record: {rows}"
         assert len(self.called) <= 1 or self.options is None or '"max_attempts": 1' not in self.options, "called again"
         return tuple(rows), self.account()
 

@@ -94,7 +94,7 @@ class Stage:
         await self._rest()
 
     async def kill_all(self) -> None:
-        """Kills all actors, those for whom others wait first."""
+        """Kills all actors, starting with those that block others."""
         while standing := [actor for actor in self.actors.values() if actor.may_go_on]:
             for actor in standing:
                 await self._end(actor)

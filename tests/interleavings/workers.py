@@ -46,10 +46,10 @@ class Ledger(Protocol):
         """A row's end was acknowledged to the worker with this number, which recorded it."""
 
     def withdraw(self) -> None:
-        """A client was told that its execution is cancelled."""
+        """The cancellation of a client's execution was acknowledged."""
 
     def change(self) -> None:
-        """A client was told that its change was made."""
+        """A client's change was acknowledged."""
 
 
 def admission(url: str, number: int) -> Admission:

@@ -193,17 +193,17 @@ def go_through(house: House, watch: Watch) -> None:
     incident(watch, "targets refuse", refused, lambda: target.answer(410), lambda: target.answer(200))
     incident(watch, "a worker process is killed", {"PgschedWorkersLost"}, house.kill_a_worker)
     incident(watch, "no worker is left", {"PgschedNoWorker"}, house.stop_workers, house.start_workers)
-    incident(watch, "the API is away", {"PgschedDatabaseAway"}, house.stop_api, house.start_api)
+    incident(watch, "the API is down", {"PgschedDatabaseAway"}, house.stop_api, house.start_api)
     house.db.execute("select pgsched.create_queue('orders')")
     unserved = {"PgschedQueueUnserved"}
     forget = "select pgsched.cancel(id) from pgsched.executions where partition >= 16"
     incident(
-        watch, "nobody serves a queue", unserved, lambda: house.schedule("notify:x", queue="orders"),
+        watch, "no worker serves a queue", unserved, lambda: house.schedule("notify:x", queue="orders"),
         lambda: house.db.execute(forget),
     )  # fmt: skip
     behind = {"PgschedBacklog", "PgschedLateFast", "PgschedLateSlow"}
     too_many = 100 * 2 * _CONCURRENCY * 10
-    incident(watch, "more is due than workers do", behind, lambda: house.schedule("python:work", too_many), None)
+    incident(watch, "more is due than workers can run", behind, lambda: house.schedule("python:work", too_many), None)
 
 
 def main() -> None:

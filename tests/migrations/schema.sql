@@ -1,4 +1,4 @@
--- The schema as the catalogs have it. To write it anew:
+-- The schema, from the catalogs. To rewrite it:
 -- PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py
 
 -- types

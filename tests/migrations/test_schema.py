@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 GOLDEN = Path(__file__).with_name("schema.sql")
 HEADER = (
-    "-- The schema as the catalogs have it. To write it anew:\n"
+    "-- The schema, from the catalogs. To rewrite it:\n"
     "-- PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py\n\n"
 )
 

@@ -114,7 +114,7 @@ class Archived:
     log: str
 
     def recovered(self, place: Path, *targets: str, meanwhile: str = "") -> AbstractContextManager[str]:
-        """Runs a server recovered from a base backup. The log contains the changes of ``meanwhile``."""
+        """Runs a server recovered from a base backup. The statement ``meanwhile`` is in its log."""
 
         def archive() -> list[str]:
             with psycopg.connect(self.server.url, autocommit=True) as connection:
