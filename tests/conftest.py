@@ -67,8 +67,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freezes what was imported and collected, which stays until the end, so that the collector does not scan it
-    repeatedly."""
+    """Freezes what was imported and collected, so that the garbage collector does not scan it again and again."""
     gc.freeze()
     gc.enable()
 

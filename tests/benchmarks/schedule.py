@@ -21,7 +21,7 @@ _NOW: LiteralString = "select pgsched.schedule('https://shop.example/callback', 
 _BARE: LiteralString = "insert into bare (payload) values (%s::jsonb) returning id"
 _PAYLOAD = {"order": 42, "merchant": "abcdefghij"}
 _TEXT = '{"order": 42, "merchant": "abcdefghij"}'
-_WARMING_UP = 20  # PostgreSQL replans a prepared statement for its first executions
+_WARMING_UP = 20  # PostgreSQL plans each of the first executions of a prepared statement
 Way = Callable[[psycopg.Connection[Any]], Any]
 
 

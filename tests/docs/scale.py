@@ -1,7 +1,7 @@
 """How large an installation must be: the cost of one execution, multiplied.
 
 The costs are those of statements over hundreds of rows, as a busy installation sends them; a quiet one pays more per
-row but has few. Everything is linear in the rate: the result is a starting point for measurements, not a substitute.
+row but has few. Everything is linear in the rate: the result is where to start measuring, and does not replace it.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Releases are built and run with the versions and hashes in constraints.txt, and images with digests. A decision
-justifies each dependency."""
+"""Releases use the versions and hashes in constraints.txt, and images are pinned by digest. A decision justifies each
+dependency."""
 
 import re
 import tomllib

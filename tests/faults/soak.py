@@ -120,7 +120,7 @@ class Total:
 
 
 def _mix(site: Site, anywhere: Iterator[Fault], last: Fault, total: Total, until: float) -> None:
-    """Causes faults that need nothing until ``until``, then the last one, then judges the rest."""
+    """Until ``until``, causes faults that need nothing special; then causes the last one and judges the rest."""
     judged = dict[str, Promise]()
     one = None
     while one is not last:

@@ -10,7 +10,7 @@ PATIENCE = "60s"
 PATIENT = b"set idle_in_transaction_session_timeout = 0"
 """A timeout for actors, which stay within a transaction while the others act on a busy machine."""
 GLANCE = 0.005
-"""Seconds after which an actor that has not arrived may be waiting for a lock, so that the server is asked."""
+"""Seconds after which the server is asked whether an actor that has not arrived is waiting for a lock."""
 Part = Callable[["Actor"], Awaitable[None]]
 
 
