@@ -1,7 +1,8 @@
--- Takes from PUBLIC what any login could fill the server with, in a database whose server is pgsched's own: the table of locks by advisory locks, large
--- objects (each one that is dropped is a lock), temporary tables, and locks of tables that it may not read (pg_partition_tree, table_to_xmlschema); the
--- write-ahead log, and so the disk, by messages; the directory of snapshots by files. Who works for pgsched keeps these, for handlers
--- may use them; whoever else needs one is granted it. Run by a superuser, after the roles are made; harmless when repeated.
+-- Revokes from PUBLIC what any login could exhaust the server with, in a database on a server that pgsched runs itself:
+-- the lock table, by advisory locks, large objects (dropping one takes a lock), temporary tables, and locks on tables
+-- that the login may not read (pg_partition_tree, table_to_xmlschema); the write-ahead log, and with it the disk, by
+-- messages; and the directory of snapshots, by files. pgsched's own roles keep these rights, because handlers may use
+-- them. Any other role must be granted what it needs. Run by a superuser after the roles exist; may be repeated.
 do $$
 declare
   takes pg_catalog.regprocedure;
@@ -19,5 +20,5 @@ begin
   execute pg_catalog.format('grant temporary on database %I to pgsched_owner, pgsched_worker', pg_catalog.current_database());
 end $$;
 
--- The table is the server's: what cannot be taken here must not be taken from the databases beside this one.
+-- The lock table belongs to the server: what is revoked here must also be revoked in the databases beside this one.
 revoke connect, temporary on database postgres, template1 from public;

@@ -1,4 +1,4 @@
--- The roles of pgsched. Needs CREATEROLE; run it once a cluster, as a role that has it.
+-- The roles of pgsched. Run once for each cluster, as a role with CREATEROLE.
 do $$
 declare
   name text;
@@ -8,7 +8,7 @@ begin
       begin
         execute format('create role %I nologin', name);
       exception when duplicate_object or unique_violation then
-        null;  -- another migration of this cluster made it in the meantime
+        null;  -- another migration of this cluster has just created it
       end;
     end if;
   end loop;

@@ -1,4 +1,4 @@
--- The API's keys, in the order of their ids. Index: the primary key.
+-- API keys, ordered by id. Index: the primary key.
 select k.id, k.subject, k.clients, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, k.former_until,
        k.rate, k.burst
   from pgsched_internal.api_keys k

@@ -1,6 +1,6 @@
--- migrate: the schemas and the version table, and the lock by which one migration runs at a time: a second one waits here,
--- and then finds nothing to do. Nobody else may lock this table so. Of two that begin in an empty database, the later waits
--- for the earlier, and goes on with what that has made.
+-- migrate: creates the schemas and the version table, and takes the lock that lets one migration run at a time. A
+-- second migration waits here and then finds nothing to do. Only migrations may take this lock. If two start in an
+-- empty database, the later one waits for the earlier one and continues with what that has created.
 do $$ begin create schema if not exists pgsched;
 exception when unique_violation or duplicate_schema then null; end $$;
 do $$ begin create schema if not exists pgsched_internal;

@@ -1,4 +1,5 @@
--- What is set for clients, by name, behind one or from one on; signing secrets by their last characters alone. Index: the primary key.
+-- The settings of clients, ordered by name, after one name or from one name on. Only the last characters of signing
+-- secrets are shown. Index: the primary key.
 select c.client_id as client, c.keep::text, c.options, c.weight, c.state, c.reason, c.database_role::text, c.channels, c.dead_letter_target,
        c.dead_letters_for, c.late_after, c.on_time_share, c.created_at,
        coalesce((select jsonb_agg(jsonb_build_object('hint', s.hint, 'valid_until', s.valid_until))

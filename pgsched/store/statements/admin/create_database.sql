@@ -1,2 +1,2 @@
--- up: the database of a server of our own.
+-- up: creates the database on a server that `pgsched up` runs itself.
 create database pgsched

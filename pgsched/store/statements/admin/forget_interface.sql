@@ -1,2 +1,2 @@
--- migrate: has the interface be made anew. Index: the primary key of facts.
+-- migrate: makes the next migration rebuild the interface. Index: the primary key of facts.
 delete from pgsched_internal.facts where name = 'interface'

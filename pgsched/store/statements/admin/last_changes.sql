@@ -1,4 +1,4 @@
--- The last change of each of these things of one kind, by name. Locks nothing. Index: audit_log_name.
+-- The last change of each named object of one kind. Locks nothing. Index: audit_log_name.
 select n.name, last.at, last.actor, last.authenticated
   from unnest(%(names)s::text[]) as n(name)
  cross join lateral (

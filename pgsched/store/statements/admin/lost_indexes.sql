@@ -1,5 +1,6 @@
--- migrate: the indexes that a migration has made, or a queue, and that are not there or are not used: their names and definitions, whether they are
--- of a partitioned table, and whether something of that name is there. Index: the primary key of facts. Locks nothing.
+-- migrate: indexes that a migration or a queue created and that are missing or not usable: their names and definitions,
+-- whether their table is partitioned, and whether an index of that name exists. Locks nothing. Index: the primary key
+-- of facts.
 with made as (
   select i.key as name, i.value as definition
     from pgsched_internal.facts f, jsonb_each_text(f.value::jsonb -> 'indexes') i where f.name = 'catalogue'

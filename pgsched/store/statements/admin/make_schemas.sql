@@ -1,3 +1,3 @@
--- migrate: the schemas, for the script that is printed.
+-- migrate: creates the schemas, in the script that is printed.
 create schema if not exists pgsched;
 create schema if not exists pgsched_internal;

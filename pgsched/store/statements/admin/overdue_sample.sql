@@ -1,4 +1,5 @@
--- recovery: the executions that have been due the longest of each partition, and of these the first. Locks nothing. Index: executions_fire_at.
+-- recovery: the executions that have been due the longest, across all partitions. Locks nothing. Index:
+-- executions_fire_at.
 select o.id, o.client_id::text as client, o.target::text, o.key::text, coalesce(o.scheduled_for, o.fire_at)::timestamptz as scheduled_for
   from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p
  cross join lateral (select e.* from pgsched.executions e

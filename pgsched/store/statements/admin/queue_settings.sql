@@ -1,2 +1,2 @@
--- What a worker must know of the queues, by their first partitions: the defaults of their executions, and their weights.
+-- What a worker needs to know about queues, by first partition: the defaults of their executions, and their weights.
 select first_partition, options, weight from pgsched.queues

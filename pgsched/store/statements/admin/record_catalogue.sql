@@ -1,5 +1,6 @@
--- migrate: records what there is of pgsched, and how its indexes are made. What a migration has made stays as it was recorded when that was
--- run, on this version of PostgreSQL: by then somebody may have changed it. What is replaced with each release is recorded anew.
+-- migrate: records pgsched's database objects and the definitions of its indexes. What a migration created keeps the
+-- record made when that migration ran on this version of PostgreSQL, since someone may have changed the object since.
+-- What each release replaces is recorded afresh.
 insert into pgsched_internal.facts as f (name, value)
 select 'catalogue', jsonb_build_object('server', s.server, 'revision', s.revision, 'owner', s.owner, 'things', s.things || coalesce(s.made, '{}'),
                                        'indexes', s.indexes || coalesce(s.indexes_made, '{}'))::text

@@ -1,4 +1,4 @@
--- migrate: says in our own version table which revisions were reached. The migration has locked the table.
+-- migrate: records the revisions reached in our own version table, which the migration has locked.
 with gone as (
   delete from pgsched.schema_version where version_num <> all (%(reached)s)
 )

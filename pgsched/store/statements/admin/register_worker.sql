@@ -1,5 +1,6 @@
--- A worker announces itself and takes the number its leases carry. All its sessions carry its name (instance) under this
--- login: as long as there is one, the worker's process is there. One that was told to drain under a former number is so under this one.
+-- Registers a worker and returns its id, which its leases carry. All sessions of the worker carry its instance name
+-- under this login; while one of them exists, the worker's process is alive. A worker that was draining under its
+-- former id keeps draining under the new one.
 with registered as (
   insert into pgsched.workers (name, queues, release, delivers, concurrency, instance, login, lease, expires_at)
   values (%(name)s, %(queues)s, %(release)s, %(delivers)s, %(concurrency)s, %(instance)s,

@@ -1,2 +1,2 @@
--- A worker that has drained takes its row away.
+-- Deletes the row of a worker that has drained.
 delete from pgsched.workers where id = %(worker)s

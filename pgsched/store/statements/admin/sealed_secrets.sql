@@ -1,4 +1,4 @@
--- All secrets, and those that callbacks are signed with as long as they are valid, as they are sealed: the next thousand behind one, in their order.
+-- All secrets and all valid signing secrets, still sealed: the next thousand after a given one, in order.
 select s.client_id, s.name, s.sealed
   from (select client_id, name, sealed from pgsched_internal.secrets
         union all

@@ -1,5 +1,5 @@
--- migrate: indexes of pgsched's tables that were not built to their end: of constraints and partitions, and what was left when an index was built anew.
--- Whether they are of the last kind. Locks nothing.
+-- migrate: unfinished indexes on pgsched's tables: those of constraints and partitions, and leftovers of a concurrent
+-- reindex. The second column is true for leftovers. Locks nothing.
 select i.indexrelid::regclass::text, x.relname ~ '_cc(new|old)[0-9]*$'
   from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid
  where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and c.relkind <> 'p' and not (i.indisvalid and i.indisready)

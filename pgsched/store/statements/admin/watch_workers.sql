@@ -1,7 +1,7 @@
--- Who is registered, whether any session is left that carries the worker's name under its login, and the database's time
--- (seconds). These columns of pg_stat_activity are shown to everybody, and nobody has such a session who cannot log in
--- as the same role. Locks and writes nothing. served and paused are the first partitions of the worker's queues that
--- there are, and of those that are paused, as all are while the installation is held; held says why.
+-- Registered workers, whether any session still carries each worker's name under its login, and the database's time in
+-- seconds. Everyone may read these columns of pg_stat_activity, and only a login that can act as the same role can have
+-- such a session. Locks and writes nothing. `served` holds the first partitions of the worker's queues that exist;
+-- `paused` those of its paused queues, which are all while the installation is held; `held` says why it is held.
 with sessions as materialized (
   select a.usesysid as login, substring(a.application_name from '^pgsched [a-z]+ ([0-9a-f]+)') as instance
     from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %%'

@@ -1,4 +1,4 @@
--- bulk: how far a backfill has come, in the transaction that planned so far.
+-- bulk: records a backfill's progress, in the transaction that planned the rows.
 update pgsched.bulk_operations
    set reached_at = %(reached_at)s, paced_until = %(paced_until)s, done = done + %(done)s, skipped = skipped + %(skipped)s, total = %(total)s,
        updated_at = pgsched.now()

@@ -1,4 +1,4 @@
--- bulk: a backfill is finished when all its instants are accounted for and none of its rows is live any more.
+-- bulk: marks a backfill as finished once all its instants are accounted for and none of its rows is live.
 -- Index: executions_job of each partition.
 update pgsched.bulk_operations b set state = 'finished', updated_at = pgsched.now()
  where b.id = %(operation)s and b.state = 'active'

@@ -1,6 +1,6 @@
--- bulk: takes a backfill in hand until the transaction ends; nothing where another worker has it. The job is not locked:
--- a cancellation of it waits for the backfill, and then finds what was planned. behind: rows of the job's partition have
--- been waiting for more than a second. Indexes: the primary keys; executions_fire_at.
+-- bulk: locks a backfill until the transaction ends; returns no row if another worker has locked it. The job is not
+-- locked: its cancellation waits for the backfill and then finds what was planned. `behind` is true if rows of the
+-- job's partition have been due for more than a second. Indexes: the primary keys; executions_fire_at.
 select b.id, j.id as job_id, (b.filter ->> 'from')::timestamptz as starts_at, (b.filter ->> 'to')::timestamptz as ends_at, b.reached_at, b.rate,
        b.total, pgsched.now() as now, greatest(b.paced_until, pgsched.now()) as paced_until, j.state::text as job_state,
        exists (select from pgsched.executions e

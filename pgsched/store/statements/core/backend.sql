@@ -1,2 +1,2 @@
--- The process of the server that this session has just now.
+-- The server process that currently serves this session.
 select pg_catalog.pg_backend_pid()

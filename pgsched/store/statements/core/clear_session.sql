@@ -1,4 +1,4 @@
--- call: nothing that a function left in its session meets the next one.
+-- call: clears everything that a function left in its session, so that the next function does not find it.
 close all;
 set session authorization default;
 reset all;

@@ -1,2 +1,2 @@
--- The time of day on the database's clock.
+-- The current time on the database's clock.
 select clock_timestamp()

@@ -1,5 +1,5 @@
--- What a database is set to that pgsched cannot do with, or has no rights to set for its sessions. The function's language
--- has settings of its own, which are there once it was used. Locks nothing; uses no index.
+-- Database settings that pgsched cannot work with, or has no right to change for its sessions. The settings of PL/pgSQL
+-- exist only once it has been loaded. Locks nothing; uses no index.
 select pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000,
        pg_catalog.current_setting('server_encoding'),
        pg_catalog.pg_is_in_recovery(),

@@ -1,4 +1,5 @@
--- The subscriptions by which executions arrive from another database. Everybody may read these columns. Locks nothing.
+-- The subscriptions through which executions arrive from another database. Everyone may read these columns. Locks
+-- nothing.
 select distinct s.subname from pg_catalog.pg_subscription s
   join pg_catalog.pg_subscription_rel r on r.srsubid = s.oid
  where s.subenabled

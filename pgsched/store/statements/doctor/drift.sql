@@ -1,6 +1,7 @@
--- doctor: what of pgsched is not as it was recorded when it was migrated: missing, changed, added, or somebody else's; and whether that can be told, where
--- another version of PostgreSQL recorded it. What comes and goes with queues and days is not on record, and compared with what it has to be. No row
--- where all is as it was. Index: the primary key of facts. Locks nothing.
+-- doctor: objects of pgsched that differ from the record of the last migration: missing, changed, added, or owned by
+-- another role; and whether the comparison is valid, as another version of PostgreSQL may have made the record. Objects
+-- that come and go with queues and days are not recorded; they are compared with what they must be. Returns no row if
+-- nothing differs. Index: the primary key of facts. Locks nothing.
 with recorded as (
   select f.value::jsonb as was from pgsched_internal.facts f where f.name = 'catalogue'
 ), relations as (

@@ -1,5 +1,6 @@
--- doctor: who keeps the server from cleaning up, or holds a number of a transaction for long: sessions, prepared transactions and slots,
--- of every database. What only they and monitors may see, such as since when, is null elsewhere, the kind of a session among it. The oldest first. Locks nothing.
+-- doctor: what keeps the server from cleaning up, or holds a transaction id for long: sessions, prepared transactions
+-- and slots of all databases, oldest first. Columns that only their own login and monitors may see, such as the start
+-- and the kind of a session, are null for others. Locks nothing.
 select found.* from (
   select case when coalesce(a.backend_type = 'walsender', a.datid is null) then 'standby' else 'session' end as kind,
          coalesce(nullif(a.application_name, ''), 'without a name') as name, a.pid, coalesce(a.usename::text, '?') as owner,

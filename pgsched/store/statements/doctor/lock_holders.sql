@@ -1,5 +1,6 @@
--- doctor: transactions open for so many seconds that have a table or an index of pgsched locked against everybody who writes. Since when
--- is shown to their own login and to monitors: null for others, however short it may be. Locks nothing.
+-- doctor: transactions open for this many seconds that hold a lock on a table or index of pgsched that blocks all
+-- writers. Their start is visible to their own login and to monitors; it is null for others, and then short
+-- transactions are listed, too. Locks nothing.
 select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, l.mode, min(l.relation::pg_catalog.regclass::text) as thing,
        extract(epoch from pg_catalog.clock_timestamp() - a.xact_start)::float8 as seconds
   from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid

@@ -1,2 +1,2 @@
--- doctor: the used part of the server's queue of notifications.
+-- doctor: the fraction of the server's notification queue that is in use.
 select pg_catalog.pg_notification_queue_usage()

@@ -1,4 +1,4 @@
--- doctor: the server's version, whether pgsched's table of versions is there, and whether it may be read. Locks nothing.
+-- doctor: the server's version, whether pgsched's version table exists, and whether it is readable. Locks nothing.
 select pg_catalog.current_setting('server_version'), v.oid is not null,
        v.oid is not null and pg_catalog.has_schema_privilege(v.relnamespace, 'usage') and pg_catalog.has_table_privilege(v.oid, 'select')
   from (values (1)) as one

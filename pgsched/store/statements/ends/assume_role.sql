@@ -1,2 +1,2 @@
--- call: until the end of the transaction the session acts as this role.
+-- call: makes the session act as this role until the end of the transaction.
 select pg_catalog.set_config('role', %(role)s, true)

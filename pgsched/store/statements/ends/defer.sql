@@ -1,6 +1,6 @@
--- settle: rows that their targets took and will complete are no worker's any more: their lease goes on by itself, and they
--- stand at its end, where the reaper finds them. Fenced by (id, token); index: the primary key;
--- "any (array[…])" keeps it from being read whole to be joined in its order.
+-- settle: rows that their targets accepted and will complete later no longer belong to a worker. They keep a lease
+-- without an owner, and fire_at is set to its end, where the reaper finds them. Fenced by (id, token). Index: the
+-- primary key; "any (array[…])" prevents a merge join, which would read it whole.
 update pgsched_internal.executions_{p} e
    set lease_owner = null, lease_expires_at = pgsched.now() + make_interval(secs => o.seconds),
        scheduled_for = coalesce(e.scheduled_for, e.fire_at), fire_at = pgsched.now() + make_interval(secs => o.seconds)

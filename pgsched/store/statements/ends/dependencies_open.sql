@@ -1,5 +1,6 @@
--- Whether any execution waits for another, in how many seconds a result that was kept is to be tried to record, and in how many the
--- time of one is over that a gate holds; nothing is looked for where there is none. Indexes: results_to_record_try_at, executions_held_until.
+-- Whether any execution waits for another; the seconds until the next stored result is to be recorded; and the seconds
+-- until the next execution that a gate holds reaches its deadline. The caller skips whatever is empty. Indexes:
+-- results_to_record_try_at, executions_held_until.
 select exists (select from pgsched.dependencies),
        (select extract(epoch from min(r.try_at) - clock_timestamp())::float8 from pgsched_internal.results_to_record r),
        (select extract(epoch from min(e.held_until) - pgsched.now())::float8

@@ -1,2 +1,2 @@
--- call: until the end of the transaction a statement is ended after so many milliseconds.
+-- call: limits each statement to this many milliseconds until the end of the transaction.
 select pg_catalog.set_config('statement_timeout', %(milliseconds)s, true)

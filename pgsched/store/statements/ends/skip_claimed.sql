@@ -1,5 +1,5 @@
--- claim: claimed rows that do not run enter history as skipped. One that stands for several instants says for how
--- many, and which is the last. Fenced by the claim's token; index: the primary key.
+-- claim: moves claimed rows that do not run to history as skipped. A row that covers several instants records how many
+-- and the last of them. Fenced by the claim's token. Index: the primary key.
 with passed as (
   select * from unnest(%(ids)s::uuid[], %(lasts)s::timestamptz[], %(counts)s::bigint[], %(reasons)s::text[])
              as o(id, last, instants, why)

@@ -1,5 +1,5 @@
--- ordering: the keys that wait for a decision, the newest first, and what waits behind each, counted no further than tells
--- that it is much. Index: executions_ordering, of the key's own partition.
+-- ordering: the blocked keys, newest first, each with the number of executions waiting behind it, counted up to 10,000.
+-- Index: executions_ordering of the key's own partition.
 select b.client_id as client, b.ordering_key, q.name as queue, b.execution_id, b.reason, b.blocked_at,
        (select count(*) from (select from pgsched.executions e where e.partition = b.partition and e.client_id = b.client_id
                                  and e.ordering_key = b.ordering_key limit 10000) found) as waiting

@@ -1,5 +1,5 @@
--- circuits: those that have let everything pass for long enough are gone, and so are gates that were only shut; limits are
--- as they were before.
+-- circuits: deletes circuits that have let everything pass for long enough, and gates that were only shut. Limits
+-- return to what they were before.
 with closed as (
   delete from pgsched_internal.gates g
    where g.recovers_from < pgsched.now() - %(after)s

@@ -1,2 +1,2 @@
--- gates: one worker at a time feeds on from a gate. To try for the lock waits for nobody.
+-- gates: tries to become the only worker that feeds from a gate. Never waits for the lock.
 select pgsched_internal.try_lock('feeding ' || (hashtextextended(%(gate)s, 0) & 1023))

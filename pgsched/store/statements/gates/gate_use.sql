@@ -1,4 +1,4 @@
--- gates: how many executions the other workers have in hand of those that passed. A statement of its own, so that it
--- sees what those wrote on whose lock the statement before it waited. Index: the primary key.
+-- gates: how many executions that passed these gates are in flight on the other workers. A separate statement, so that
+-- it sees what was written by transactions whose locks the previous statement waited for. Index: the primary key.
 select u.gate, sum(u.running)::integer from pgsched_internal.gate_use u
  where u.gate = any (%(names)s) and u.worker <> %(worker)s group by u.gate

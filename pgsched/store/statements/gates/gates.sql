@@ -1,5 +1,6 @@
--- gates: all that stand, how many a second they let pass and how many at once, which of the queues' first partitions a queue's gate is for, and until when
--- somebody has shut one, in microseconds since 1970; not for how long workers leave a failing target alone.
+-- gates: all gates, with how many executions a second and how many at once they let pass, the first partition of the
+-- queue if it is a queue's gate, and until when it was shut by hand, in microseconds since 1970. The pauses of circuits
+-- after failures are not included.
 select g.name, coalesce(g.events / extract(epoch from g.period), 'infinity')::float8 as rate,
        coalesce(g.concurrency, 'infinity'::float8) as concurrency, q.first_partition,
        case when g.shut_until > pgsched.now() and (g.name !~ '^circuit:' or g.openings = 0)

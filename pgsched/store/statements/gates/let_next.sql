@@ -1,6 +1,7 @@
--- ordering: lets the next of each key have its turn, of which one has ended. Locks the partition's order, so that nobody who
--- is held behind one that ends just now is overlooked; where another has it for long, the workers look once more. The call of the one
--- that has ended is over, also where that was cancelled. Index: executions_ordering.
+-- ordering: gives the next execution of each key its turn after one has ended. Locks the partition's ordering, so that
+-- an execution that is being held behind one that is just ending is not missed; if another transaction has it locked
+-- for long, notifies the workers to check again. The call of the ended execution is over, even if it was cancelled.
+-- Index: executions_ordering.
 with alone as materialized (
   select cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0 as is_so
 ), told as materialized (

@@ -1,4 +1,4 @@
--- ordering: lets the next of a key have its turn when the transaction that ends one commits, which may take as long as its
--- handler's own writes have it take: so the partition's order is not locked, and the workers look once more. Index:
+-- ordering: gives the next execution of a key its turn when the transaction that ends one commits. That may take as
+-- long as the handler's own writes, so the partition's ordering is not locked, and the workers check again. Index:
 -- executions_ordering.
 select pgsched_internal.let_next(%(partition)s::smallint, %(client)s, %(key)s), pgsched_internal.notify_unless_silent('turns')

@@ -1,7 +1,7 @@
--- ordering: lets the next of each key have its turn that nobody has and somebody waits for, such as after a deletion by
--- hand. Visits the next keys of the partition from a mark on, each once, no more than most; answers with how many there
--- were, with the last of them, and how many got their turn; with nothing where another has the partition's order. Index:
--- executions_ordering.
+-- ordering: gives the next execution of each key its turn if none has it although one is waiting, such as after a
+-- manual deletion. Visits the next keys of the partition from a mark on, at most `most`. Returns the number of keys,
+-- the last key, and how many executions got their turn; returns no row if another transaction has locked the
+-- partition's ordering. Index: executions_ordering.
 with recursive alone as materialized (
   select 1 where cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0
 ), keys as (

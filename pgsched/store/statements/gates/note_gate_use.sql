@@ -1,4 +1,5 @@
--- gates: how many executions a worker has in hand of those that passed each gate. One that is no more is passed over.
+-- gates: records how many executions that passed each gate a worker has in flight. Gates and workers that no longer
+-- exist are skipped.
 insert into pgsched_internal.gate_use (gate, worker, running)
 select u.gate, %(worker)s, u.running from unnest(%(names)s::text[], %(counts)s::integer[]) as u(gate, running)
  where u.gate in (select g.name from pgsched_internal.gates g where g.name = any (%(names)s) for key share)

@@ -1,6 +1,6 @@
--- claim: of claimed rows with an ordering key, those whose turn it is: the one at the head of its key already, or the
--- first of its key where none is and the key is not blocked. That one is at the head from now on, until it ends. The
--- partition's ordering is locked by the claim. Index: executions_head, executions_ordering.
+-- claim: of the claimed rows with an ordering key, those whose turn it is: the row that is already at the head of its
+-- key, or, if the key has no head and is not blocked, its first row, which stays at the head until it ends. The claim
+-- has locked the partition's ordering. Indexes: executions_head, executions_ordering.
 with mine as materialized (
   select e.id, e.client_id, e.ordering_key, e.at_head from pgsched_internal.executions_{p} e where e.id = any (%(ids)s)
 ), next as (

@@ -1,3 +1,3 @@
--- gates: which of them another transaction has locked for more than a moment; the others are locked until the transaction
--- ends. Index: the primary key.
+-- gates: locks these gates until the transaction ends, and returns those that another transaction has kept locked for
+-- more than a moment. Index: the primary key.
 select pgsched_internal.try_gates(%(names)s::text[])

@@ -1,3 +1,3 @@
--- ordering: of the workers, whoever decides whose turn it is in a partition, or lets the next have its turn, does so alone.
--- Locks a row for each, which nobody but workers may touch, and leaves out those that another has locked for long.
+-- ordering: lets only one worker at a time decide whose turn it is in a partition. Locks one row for each partition,
+-- which only workers may lock, and leaves out partitions that another transaction has kept locked for long.
 select pgsched_internal.try_orderings(%(partitions)s::smallint[])

@@ -1,2 +1,2 @@
--- ordering: whether any execution is held because it is not its turn. Index: executions_gate, its first entry.
+-- ordering: whether any execution is held until its turn comes. Index: executions_gate, its first entry.
 select exists (select from pgsched.executions e where e.gate = 'order' and not isfinite(e.fire_at) limit 1)

@@ -1,6 +1,6 @@
--- claim: of claimed rows of jobs that are not to overlap, those before which an earlier run of the job is not over,
--- and the latest such run: in hand, waiting for its next try, or handed back. Rows of a backfill (plan 0) run beside.
--- Locks nothing. Index: executions_job, backwards from the row's own instant.
+-- claim: for claimed rows of jobs that must not overlap: the latest earlier run that is not over, whether it is
+-- running, is waiting for a retry, or was handed back. Rows without one are left out. Backfill rows (plan 0) may run
+-- alongside. Locks nothing. Index: executions_job, backwards from the row's own instant.
 select n.id, o.id
   from unnest(%(ids)s, %(jobs)s, %(instants)s) as n(id, job_id, scheduled_for)
  cross join lateral (select e.id from pgsched_internal.executions_{p} e

@@ -1,2 +1,2 @@
--- Whether there is a job with this id. Index: the primary key.
+-- Whether a job with this id exists. Index: the primary key.
 select exists (select from pgsched.jobs where id = %(id)s)

@@ -1,4 +1,5 @@
--- The jobs that are declared by this one, and those under these keys. Locks and writes nothing. Index: jobs_declared, jobs_client_key.
+-- The jobs that this declaration has created, and the jobs under these keys. Locks and writes nothing. Indexes:
+-- jobs_declared, jobs_client_key.
 select j.id, j.client_id::text as client, j.key::text, j.declared_by
   from pgsched.jobs j
  where j.state <> 'cancelled' and j.declared_by = %(declared_by)s

@@ -1,4 +1,4 @@
--- tzdata: one worker rechecks at a time. No row: another does, and is registered.
+-- tzdata: lets one worker at a time recheck. Returns no row if another registered worker is doing so.
 insert into pgsched_internal.facts as f (name, value) values ('tzdata rechecked by', %(worker)s::integer)
     on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
  where f.value = excluded.value

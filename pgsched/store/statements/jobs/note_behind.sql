@@ -1,4 +1,5 @@
--- tzdata: a worker with this older version plans rows. Of several the latest stands, and the first of its notes.
+-- tzdata: records that a worker with this older version plans rows. Of several versions the latest is kept, with the
+-- time of its first record.
 insert into pgsched_internal.facts as f (name, value) values ('tzdata behind', %(version)s)
 on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
  where f.value collate "C" < excluded.value collate "C"

@@ -1,4 +1,4 @@
--- tzdata: the account of each job whose next instant is another one by the new rules.
+-- tzdata: writes an audit entry for each job whose next instant changed under the new rules.
 insert into pgsched.audit_log (actor, action, subject, kind, name, detail, before, after, client_id)
 select 'pgsched', 'tzdata', m.job, 'job', m.job::text,
          jsonb_build_object('from', %(old)s::text, 'to', %(new)s::text, 'zone', m.zone),

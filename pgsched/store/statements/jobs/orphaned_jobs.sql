@@ -1,11 +1,12 @@
--- The sweep: among the next active jobs from a mark on, finds those without a row to carry them on, neither waiting nor in hand with its
--- successor still to be planned. It has them planned again from their latest planned instant that has a live or finished row, whatever
--- became of it and whichever gates it passed (plan below 0). A triggered row or one of a backfill does not count: it accounts for no
--- instants before it. If the client does not keep all history, planning starts from now. Answers with the last job that it looked at if
--- there may be more, and with the number of jobs to plan. Indexes: the primary key of jobs; executions_job; history_job.
+-- The sweep: among the next active jobs from a mark on, finds those with no row that carries them on: none is waiting,
+-- and none is running whose successor is still to be planned. Has them planned again from their latest planned instant
+-- that has a live or ended row, whatever its outcome and whichever gates it passed (plan below 0). Triggered and
+-- backfill rows do not count, because they account for no earlier instants. If the client does not keep all history,
+-- planning starts from now. Returns the last job checked if there may be more, and the number of jobs to plan. Indexes:
+-- the primary key of jobs; executions_job; history_job.
 with looked_at as materialized (
   select j.id, j.state = 'active' and j.planned_revision = j.revision
-           and (select e.id from pgsched.executions e  -- "not exists" might be hashed, and read them all
+           and (select e.id from pgsched.executions e  -- "not exists" might be hashed and read them all
                  where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id
                    and e.plan = j.revision and e.attempt = 0 limit 1) is null as is_orphaned
     from pgsched.jobs j where j.id > %(after)s order by j.id limit %(most)s

@@ -1,6 +1,7 @@
--- plan: what an edited job goes on from whose next instant is counted from the end of a run: the end of the last one, or
--- the making of the job; but no row is planned for a moment that has passed. Answers with that, and with the end itself. From now on where
--- a run is not over, or its client does not keep all history. Locks nothing. Index: executions_job of each partition; history_job.
+-- plan: for an edited job whose next instant is counted from the end of a run: the instant from which planning
+-- continues, and the end that it is counted from. This is the end of the last run, or the creation of the job; it is
+-- now if a run is not over or the client does not keep all history. No row is planned for an instant that has passed.
+-- Locks nothing. Indexes: executions_job of each partition; history_job.
 select greatest(pgsched.now() - j.every, e.ended), e.ended
   from pgsched.jobs j cross join lateral (
     select case

@@ -1,5 +1,6 @@
--- plan: rows that were held since their jobs had changed are these jobs' next rows, as they are now and where they now belong: each keeps
--- its id, and so whoever waits for it. They are locked. Index: the primary key.
+-- plan: turns rows that were held since their jobs changed into these jobs' next rows, with the jobs' current
+-- definition and partition. Each keeps its id, so whatever waits for it keeps waiting. The rows are locked already.
+-- Index: the primary key.
 with gone as (
   delete from pgsched.executions e where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(ids)s::uuid[]) returning e.*
 )

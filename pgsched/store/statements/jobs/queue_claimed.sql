@@ -1,7 +1,7 @@
--- claim: gives back a claimed row whose job's run before it is not over, to be held until that one ends. Where it has
--- ended at this very moment nothing is changed. A row whose job was changed meanwhile carries nothing on when its turn
--- comes. Locks the run before, unless somebody else has: its settle waits for this transaction, and then
--- finds it awaited. Index: the primary key.
+-- claim: hands back a claimed row whose job's previous run is not over, to be held until that run ends. If the run has
+-- just ended, nothing is changed. A row whose job was changed meanwhile plans no successor when its turn comes. Locks
+-- the previous run, unless another transaction has locked it: its settle waits for this transaction and then finds it
+-- awaited. Index: the primary key.
 with earlier as (
   update pgsched_internal.executions_{p} e set awaited = true
    where e.id = any (array(select o.id from pgsched_internal.executions_{p} o where o.id = %(earlier)s for update skip locked))

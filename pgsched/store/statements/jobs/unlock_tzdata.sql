@@ -1,2 +1,2 @@
--- tzdata: others may recheck now.
+-- tzdata: lets other workers recheck again.
 delete from pgsched_internal.facts where name = 'tzdata rechecked by' and value = %(worker)s::integer::text

@@ -1,5 +1,6 @@
--- claim: of successors that were to be planned in a partition, those that do not stand though their jobs are as they
--- were: somebody else has locked these. Locks nothing. Indexes: as plan_successors; executions_job.
+-- claim: of the successors that were to be planned in a partition, those that are missing although their jobs are
+-- unchanged, because another transaction has locked these jobs. Locks nothing. Indexes: as plan_successors;
+-- executions_job.
 select n.id
   from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s) as n(client_id, id, revision, instant)
  cross join lateral (select from pgsched.jobs j

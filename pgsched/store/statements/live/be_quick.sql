@@ -1,2 +1,3 @@
--- culprits: until the end of the transaction nothing is waited for long; one row after the other may have to be tried.
+-- culprits: limits lock waits and statements until the end of the transaction, because rows may have to be tried one by
+-- one.
 select pg_catalog.set_config('lock_timeout', '10ms', true), pg_catalog.set_config('statement_timeout', %(limit)s, true)

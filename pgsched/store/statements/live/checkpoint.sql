@@ -1,2 +1,2 @@
--- report: what the handler of an execution goes on from. Locks nothing; index: progress_pkey.
+-- report: the checkpoint from which an execution's handler continues. Locks nothing. Index: progress_pkey.
 select p.checkpoint::text from pgsched.progress p where p.execution_id = %(execution)s

@@ -1,8 +1,9 @@
--- claim: leases due executions whose priority is above 0: those of the highest priority first, and within it the earliest. Locks the rows
--- that it takes and passes over those that another worker holds. Of each priority it reads a part only (depth), so that one client's rows,
--- which claims may pass over, keep nobody waiting. Index: executions_priority, at each priority that there is, from the highest down; then
--- the primary key, without a join. An update returns its rows partition by partition: so they are sorted once more.
--- A range of one priority and its order: the index of instants then has no answer to the question.
+-- claim: leases due executions with a priority above 0: the highest priority first, and within it the earliest first.
+-- Locks the rows that it takes and skips those that another worker has locked. It reads only some rows (depth) of each
+-- priority, so that one client's rows, which claims may skip, delay no others. Index: executions_priority, for each
+-- priority in use, from the highest down; then the primary key, without a join. An update returns its rows partition by
+-- partition, so they are sorted again. A priority is given as a range and in the order, so that the planner cannot use
+-- the index on instants.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
     where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})

@@ -1,5 +1,6 @@
--- release: hands back the executions that ran when their worker stopped, as if they had not been claimed, and writes that down as an attempt.
--- That counts as a loss of a handler, which may be what stops its workers. Fenced by the token; index: the primary key.
+-- release: hands back the executions that were running when their worker stopped, as if they had not been claimed, and
+-- records an attempt. For a handler this also counts as a loss, because the handler may be what stops its workers.
+-- Fenced by the token. Index: the primary key.
 with cut as materialized (
   select e.id, e.lease_owner, e.attempt, e.client_id
     from pgsched_internal.executions_{p} e where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)

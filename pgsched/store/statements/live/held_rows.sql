@@ -1,5 +1,5 @@
--- sift: locks the executions that a gate holds and that would be fed next, and passes over what another worker holds. What
--- they carry is not looked at, so not their priority either. Index: executions_gate.
+-- sift: locks the executions that a gate holds and would let pass next, and skips those that another worker has locked.
+-- Does not check what else they contain. Index: executions_gate.
 select h.partition, h.id from pgsched.executions h
  where h.gate = %(gate)s and not isfinite(h.fire_at) and h.lease_token is null and h.partition = any ({partitions})
  order by coalesce((h.options ->> 'priority')::smallint, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked

@@ -1,5 +1,5 @@
--- settle: which rows are still a worker's. With the clause free it leaves out those that somebody else has locked, and locks the
--- others, so that what settles them waits for nobody. Fenced by the token; index: the primary key.
+-- settle: which rows a worker still holds. With the clause `free`, locks them and leaves out those that another
+-- transaction has locked, so that settling them never waits. Fenced by the token. Index: the primary key.
 select e.id from pgsched_internal.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s){clauses}
 -- then

@@ -1,6 +1,7 @@
--- postpone: rows wait so many seconds more, as if they had not been claimed: what they were claimed for does not count as an
--- attempt, and what it was postponed for is its reason. Their successors stand already, so nothing is planned by the next claim; a backfill's row stays one.
--- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+-- postpone: makes rows wait for this many more seconds, as if they had not been claimed: the claim does not count as an
+-- attempt, and the reason for the postponement becomes the row's reason. Their successors are planned already, so the
+-- next claim plans nothing; a backfill's row stays a backfill's. Fenced by (id, token). Index: the primary key; "any
+-- (array[…])" prevents a merge join, which would read it whole.
 update pgsched_internal.executions_{p} e
    set fire_at = pgsched.now() + make_interval(secs => p.seconds), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
        lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, reason = p.reason,

@@ -1,4 +1,5 @@
--- sift: postpones a due row that somebody else has locked until after the claim's look-ahead, as put_off does. Index: the primary key.
+-- sift: puts off a due row that another transaction has locked until after the claim's look-ahead, as put_off does.
+-- Index: the primary key.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s
          + least(greatest((pgsched.now() - coalesce(e.start_at, e.scheduled_for, e.fire_at)) * 0.5, interval '20 ms'), interval '5 s')),

@@ -1,7 +1,8 @@
--- release: hands back the rows that a claim took whose answer never arrived. It looks at the next due rows of each partition from its mark
--- on (depth of them, and those due at the same instant) and passes over those that somebody has locked. Answers, for each partition, with
--- the instant at which it stopped if there may be more, and with that of the first row it passed over. Runs only after a connection broke
--- in the middle of a claim. Index: executions_fire_at, and then the rows' places.
+-- release: hands back the rows of a claim whose answer never arrived. It reads the next due rows of each partition from
+-- its mark on (`depth` rows and those due at the same instant) and skips those that another transaction has locked.
+-- Returns, for each partition, the instant at which it stopped, if there may be more, and the instant of the first row
+-- that it skipped. Runs only after a connection broke during a claim. Index: executions_fire_at, and then the primary
+-- key.
 with edge as materialized (
   select p.partition, due.fire_at, due.id, due.taken
     from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),

@@ -1,6 +1,5 @@
--- renew: prolongs leases that are past a third of their life. Fenced by the token; index: the primary key;
--- HOT, for no lease column is indexed.
--- Passes over what somebody else has locked.
+-- renew: extends leases that are past a third of their term. Fenced by the token. Index: the primary key. HOT, because
+-- no lease column is indexed. Skips rows that another transaction has locked.
 update pgsched_internal.executions_{p} e
    set lease_expires_at = pgsched.now() + %(lease)s
  where e.id = any (array(

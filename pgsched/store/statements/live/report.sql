@@ -1,5 +1,6 @@
--- report: keeps what handlers have said of how far they are, and what they go on from. What is not said stays as it was. Fenced by the
--- token; returns whose reports were taken. Indexes: the primary key of each partition, progress_pkey.
+-- report: stores the progress and checkpoints that handlers report. What a report leaves out stays as it was. Fenced by
+-- the token; returns the executions whose reports were accepted. Indexes: the primary key of each partition,
+-- progress_pkey.
 with leased as materialized (
   select e.id, e.partition, e.client_id, e.lease_token from pgsched.executions e
    where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)

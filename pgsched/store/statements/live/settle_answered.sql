@@ -1,5 +1,5 @@
--- settle: as settle_succeeded, for rows that succeeded with a result, each with its own and its status code.
--- Fenced by the token; index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+-- settle: as settle_succeeded, for rows that succeeded with a result; each has its own result and status code. Fenced
+-- by the token. Index: the primary key; "any (array[…])" prevents a merge join, which would read it whole.
 delete from pgsched_internal.executions_{p} e
  using unnest(%(ids_{p})s, %(codes_{p})s::smallint[], %(results_{p})s::jsonb[]) as o(id, status_code, result)
  where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)

@@ -1,8 +1,9 @@
--- settle: rows whose attempts came to more than a plain success. What becomes of each is decided by its options: it enters
--- history, with what follows from its end, or gives its lease back and waits for its next attempt, with the error, or what its target postponed it for, as its reason. A failed attempt is written
--- down; one that never began, and so took no seconds, and one that its target postponed do not count. The caller lets the next of
--- their ordering keys have their turn. Answers with how many came to what, and when the first of them fires again.
--- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+-- settle: settles rows whose attempts ended in anything but a plain success. The row's options decide what becomes of
+-- it: it enters history, with what follows from its end; or it gives up its lease and waits for its next attempt, with
+-- the error, or the reason for which its target postponed it, as its reason. A failed attempt is recorded, except one
+-- that never began (it has no duration) or that its target postponed. The caller gives the next execution of their
+-- ordering keys its turn. Returns the number of rows by status, and when the first of them fires again. Fenced by (id,
+-- token). Index: the primary key; "any (array[…])" prevents a merge join, which would read it whole.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(outcomes)s::text[], %(codes)s::smallint[], %(results)s::jsonb[],
                        %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[],

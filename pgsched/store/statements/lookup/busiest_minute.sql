@@ -1,4 +1,5 @@
--- forecast: how many attempts workers have made in the busiest minute of the last 7 days; null where they have made none. Locks
+-- forecast: how many attempts workers made in the busiest minute of the last 7 days; null if none. Locks nothing.
+-- Index: the primary key of each day.
 -- nothing. Index: the primary key of each day.
 select max(m.attempts) from (
   select sum(r.attempts)::bigint as attempts from pgsched.rollups r

@@ -1,5 +1,5 @@
--- overview: how the newest ended, by status, counted up to a bound; whether it was reached. Locks nothing. Indexes: history_id,
--- the primary key of kept_dead_letters.
+-- overview: the newest ended executions by status, counted up to a limit, and whether the limit was reached. Locks
+-- nothing. Indexes: history_id, the primary key of kept_dead_letters.
 with found as (
   (select h.status from pgsched.history h order by h.id desc limit %(most)s)
   union all

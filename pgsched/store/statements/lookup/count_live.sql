@@ -1,5 +1,5 @@
--- overview: what is due, what is due later and what is held, by status, in each of the three counted up to a bound; whether it
--- was reached there. Locks nothing. Index: executions_fire_at, of one partition after the other.
+-- overview: due executions, later executions and held executions by status, each of the three counted up to a limit,
+-- and whether the limit was reached. Locks nothing. Index: executions_fire_at, one partition after another.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), ranges (behind, until) as (

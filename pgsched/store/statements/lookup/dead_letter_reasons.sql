@@ -1,5 +1,5 @@
--- dead letters: by which reasons so many of them failed, told apart by their beginnings, the most frequent first. Locks nothing. Indexes: as
--- dead_letters.
+-- dead letters: the reasons for which up to `limit` of them failed, grouped by how they begin; most frequent first.
+-- Locks nothing. Indexes: as dead_letters.
 select left(coalesce(l.reason, ''), 80) as reason, count(*) as letters, count(distinct l.client_id) as clients, min(l.client_id) as client,
        min(l.finished_at) as first, max(l.finished_at) as last
   from (select r.id, r.client_id, r.reason, r.finished_at from pgsched.dead_letters r where true{clauses} order by r.id{order} limit %(limit)s) l

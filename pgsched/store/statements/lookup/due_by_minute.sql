@@ -1,5 +1,6 @@
--- forecast: how many fall due in each of some coming minutes, the present one first unless another is named, in each counted up to a
--- bound; minutes in which nothing falls due are left out. Locks nothing. Index: executions_fire_at, of one partition after the other.
+-- forecast: how many executions fall due in each of the coming minutes, from the current minute or a given one on, each
+-- counted up to a limit. Minutes without any are left out. Locks nothing. Index: executions_fire_at, one partition
+-- after another.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), minutes as (

@@ -1,5 +1,6 @@
--- page: the first rows that have ended, of history or of the dead letters that are kept longer. Without contents neither payload nor result
--- is read. Locks nothing. Indexes: history_id, history_failed, the primary key of kept_dead_letters.
+-- page: the first rows that have ended, from history or from the dead letters that are kept longer. Without contents,
+-- neither payload nor result is read. Locks nothing. Indexes: history_id, history_failed, the primary key of
+-- kept_dead_letters.
 select first.id, first.client_id as client, first.key, first.job_id, q.name as queue, first.status::text as status, first.target,
        case when %(contents)s then first.payload end as payload, coalesce(first.scheduled_for, first.fire_at) as scheduled_for, first.fire_at,
        first.attempt, first.created_at, first.finished_at, first.status_code, case when %(contents)s then first.result end as result,

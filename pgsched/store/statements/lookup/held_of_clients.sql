@@ -1,5 +1,6 @@
--- clients: of each of these, how many executions its limit or hold keeps back, counted up to a bound, and one of the hosts that fail for
--- it, if there is any among its first twenty circuits. Locks nothing. Indexes: executions_gate, gates_of_client.
+-- clients: for each of these clients, how many executions its limit or hold keeps waiting, counted up to a limit, and
+-- one of its failing hosts, if any is among its first twenty circuits. Locks nothing. Indexes: executions_gate,
+-- gates_of_client.
 select c.client,
        (select count(*) from (
           select from pgsched.executions e where e.gate = 'client:' || c.client and not isfinite(e.fire_at) limit %(most)s) found) as held,

@@ -1,6 +1,6 @@
--- The last ends of each of these jobs, by the instants that they were scheduled for, the latest first: so many that history
--- has. One of a skipped row may stand for several instants. Locks nothing. Index: history_job, one descent of it for each
--- job and day that history has.
+-- The last outcomes of each of these jobs, by the instants they were scheduled for, latest first; as far as history
+-- goes. A skipped row may cover several instants. Locks nothing. Index: history_job, one descent for each job and day
+-- of history.
 select h.job_id, h.id, h.status::text as status, h.scheduled_for, h.finished_at
   from unnest(%(jobs)s::uuid[]) with ordinality as j(id, place)
  cross join lateral (

@@ -1,6 +1,7 @@
--- overview: by how many seconds the oldest execution of each queue is late that is due and in nobody's hand, of those queues that
--- have one. Those that were put off for a moment, as no worker had a place for them, are due since they first were: of these, and for
--- them, it looks at some. Locks nothing. Index: executions_fire_at, of each partition the edge, behind what is in hand.
+-- overview: for each queue with a due execution that no one holds, by how many seconds the oldest is late. Executions
+-- that were put off for a moment because no worker had a free slot count from when they were first due; only some rows
+-- are read to find them. Locks nothing. Index: executions_fire_at, the edge of each partition, behind the rows that are
+-- running.
 select q.name as queue, extract(epoch from clock_timestamp() - min(e.due))::float8 as seconds
   from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p cross join lateral (
     select case when e.attempt = 0 and e.reason ^@ %(no_slot)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due

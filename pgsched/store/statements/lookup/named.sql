@@ -1,6 +1,7 @@
--- What clients have under a key: the job (one that is not cancelled first), and the newest execution and dead letter (an open one
--- first). Where the clients are not given, all who have keys are looked through, each by one step along the indexes: for whoever may see
--- all, since a step passes over what policies hide row by row. Locks nothing. Indexes: jobs_key, executions_key, history_key, kept_dead_letters_key.
+-- What clients have under a key: the job (one that is not cancelled first), and the newest execution and dead letter
+-- (an open one first). If no clients are given, all clients with keys are visited, each by one step along the indexes.
+-- That is only for roles that may see everything, because a step skips row by row what policies hide. Locks nothing.
+-- Indexes: jobs_key, executions_key, history_key, kept_dead_letters_key.
 with recursive anybody (client_id) as (
   select least(
     (select j.client_id::text from pgsched.jobs j where j.key is not null order by j.client_id limit 1),

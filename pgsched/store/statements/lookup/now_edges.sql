@@ -1,7 +1,8 @@
--- now: what is due and what is in hand at the edge of each queue, by queue, by client and by worker: how many, and by how many seconds
--- the oldest of each is late; how many of those due are in paused queues. No more than so many rows of each partition are read, the
--- oldest first; whether more are due there. Rows are claimed a moment before they are due; those that were put off for a moment, as no
--- worker had a place for them, are due since they first were. Locks nothing. Index: executions_fire_at, of one partition after the other.
+-- now: the due and the running executions at the edge of each queue, by queue, by client and by worker: how many, and
+-- by how many seconds the oldest is late; how many of the due ones are in paused queues. At most a given number of rows
+-- of each partition is read, oldest first, with whether more are due there. Rows are claimed a moment before they are
+-- due. Rows that were put off for a moment because no worker had a free slot count from when they were first due. Locks
+-- nothing. Index: executions_fire_at, one partition after another.
 with partitions as (
   select q.name as queue, q.paused_at is not null as paused, p as partition
     from (select q.name, q.first_partition, q.paused_at from pgsched.queues q order by q.name limit %(queues)s) q,

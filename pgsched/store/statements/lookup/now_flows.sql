@@ -1,5 +1,6 @@
--- now: how many rows the partitions of each queue have been given and have lost since the server began to count: what was scheduled, and
--- what has ended. Sessions tell of it within a second or so. Reads statistics, and no row. The server's time, in seconds.
+-- now: how many rows the partitions of each queue have gained (scheduled) and lost (ended) since the server's
+-- statistics were reset, and the server's time in seconds. Sessions report these counts within about a second. Reads
+-- statistics and no rows.
 select q.name as queue, coalesce(sum(s.n_tup_ins), 0)::bigint as scheduled, coalesce(sum(s.n_tup_del), 0)::bigint as ended,
        extract(epoch from clock_timestamp())::float8 as at
   from pgsched.queues q

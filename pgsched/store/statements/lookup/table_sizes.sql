@@ -1,5 +1,6 @@
--- database: the tables of pgsched, each with its partitions or days and its indexes: the bytes that they took when they were last cleaned
--- or analysed, their rows as the server estimates them, and when that was. Reads catalogues and no file. Locks nothing.
+-- database: the tables of pgsched, each with its partitions or days and its indexes: their bytes when they were last
+-- vacuumed or analysed, their rows as the server estimates them, and when that was. Reads catalogues and no files.
+-- Locks nothing.
 with tables as (
   select c.oid, regexp_replace(c.relname, '_[0-9_]+$', '') as name, c.relpages,
          (select coalesce(sum(i.relpages), 0) from pg_catalog.pg_index x join pg_catalog.pg_class i on i.oid = x.indexrelid

@@ -1,3 +1,4 @@
--- pull: tells whoever waits for a partition of rows that were passed on; also from a worker's session, which is silent.
+-- pull: wakes consumers that wait for rows that were passed on to a partition; also from a worker's session, which has
+-- notifications turned off.
 select set_config('pgsched.notify', 'on', true), pgsched_internal.notify_wake(%(partition)s::smallint, %(fire_at)s),
        set_config('pgsched.notify', 'off', true)

@@ -1,2 +1,2 @@
--- testing: whether the database goes by another clock than its own. Locks nothing.
+-- testing: whether the database uses a clock other than its own. Locks nothing.
 select pgsched.now() <> pg_catalog.now()

@@ -1,4 +1,5 @@
--- testing: what waits, and what recurs, the nearest first. The row of a job stands for its next instant. Locks nothing; reads all.
+-- testing: waiting executions and recurring jobs, nearest first. A job's row gives its next instant. Locks nothing;
+-- reads all rows.
 select w.id, w.client_id, w.key, w.target, w.payload::text, w.fire_at, w.cron, w.every
   from (select e.id, e.client_id, e.key, e.target, e.payload, nullif(coalesce(e.scheduled_for, e.fire_at), 'infinity') as fire_at,
                null::text as cron, null::interval as every

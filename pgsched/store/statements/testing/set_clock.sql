@@ -1,3 +1,3 @@
--- testing: has the database go by a clock that stands still at an instant, for every session of it. Takes no lock but on the
--- function's own row; plans that have it inlined are made anew.
+-- testing: stops the database's clock at an instant, for all its sessions. Locks only the function's own row; plans
+-- that have inlined the function are rebuilt.
 create or replace function pgsched.now() returns timestamptz language sql stable parallel safe return {}::pg_catalog.timestamptz
