@@ -1,15 +1,15 @@
--- What a consumer's claim does: it finds what is due, partition by partition, and leases what may be handed out. It touches its own
--- queue's tables alone, and keeps locks on those in which it found something. So statements name the table, and are planned
--- each time: a plan that is kept for all partitions would lock all of them.
+-- A consumer's claim finds due executions, partition by partition, and leases those that may be handed out. It touches
+-- only the tables of its own queue, and keeps locks only on those in which it found something. Therefore statements
+-- name the table and are planned each time: a plan cached for all partitions would lock all of them.
 
--- What rows carry is not looked at here, so none of them makes it fail. A row of a job whose next row does not stand yet
--- (plan > 0) is left to the workers, which plan and pass it on before it is due. One client's rows are found by an index of
--- their own (executions_…_client), whatever others have there.
+-- This part does not read what rows contain, so no row can make it fail. A row of a job whose next row does not exist
+-- yet (plan > 0) is left to the workers, which plan the next row and pass this one on before it is due. The rows of one
+-- client are found by a separate index (executions_…_client), however many rows others have there.
 
--- Somebody may have any number of rows locked in an open transaction, and of a client that is held any number may be due (everybody's
--- claims pass those over, and workers move them out of the way). So no more rows are looked at than is said: few at first; some
--- hundreds where these did not suffice, then those that have become due lately, and some pages of the table, drawn anew each time. What stands
--- between is so found a little later, and what others keep costs no more, however much that is.
+-- An open transaction may have any number of rows locked, and a held client may have any number of due rows (all claims
+-- skip those, and workers move them out of the way). So the number of rows read is limited: few at first; some hundreds
+-- if these did not suffice; then rows that have come due recently, and some randomly chosen pages of the table. Rows in
+-- between are found a little later this way, and rows that others hold cost no more, however many they are.
 create or replace function pgsched_internal.due_among(
   partition smallint, places text, most integer, clients text[], held text[], without uuid[], since timestamptz, depth integer, page bigint,
   out ids uuid[], out instants timestamptz[], out large boolean[], out looked_at integer
@@ -32,9 +32,10 @@ begin
         most, due_among.since, depth, due_among.page;
 end $$;
 comment on function pgsched_internal.due_among(smallint, text, integer, text[], text[], uuid[], timestamptz, integer, bigint)
-  is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.';
+  is 'Locks up to a limit of due rows in a partition, among the rows at given places of it. Called by due_in.';
 
--- A partition in which nothing is due, or where rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
+-- If nothing is due in a partition, or its rows cannot even be locked, the block is rolled back and leaves no lock
+-- behind.
 create or replace function pgsched_internal.due_in(
   partition smallint, most integer, clients text[], held text[], without uuid[],
   out ids uuid[], out instants timestamptz[], out large boolean[]
@@ -76,9 +77,9 @@ when others then
   ids := '{}';
 end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
-  is 'Locks what is due in a partition of a queue, no more than so many; holds no lock on one of which nothing can be handed out.';
+  is 'Locks up to a limit of due rows in a partition. Holds no lock on a partition of which nothing can be handed out.';
 
--- All at once, where the first that was looked at has nothing: most are empty then. Leaves no lock behind.
+-- Checks all partitions at once if the first one was empty, because most are empty then. Leaves no lock behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
 declare
   found smallint[];
@@ -94,9 +95,9 @@ begin
   end;
   return found;
 end $$;
-comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions in which anything stands that is due.';
+comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions that have a due row.';
 
--- The partitions in an order that is drawn, so that those of any come to their turn.
+-- Partitions are visited in random order, so that each gets its turn.
 create or replace function pgsched_internal.due_to_pull(
   first smallint, wanted integer, share integer, clients text[], held text[], without uuid[],
   out homes smallint[], out ids uuid[], out large boolean[]
@@ -129,9 +130,9 @@ begin
     into homes, ids, large from unnest(homes, ids, instants, large) as d(home, id, fire_at, is_large);
 end $$;
 comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[], text[], uuid[])
-  is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.';
+  is 'Locks due rows of a queue, up to a limit and up to a share of each partition. Called by pgsched.claim.';
 
--- What is large is measured as the text that is sent.
+-- A large payload is measured as the text that is sent.
 create or replace function pgsched_internal.that_fit(homes smallint[], ids uuid[], large boolean[], room inout integer, out count integer)
   language plpgsql volatile as $$
 declare
@@ -142,7 +143,7 @@ begin
       begin
         execute format('select octet_length(e.payload::text) from %s e.id = $1', pgsched_internal.in_partition(homes[n])) into size using ids[n];
         room := room - coalesce(size, 0);
-      exception when others then  -- who leases it finds out
+      exception when others then  -- the lease reports the error
         if not pgsched_internal.is_of_a_row(sqlstate) then
           raise;
         end if;
@@ -153,9 +154,10 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.that_fit(smallint[], uuid[], boolean[], integer)
-  is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.';
+  is 'How many of these executions are handed out together, by the size of their payloads, and how much room is left.
+The execution that uses up the room is the last.';
 
--- Plain is what can be handed out as it stands, nothing but a lease of it is written; the rest is judged one by one.
+-- Plain rows can be handed out by writing a lease and nothing else; the others are checked one by one.
 create or replace function pgsched_internal.lease_in(consumer pgsched_internal.consumer, partition smallint, ids uuid[])
   returns pgsched_internal.handed[] language plpgsql volatile as $$
 declare
@@ -189,10 +191,11 @@ begin
   return handed || coalesce(judged, '{}');
 end $$;
 comment on function pgsched_internal.lease_in(pgsched_internal.consumer, smallint, uuid[])
-  is 'Leases those of these executions of a partition that the consumer may have; what they are to be handed out as.';
+  is 'Leases those of these executions of a partition that the consumer may have, and returns them as they are handed
+out.';
 
--- All at once or, where that fails for the sake of one, by halves. Which one it was is put away, unless somebody else has
--- what it needs: then it stays as it is. Nobody is waited for longer than a moment.
+-- Tries all rows at once; if that fails because of one of them, tries the halves. A row that fails by itself is parked,
+-- unless another transaction has locked what it needs: then it is left as it is. Waits only for a moment.
 create or replace function pgsched_internal.lease_to(
   consumer pgsched_internal.consumer, homes smallint[], ids uuid[], out handed pgsched_internal.handed[], out refused uuid[]
 ) language plpgsql volatile set lock_timeout = '5ms' as $$
@@ -233,8 +236,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lease_to(pgsched_internal.consumer, smallint[], uuid[])
-  is 'Leases those of these executions, which are locked, that the consumer may have: what is to be handed out, and what could not be
-dealt with and is to be passed over.';
+  is 'Leases those of these executions, which are locked, that the consumer may have. Returns those to hand out, and
+those that could not be processed and are to be skipped.';
 
 create or replace function pgsched.claim(queue text, worker text, batch integer default 1, lease interval default '30 s')
   returns table (id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text,
@@ -276,6 +279,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched.claim(text, text, integer, interval)
-  is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token:
-what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own
-executions alone. PS010 for an unknown queue, PS011 for one that workers serve.';
+  is 'Hands out due executions of a pulled queue, at most batch of them and at most 16 MiB of payloads, each with a
+lease and a token. If an execution is not completed, failed, extended or released (pgsched.complete and so on) by the
+end of its lease, a later claim gets it. worker names the consumer. A client''s role gets only its own executions.
+Raises PS010 for an unknown queue and PS011 for a queue that workers serve.';

@@ -1,6 +1,6 @@
--- What was said of executions whose row, or what their end writes beside it, somebody had locked: kept here, and recorded by a worker
--- as soon as it is free. A consumer serves many clients, and an open transaction of one shall not keep it from the others.
--- The token decides here, too: what another has by then, or has ended, is none of the first one's any more, and is dropped.
+-- Results of executions whose row, or another row that their end writes, was locked: stored here, and recorded by a
+-- worker as soon as the lock is free. A consumer serves many clients, and an open transaction of one must not delay the
+-- others. The token decides here, too: if the execution has ended or has another holder by then, the result is dropped.
 
 create or replace function pgsched_internal.note_result(
   verb text, held pgsched.executions, token bigint, result jsonb default null, error text default null, retryable boolean default null,
@@ -17,7 +17,7 @@ begin
   perform pgsched_internal.notify_unless_silent('release');
 end $$;
 comment on function pgsched_internal.note_result(text, pgsched.executions, bigint, jsonb, text, boolean, interval)
-  is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.';
+  is 'Stores a result of an execution that is locked by another transaction. Raises PS013 if one was stored before.';
 
 create or replace function pgsched_internal.record_in_hand(held pgsched.executions, noted pgsched_internal.results_to_record) returns boolean
   language plpgsql volatile as $$
@@ -31,7 +31,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.record_in_hand(pgsched.executions, pgsched_internal.results_to_record)
-  is 'Does what was said of an execution that is locked; false, and nothing done, where somebody has locked what its end writes.';
+  is 'Applies a stored result to an execution that is locked here. Returns false, and changes nothing, if another row
+that its end writes is locked.';
 
 create or replace function pgsched_internal.record_result(noted pgsched_internal.results_to_record) returns boolean
   language plpgsql volatile as $$
@@ -50,17 +51,17 @@ begin
                         and (e.lease_owner is null or e.options ? 'deferred'));
 end $$;
 comment on function pgsched_internal.record_result(pgsched_internal.results_to_record)
-  is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.';
+  is 'Records a stored result, or finds that its execution is over. Returns false if the execution is still locked.';
 
--- One after another, and what one of them fails by is no matter of the others. Who is locked still is tried again after half as
--- long as it has waited.
+-- Results are recorded one after another, and a failure of one does not affect the others. If an execution is still
+-- locked, the next try follows after half the time that it has waited.
 create or replace function pgsched_internal.record_results(most integer) returns integer language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;
   is_done boolean;
   count integer := 0;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but consumers may wait for these rows
   for noted in
     select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
   loop
@@ -87,4 +88,4 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.record_results(integer)
-  is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.';
+  is 'Records stored results of executions that were locked, up to a limit. Returns how many are done.';

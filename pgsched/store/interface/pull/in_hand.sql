@@ -1,15 +1,16 @@
--- Results of executions that no worker has in hand: those claimed by a consumer, and those whose target answered that it
--- will complete them later. They are leased to nobody's number (lease_owner is null) and stand at the end of their lease.
--- Whoever has the token may say what became of them. It carries the partition in its last fifteen bits, so that one table
--- is looked at; the rest is drawn, so that nobody guesses it. Plans are made for that partition: one that is kept would lock
--- all of them until the caller's transaction ends.
+-- Results of executions that no worker holds: those claimed by a consumer, and those whose target answered that it will
+-- complete them later. They are leased without an owner (lease_owner is null), and their fire_at is the end of their
+-- lease. Whoever has the token may report the result. The token carries the partition in its last fifteen bits, so that
+-- one table is read; the rest is random, so that it cannot be guessed. Statements are planned for that partition: a
+-- cached plan would lock all partitions until the caller's transaction ends.
 
 create or replace function pgsched_internal.new_token(partition smallint) returns bigint language sql volatile parallel safe as $$
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
 $$;
-comment on function pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.';
+comment on function pgsched_internal.new_token(smallint)
+  is 'A token for the lease of an execution in this partition; it cannot be guessed.';
 
--- Where the lease ran out a while ago, whoever has it locked is about to hand it to another.
+-- If the lease ran out a while ago, the transaction that has locked the row is about to hand it to another consumer.
 create or replace function pgsched_internal.still_in_hand(partition smallint, id uuid, token bigint) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -21,10 +22,10 @@ begin
   return held;
 end $$;
 comment on function pgsched_internal.still_in_hand(smallint, uuid, bigint)
-  is 'The execution that is leased under this token, not locked; null where it is so no more.';
+  is 'The execution that is leased under this token, not locked; null if there is none any more.';
 
--- Consumers' claims have rows locked for a moment that others have taken just before them. A client's transaction may stay open:
--- of one that keeps results waiting already nobody waits for more.
+-- Consumers' claims briefly lock rows that other claims have just taken. A client's transaction may stay open for long:
+-- if results of that client are already stored, this does not wait for another of its rows.
 create or replace function pgsched_internal.wait_for_row(held pgsched.executions) returns boolean
   language plpgsql volatile set lock_timeout = '50ms' as $$
 begin
@@ -37,10 +38,10 @@ exception when lock_not_available then
   return false;
 end $$;
 comment on function pgsched_internal.wait_for_row(pgsched.executions)
-  is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.';
+  is 'Locks an execution that another transaction has locked, if that ends within a moment. True if it did.';
 
--- Nobody waits here for longer than a moment: not for a lock that a client's transaction holds on its own row, while the caller has
--- those of other clients to settle.
+-- Waits only for a moment: a client's transaction may hold a lock on the client's own row, while the caller has
+-- executions of other clients to settle.
 create or replace function pgsched_internal.take_in_hand(id uuid, token bigint, out held pgsched.executions, out is_free boolean)
   language plpgsql volatile as $$
 declare
@@ -51,7 +52,7 @@ begin
   end if;
   select * into held from pgsched.executions e
    where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token
-     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;  -- what a worker alone has in hand it settles itself
+     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;  -- workers settle their own executions
   is_free := held.id is not null;
   if not is_free then
     held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);
@@ -69,15 +70,15 @@ begin
   home := pgsched_internal.partition_with(take_in_hand.id);
   perform from pgsched.executions e
     where e.partition = home and e.id = take_in_hand.id and pgsched_internal.acts_for(e.client_id);
-  if not found and not pgsched_internal.has_ended(take_in_hand.id) then  -- unknown, or another client's
+  if not found and not pgsched_internal.has_ended(take_in_hand.id) then  -- unknown, or of another client
     perform pgsched_internal.refuse('PS010', format('there is no execution %s', take_in_hand.id), 'give the id that came with the token');
   end if;
   perform pgsched_internal.refuse('PS013', format('execution %s is not yours any more: it has ended, or its lease ran out and another has it',
     take_in_hand.id), 'drop the result; to keep what takes long, extend its lease');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
-  is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for
-an unknown one, PS012 where it is another client''s.';
+  is 'The execution that is leased under this token, locked unless another transaction has locked it. Raises PS013 if it
+is no longer leased under it, PS010 if it is unknown, and PS012 if it belongs to another client.';
 
 create or replace function pgsched_internal.write_end(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
@@ -92,11 +93,11 @@ begin
   perform pgsched_internal.end_execution(held, status, reason, result => write_end.result, lets_next => true);
 end $$;
 comment on function pgsched_internal.write_end(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
-  is 'Moves an execution that is locked into history, with what its end brings about; called by end_in_hand.';
+  is 'Moves a locked execution to history and triggers what follows from its end; called by end_in_hand.';
 
--- Of all that an end writes beside the row, a client's transaction can hold the job, which counts its failures, and what blocks the ordering
--- key. The whole table may be locked, too: by whoever changes it, say. It may stay open: of one that keeps results waiting already nobody
--- waits for more.
+-- Of the other rows that an end writes, a client's transaction can lock the job, which counts its failures, and the row
+-- that blocks the ordering key. The whole table may be locked, too, for example by a change of it. Such a transaction
+-- may stay open for long: if results of that client are already stored, this does not wait again.
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean, waits boolean default false
 ) returns boolean language plpgsql volatile as $$
@@ -117,8 +118,9 @@ begin
   end;
 end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean, boolean)
-  is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says
-whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes; with waits, for longer than a moment.';
+  is 'Moves a locked execution to history and triggers what follows from its end, as a worker''s settle does. tried says
+whether its last attempt took place. Returns false, and changes nothing, if another row that it writes is locked; with
+waits, if that takes longer than a moment.';
 
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -129,7 +131,7 @@ create or replace function pgsched_internal.decide_failure(
     held.plan, case when not at_once then random() end)
 $$;
 comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)
-  is 'What becomes of an execution after a failed try, by its options.';
+  is 'What becomes of an execution after a failed attempt, by its options.';
 
 create or replace function pgsched_internal.fail_in_hand(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -153,11 +155,13 @@ begin
   return 'retrying';
 end $$;
 comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean, boolean)
-  is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and
-nothing done, where somebody has locked what its end writes; with waits, for longer than a moment.';
+  is 'Records a failed attempt of a locked execution, which then waits for the next attempt or ends, as its options say.
+Returns null, and changes nothing, if another row that its end writes is locked; with waits, if that takes longer than a
+moment.';
 
--- A consumer that is gone has not failed at it: the next one may have it at once. A target that does not complete what it
--- took has, and the policy says when it is called again. Who has said in time what came of it has not lost it.
+-- A consumer that is gone has not failed at the execution, so the next consumer may have it at once. A target that
+-- accepts an execution and does not complete it has failed, and the retry policy applies. If a result was stored in
+-- time, the lease is not lost.
 create or replace function pgsched_internal.lose_in_hand(held pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;
@@ -173,7 +177,8 @@ begin
     to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null) is not null;
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions)
-  is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.';
+  is 'Handles an execution whose lease ran out. Returns false, and changes nothing, if another row that its end writes
+is locked.';
 
 create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer, ended_by timestamptz) returns integer
   language plpgsql volatile as $$
@@ -196,7 +201,7 @@ begin
     exception when others then
       if not pgsched_internal.is_of_a_row(sqlstate) then
         raise;
-      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
+      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later pass finds a locked row unchanged
         perform pgsched_internal.put_away(held.partition, held.id, sqlerrm);
       end if;
     end;
@@ -204,4 +209,5 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz)
-  is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.';
+  is 'Takes back executions that no worker holds and whose lease had run out by a given moment, among a limited number
+of due executions of a partition. Returns how many.';

@@ -1,5 +1,5 @@
--- Queues that consumers pull from. A claim hands out what is due, earliest first in each partition, under a lease: the row
--- then stands at the end of its lease, where it is due again, so that what others have in hand is not read by a claim.
+-- Queues that consumers pull from. A claim hands out due executions under a lease, earliest first in each partition. A
+-- leased row's fire_at is the end of its lease, when it is due again, so claims do not read what other consumers hold.
 
 create or replace function pgsched_internal.check_pulled(target text, queue text) returns boolean language plpgsql stable parallel safe as $$
 declare
@@ -16,15 +16,16 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_pulled(text, text)
-  is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.';
+  is 'True if a target fits a queue: queue: targets need a pulled queue, and other targets a queue that workers serve.
+Raises PS001 otherwise.';
 
 create or replace function pgsched_internal.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
   select case when told <> 'queue:' and (select q.pulled from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(partition))
               then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
-  is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where
-that one is pulled and the target is to be called.';
+  is 'The first partition of the queue from which a target is notified of an end in this partition: its own queue, but
+the queue default if that one is pulled and the target has to be called.';
 
 create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
@@ -45,9 +46,9 @@ begin
   return found.first_partition;
 end $$;
 comment on function pgsched_internal.check_claim(text, text, integer, interval)
-  is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.';
+  is 'The first partition of a queue, if this claim is valid; raises PS000, PS010 or PS011 otherwise.';
 
--- Whatever stands in a queue stands at the instant at which a claim may have it, also what is leased.
+-- fire_at is always the instant from which a claim may have the row, even if the row is leased.
 create or replace function pgsched_internal.until_next(queue text) returns double precision language plpgsql volatile
   set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -64,10 +65,12 @@ begin
   return extract(epoch from earliest - clock_timestamp());
 end $$;
 comment on function pgsched_internal.until_next(text)
-  is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.';
+  is 'In how many seconds the next execution of a queue is due; negative if it is overdue, null if nothing waits or the
+queue is paused.';
 
--- In transactions of clients, so nobody waits here: neither for the lock of the partition's order, which is the workers',
--- nor for another who is just putting one at the head of the key. Who is held in vain by that, workers let go on.
+-- This runs in transactions of clients, so it never waits: neither for the lock on the partition's ordering, which
+-- belongs to the workers, nor for a transaction that is just making an execution the head of the key. If that leaves an
+-- execution held without need, workers release it.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   patience constant text := current_setting('lock_timeout');
@@ -90,7 +93,7 @@ begin
        where e.partition = waiting.partition and e.id = waiting.id;
       perform set_config('lock_timeout', patience, true);
       return true;
-    exception when lock_not_available or unique_violation then null;  -- another is
+    exception when lock_not_available or unique_violation then null;  -- another execution is the head
     end;
   end if;
   update pgsched.executions e
@@ -101,12 +104,13 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.take_turn(pgsched.executions)
-  is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others
-otherwise.';
+  is 'True if it is this execution''s turn under its ordering key, and it becomes the head; otherwise it is held behind
+the others.';
 
--- A lease that ran out is doubted first: the row is due again a moment after it was found so, and who has it may extend or
--- settle it meanwhile. So whatever stood still, or the clock when it was set, has nobody lose what he still works on. That a
--- lease is doubted shows in that the row stands behind its end; extending it puts both together again.
+-- A lease that ran out is first put in doubt: the row becomes due again a moment later, and meanwhile its holder may
+-- extend or settle it. So a pause of the process, or a change of the clock, does not take an execution from a consumer
+-- that is still working on it. A doubted lease shows in a fire_at after the end of the lease; extending the lease makes
+-- them equal again.
 create or replace function pgsched_internal.is_lost(held pgsched.executions) returns boolean language plpgsql volatile as $$
 begin
   if held.fire_at > held.lease_expires_at then
@@ -117,9 +121,11 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.is_lost(pgsched.executions)
-  is 'Whether an execution that is locked, and whose lease ran out, was found so a while ago; its consumer has that while from now on otherwise.';
+  is 'True if the lease of a locked execution was found to have run out a while ago. If it is found now, its consumer
+gets that while.';
 
--- What is not handed out as it stands: whose lease ran out, whose time is over, what nobody can pull, whose turn it may not be.
+-- Executions that need more than a lease: the lease ran out, the time is over, the target cannot be pulled, or it may
+-- not be its turn.
 create or replace function pgsched_internal.may_be_handed_out(partition smallint, id uuid) returns boolean language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
@@ -147,5 +153,5 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
-  is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.';
+  is 'True if a consumer may have this due execution, which is locked. Otherwise the execution ends, waits or is held.';
 

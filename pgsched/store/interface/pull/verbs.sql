@@ -1,5 +1,5 @@
--- What consumers and targets say of executions that they have in hand: completed, failed, wanted for longer, handed back. Each call
--- shows the token of the lease. Nobody waits for a lock here for longer than a moment: what was said meanwhile is kept.
+-- How consumers and targets report on executions that they hold: completed, failed, extended or handed back. Each call
+-- presents the token of the lease. A call waits only briefly for a lock; after that, the report is stored.
 
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -14,9 +14,9 @@ begin
   perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
 end $$;
 comment on function pgsched.complete(uuid, bigint, jsonb)
-  is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked
-its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010
-for an unknown one.';
+  is 'Reports that an execution that was claimed, or deferred by its target, has succeeded, with its result. If its row
+or its job is locked by another transaction, the result is stored and recorded once they are free. Raises PS013 if
+another consumer has it by now or it has ended, and PS010 if it is unknown.';
 
 create or replace function pgsched.fail(
   id uuid, token bigint, error text, retryable boolean default true, retry_after interval default null
@@ -46,9 +46,10 @@ begin
   return status;
 end $$;
 comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
-  is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it,
-which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and
-recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
+  is 'Reports that an execution that was claimed, or deferred by its target, has failed, and why. Its options decide
+what becomes of it, and the call returns that: retrying, failed or expired. It is not retried before retry_after (at
+most 24 hours) has passed. If its row or its job is locked by another transaction, the report is stored and recorded
+later. Raises PS013 if another consumer has it by now or it has ended, and PS010 if it is unknown.';
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
@@ -57,7 +58,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.';
+comment on function pgsched_internal.check_lease(interval)
+  is 'True for a valid length of a lease; raises PS000 otherwise.';
 
 create or replace function pgsched.extend(id uuid, token bigint, lease interval default '30 s') returns timestamptz
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -77,8 +79,9 @@ begin
   return until;
 end $$;
 comment on function pgsched.extend(uuid, bigint, interval)
-  is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked
-its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
+  is 'Extends the lease of an execution that was claimed, or deferred by its target, to this long from now. Returns when
+it ends. If another transaction has locked the row, the lease stays unchanged, and its end is returned. Raises PS013 if
+another consumer has it by now or it has ended, and PS010 if it is unknown.';
 
 create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
 begin
@@ -88,7 +91,8 @@ begin
    where e.partition = held.partition and e.id = held.id;
   perform pgsched_internal.notify_wake(held.partition, pgsched.now());
 end $$;
-comment on function pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.';
+comment on function pgsched_internal.hand_back(pgsched.executions)
+  is 'Makes a locked execution wait again, as if it had not been claimed.';
 
 create or replace function pgsched.release(id uuid, token bigint) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -112,5 +116,6 @@ begin
   end if;
 end $$;
 comment on function pgsched.release(uuid, bigint)
-  is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it
-was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.';
+  is 'Hands an execution back as if it had not been claimed, as soon as no other transaction has its row locked. If it
+was cancelled meanwhile, lets the next one of its ordering key begin. Raises PS013 if another consumer has it by now or
+it has ended, PS010 if it is unknown, and PS011 if a target deferred it.';

@@ -1,10 +1,11 @@
--- What a request to schedule may say.
+-- Checks of scheduling requests.
 
 create or replace function pgsched_internal.setting(name text, fallback text) returns text
   language sql stable parallel safe
   as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
 comment on function pgsched_internal.setting(text, text)
-  is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.';
+  is 'A setting of pgsched, such as pgsched.key_retention, made with set, alter role or alter database; otherwise the
+fallback.';
 
 create or replace function pgsched_internal.check_zone(timezone text) returns boolean
   language plpgsql stable parallel safe as $$
@@ -14,7 +15,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.';
+comment on function pgsched_internal.check_zone(text)
+  is 'True for an IANA time zone that the server knows; raises PS002 otherwise.';
 
 create or replace function pgsched_internal.check_instant(fire_at timestamptz) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -26,7 +28,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_instant(timestamptz)
-  is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.';
+  is 'True for an instant that all callers and workers can represent; raises PS002 otherwise, and for infinity.';
 
 create or replace function pgsched_internal.check_on_conflict(on_conflict text, key text, recurs boolean) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -41,9 +43,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_on_conflict(text, text, boolean)
-  is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.';
+  is 'True for a valid on_conflict; raises PS000, with the valid values, otherwise.';
 
--- What consumers pull is theirs to take or leave: a queue: target goes by no channel.
+-- Consumers decide what they pull, so a queue: target needs no channel.
 create or replace function pgsched_internal.check_channel(client text, target text) returns boolean
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -60,7 +62,8 @@ begin
     or pgsched_internal.refuse('PS012', format('client %L may not have %s targets called', client, channel),
          format('its channels are %s: pgsched.set_client', array_to_string(channels, ', ')));
 end $$;
-comment on function pgsched_internal.check_channel(text, text) is 'True where this client may have this target called; raises PS012 otherwise.';
+comment on function pgsched_internal.check_channel(text, text)
+  is 'True if this client may use this target; raises PS012 otherwise.';
 
 create or replace function pgsched_internal.job_checked() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -72,7 +75,8 @@ begin
   return new;
 end $$;
 comment on function pgsched_internal.job_checked()
-  is 'Refuses a job whose client may not have its target called, and one of whose payload no body can be made as its options say.';
+  is 'Rejects a job with a target that its client may not use, and one whose payload cannot be encoded as its body
+option says.';
 create or replace trigger job_checked before insert or update of client_id, target, payload, options on pgsched.jobs
   for each row execute function pgsched_internal.job_checked();
 
@@ -111,5 +115,5 @@ begin
 end $$;
 comment on function pgsched_internal.check_request(text, text, timestamptz, interval, text, interval, text, text, text, jsonb, text, text,
                                              text, text[], text, timestamptz)
-  is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by
-pgsched.schedule_outcome where more is given than an instant.';
+  is 'Raises PS000, PS001 or PS002, with a hint, if parts of a request do not fit together. Called by
+pgsched.schedule_outcome if a request gives more than an instant.';

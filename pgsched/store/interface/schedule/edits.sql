@@ -1,5 +1,5 @@
--- Changing an execution that is scheduled once and has not begun, or moving it to another instant. What shall be different is said as
--- JSON, as of a job; what is not named stays.
+-- Changing a one-shot that has not begun, or moving it to another instant. Changes are given as JSON, as for a job;
+-- what is not named stays the same.
 
 create or replace function pgsched_internal.check_execution_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -26,9 +26,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_execution_changes(jsonb)
-  is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.';
+  is 'True for changes that pgsched.edit can apply to an execution; raises PS000 or PS002 with a hint otherwise.';
 
--- What a worker has lost may have begun, too. Its target has seen it as it is, and another instant is all that it can be given.
+-- An execution that a worker has lost may have begun, too. Its target has seen its content, so only its instant can
+-- change.
 create or replace function pgsched_internal.lock_editable(id uuid, changes jsonb) returns pgsched.executions language plpgsql volatile as $$
 declare
   waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_editable.id);
@@ -52,11 +53,12 @@ begin
   return waiting;
 end $$;
 comment on function pgsched_internal.lock_editable(uuid, jsonb)
-  is 'A one-shot of a client that the session acts for, locked, which can be changed in this way. Raises PS010 for what there is not, and PS011
-for an execution that runs or has ended, for one of a job, and for one that has begun before, unless it is only moved.';
+  is 'Locks and returns a one-shot, of a client that the session acts for, that can be changed in this way. Raises PS010
+if it does not exist, and PS011 if it is running or has ended, belongs to a job, or has begun before; in the last case
+it can still be moved.';
 
--- What another target or other options make of the gates is for the next claim to find out: so a gate that holds it lets it go, and
--- it comes back to its instant. Its turn under an ordering key is its own whatever it calls, and what it waits for as well.
+-- The next claim applies the gates of a new target or new options. So if a gate holds the execution, it is released and
+-- returns to its instant. Its turn under an ordering key, and what it waits for, do not depend on its target.
 create or replace function pgsched_internal.edited_execution(before pgsched.executions, changes jsonb) returns pgsched.executions
   language plpgsql stable as $$
 declare
@@ -70,7 +72,7 @@ begin
   if changes ? 'fire_at' then
     perform pgsched_internal.check_instant(after.fire_at);
     if changes - 'fire_at' <> '{}' and before.fire_at = 'infinity' and before.gate is not null and after.fire_at = before.scheduled_for then
-      after.fire_at := before.fire_at;  -- it is its instant already: the other changes say whether it is let go
+      after.fire_at := before.fire_at;  -- unchanged instant: whether it is released depends on the other changes
     elsif after.fire_at <> before.fire_at then
       after.scheduled_for := null;
       after.gate := null;
@@ -91,7 +93,7 @@ begin
   return after;
 end $$;
 comment on function pgsched_internal.edited_execution(pgsched.executions, jsonb)
-  is 'An execution as it would be after pgsched.edit; nothing is written.';
+  is 'An execution as it would be after pgsched.edit. Writes nothing.';
 
 create or replace function pgsched_internal.edit_execution(id uuid, changes jsonb, note text, actor text) returns boolean
   language plpgsql volatile as $$
@@ -126,7 +128,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.edit_execution(uuid, jsonb, text, text)
-  is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named. Called by pgsched.edit.';
+  is 'Changes the named ones of target, payload, options, labels and instant of a waiting one-shot. Called by
+pgsched.edit.';
 
 create or replace function pgsched.edit(
   id uuid default null, changes jsonb default '{}', client text default null, key text default null, note text default null, actor text default null,
@@ -145,6 +148,7 @@ begin
   return pgsched_internal.edit_execution(edit.id, edit.changes, edit.note, edit.actor);
 end $$;
 comment on function pgsched.edit(uuid, jsonb, text, text, text, text, boolean)
-  is 'Changes what is named of a job and its waiting row, or of a waiting one-shot, by its id or by client and key; true if anything is different now.
-What is running goes on as it was. PS010 for what there is not, PS011 for a job that is cancelled, or declared unless it is forced, and for an
-execution of a job, or one that runs, has ended or has begun before; what waits for a retry can be given another fire_at.';
+  is 'Changes the named parts of a job and its waiting row, or of a waiting one-shot, by id or by client and key. True
+if anything changed. A running execution continues unchanged. Raises PS010 if it does not exist, and PS011 for a job
+that is cancelled, or declared and not forced, and for an execution that belongs to a job, is running, has ended or has
+begun before; an execution that waits for a retry can be given another fire_at.';

@@ -13,7 +13,7 @@ begin
   return held.id;
 end $$;
 comment on function pgsched_internal.job_under(text, text, text)
-  is 'The job that has a key, which is not locked; PS011 where that was to be refused.';
+  is 'The job that has a key, without a lock on it. Raises PS011 if the request was to be rejected in that case.';
 
 create or replace function pgsched_internal.follow_replaced(before pgsched.jobs, after pgsched.jobs) returns void
   language plpgsql volatile as $$
@@ -28,7 +28,7 @@ begin
   perform pgsched_internal.follow_edit(before, after, 'replaced', fires_anew or before.state <> 'active', keeps => goes_on);
 end $$;
 comment on function pgsched_internal.follow_replaced(pgsched.jobs, pgsched.jobs)
-  is 'Has the waiting row of a job follow the definition that has replaced another.';
+  is 'Adapts the waiting row of a job after its definition was replaced.';
 
 create or replace function pgsched_internal.put_job(
   id uuid, target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
@@ -50,7 +50,7 @@ create or replace function pgsched_internal.put_job(
   returning j.*
 $$;
 comment on function pgsched_internal.put_job(uuid, text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text, text)
-  is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.';
+  is 'Inserts a job, or replaces the one that has its key if that is wanted; null if that one stays unchanged.';
 
 create or replace function pgsched_internal.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
@@ -65,7 +65,7 @@ begin
   perform pgsched.partition_for(queue, client, key, ordering_key);
   perform pgsched_internal.check_zone(coalesce(timezone, 'UTC')) where cron is not null;
   if key is not null then
-    if on_conflict <> 'replace' then  -- what is left as it is, is not locked, and its key neither
+    if on_conflict <> 'replace' then  -- a job that stays unchanged is not locked, and neither is its key
       job.id := pgsched_internal.job_under(client, key, on_conflict);
       if job.id is not null then
         return row(job.id, 'existing', null, null)::pgsched_internal.placement;
@@ -83,7 +83,7 @@ begin
     on_conflict, rules, labels, gap, overlap);
   if job.revision > 1 then
     perform pgsched_internal.follow_replaced(before, job);
-  elsif job.id is null then  -- somebody else was quicker
+  elsif job.id is null then  -- another transaction was faster
     job.id := pgsched_internal.job_under(client, key, on_conflict);
   end if;
   if key is not null and held.id is distinct from job.id then
@@ -93,4 +93,4 @@ begin
     ::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text, text)
-  is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.';
+  is 'Creates or replaces a recurring job; called by pgsched.schedule_outcome. A worker plans its first row.';

@@ -1,4 +1,4 @@
--- Scheduling under a key: what becomes of what stands under it.
+-- Scheduling under a key that may be taken.
 
 create or replace function pgsched_internal.left_as_it_is(held pgsched_internal.keys, there pgsched.executions, on_conflict text)
   returns pgsched_internal.placement language plpgsql volatile as $$
@@ -10,7 +10,7 @@ begin
     case when there.lease_token is null and isfinite(there.fire_at) then there.fire_at end, held.partition)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsched.executions, text)
-  is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.';
+  is 'The result if what has a key stays unchanged. Raises PS011 if the request was to be rejected in that case.';
 
 create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb, labels jsonb
@@ -27,10 +27,10 @@ begin
     perform pgsched_internal.notify_unless_silent('turns');
   end if;
   perform pgsched_internal.forget_dependencies(there.id);
-  perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger sees inserted rows only
+  perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger fires only on inserts
 end $$;
 comment on function pgsched_internal.replace_waiting(pgsched.executions, text, jsonb, timestamptz, jsonb, jsonb)
-  is 'Has an execution that waits, and is locked, begin anew with another content and instant.';
+  is 'Replaces the content and the instant of a waiting execution, which is locked, and resets its attempts.';
 
 create or replace function pgsched_internal.kept_under(client text, key text, on_conflict text)
   returns pgsched_internal.placement language plpgsql volatile as $$
@@ -48,8 +48,8 @@ begin
   return pgsched_internal.left_as_it_is(held, there, on_conflict);
 end $$;
 comment on function pgsched_internal.kept_under(text, text, text)
-  is 'The execution that lives under a key and stays as it is, looked up without a lock; null where there is none. PS011 where that
-was to be refused.';
+  is 'The live execution that has a key and stays unchanged, read without a lock; null if there is none. Raises PS011 if
+the request was to be rejected in that case.';
 
 create or replace function pgsched_internal.ended_under(
   held pgsched_internal.keys, client text, key text, on_conflict text, home smallint
@@ -65,9 +65,9 @@ begin
   return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
 end $$;
 comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, text, text, smallint)
-  is 'The execution that succeeded under a key within the retention, which answers for it; null where there is none.';
+  is 'The execution that succeeded under a key within the retention time and still has the key; null if there is none.';
 
--- Where the execution under the key is running and the caller debounces, the key stands for the new execution from now on.
+-- If the execution with this key is running and the caller debounces, the new execution gets the key.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
   ordering_key text, queue text, options jsonb, on_conflict text, labels jsonb
@@ -95,7 +95,7 @@ begin
   if replaces and there.partition = home then
     perform pgsched_internal.replace_waiting(there, target, payload, fire_at, options, labels);
     return row(there.id, 'replaced', fire_at, home)::pgsched_internal.placement;
-  elsif replaces then  -- under another ordering key or in another queue it lives in another partition
+  elsif replaces then  -- its new ordering key or queue belongs to another partition
     delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
     perform pgsched_internal.end_execution(there, 'cancelled', 'replaced');
   end if;
@@ -106,9 +106,9 @@ begin
   return row(new_id, case when replaces then 'replaced' else 'created' end, fire_at, home)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
-  is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.';
+  is 'Schedules one execution under a key that is locked and has been used before; called by schedule_keyed.';
 
--- A key that is new takes the short way: nothing can live under it, and nothing has succeeded under it lately.
+-- A new key takes the short path: nothing can be live under it, and nothing has succeeded under it recently.
 create or replace function pgsched_internal.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, labels jsonb
@@ -135,4 +135,4 @@ begin
   return pgsched_internal.schedule_under(held, new_id, home, target, payload, fire_at, client, key, ordering_key, queue, options, on_conflict, labels);
 end $$;
 comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
-  is 'One execution under a key; called by pgsched.schedule_outcome.';
+  is 'Schedules one execution under a key; called by pgsched.schedule_outcome.';

@@ -1,8 +1,8 @@
--- Keys. pgsched_internal.keys has one row for each key of a client and says what stands under it: an execution, by its
--- partition and id, or a job. Whoever gives a key to something locks that row first, so that of all who do it at the same
--- moment one comes after the other, whatever ordering keys and queues they name. Workers never touch it: whether the
--- execution still lives is looked up where it lives, and what became of it in history. Lock order everywhere: the row of
--- the key, then the job, then the execution that waits.
+-- Keys. pgsched_internal.keys has one row for each key of a client and records what has the key: an execution, by its
+-- partition and id, or a job. A transaction that assigns a key locks that row first, so that concurrent ones run one
+-- after another, whatever ordering keys and queues they name. Workers never touch the row: whether the execution is
+-- still live is read from its partition, and its outcome from history. The lock order is the same everywhere: the key's
+-- row, then the job, then the waiting execution.
 
 create or replace function pgsched_internal.key_retention() returns interval language sql stable parallel safe as $$
   select case when k.kept between interval '0' and interval '3653 days' then k.kept
@@ -11,7 +11,7 @@ create or replace function pgsched_internal.key_retention() returns interval lan
     from (select pgsched_internal.setting('key_retention', '24 hours')::interval as kept) k
 $$;
 comment on function pgsched_internal.key_retention()
-  is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.';
+  is 'How long after its success an execution keeps its key: the setting pgsched.key_retention.';
 
 create or replace function pgsched_internal.lock_key(client text, key text, id uuid, partition smallint)
   returns pgsched_internal.keys language plpgsql volatile as $$
@@ -28,18 +28,20 @@ begin
      where k.client_id = lock_key.client and k.key = lock_key.key for update;
     if found then
       return held;
-    end if;  -- tidied away in between
+    end if;  -- deleted by tidy_keys in between
   end loop;
 end $$;
 comment on function pgsched_internal.lock_key(text, text, uuid, smallint)
-  is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.';
+  is 'Locks a key until the transaction ends, and returns what had it; null if the key was new and has been assigned
+now.';
 
 create or replace function pgsched_internal.give_key(client text, key text, id uuid, partition smallint) returns void
   language sql volatile as $$
   update pgsched_internal.keys k set id = give_key.id, partition = give_key.partition, look_at = default
    where k.client_id = give_key.client and k.key = give_key.key
 $$;
-comment on function pgsched_internal.give_key(text, text, uuid, smallint) is 'Has a key that is locked stand for this from now on.';
+comment on function pgsched_internal.give_key(text, text, uuid, smallint)
+  is 'Assigns a key, which is locked, to this execution or job.';
 
 create or replace function pgsched_internal.is_live(held pgsched_internal.keys) returns boolean language plpgsql volatile as $$
 begin
@@ -49,7 +51,7 @@ begin
   return (pgsched_internal.live_execution(held.partition, held.id)).id is not null;
 end $$;
 comment on function pgsched_internal.is_live(pgsched_internal.keys)
-  is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.';
+  is 'True if what has a key is live: a job that is not cancelled, or a waiting or running execution.';
 
 create or replace function pgsched_internal.refuse_taken(held pgsched_internal.keys, hint text) returns void
   language plpgsql volatile as $$
@@ -57,7 +59,8 @@ begin
   perform pgsched_internal.refuse('PS011', format('the key %L of client %L is taken by %s %s', held.key, held.client_id,
     case when held.partition is null then 'job' else 'execution' end, held.id), refuse_taken.hint);
 end $$;
-comment on function pgsched_internal.refuse_taken(pgsched_internal.keys, text) is 'Raises PS011, which says what has the key.';
+comment on function pgsched_internal.refuse_taken(pgsched_internal.keys, text)
+  is 'Raises PS011, naming what has the key.';
 
 create or replace function pgsched_internal.take_key(client text, key text, id uuid, partition smallint) returns void
   language plpgsql volatile as $$
@@ -72,10 +75,10 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.take_key(text, text, uuid, smallint)
-  is 'Gives a key to a row that was inserted; PS011 where something live has it.';
+  is 'Assigns a key to an inserted row. Raises PS011 if something live has it.';
 
--- What ended under a key answers for it where it succeeded and its retention has not passed. Days are named as constants,
--- so that no others are opened, and the block gives the locks on them back.
+-- An ended execution keeps its key if it succeeded and the retention time has not passed. Dates are passed as
+-- constants, so that no other days are opened, and the block is rolled back to release the locks on them.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -84,7 +87,7 @@ declare
   ended record;
 begin
   if id is null and retention <= interval '24 hours' then
-    return;  -- the row of the key would still be there
+    return;  -- otherwise the key's row would still exist
   end if;
   begin
     if retention <= interval '24 hours' then
@@ -105,8 +108,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.succeeded_lately(text, text, uuid)
-  is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its
-id, where the row of the key tells it.';
+  is 'The last execution under a key, if it succeeded within the retention time; null otherwise. Looked up by id if the
+key''s row has one.';
 
 create or replace function pgsched_internal.keys_inserted() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -119,7 +122,7 @@ begin
   on conflict do nothing;
   get diagnostics noted = row_count;
   select count(*) into given from inserted i where i.key is not null;
-  if given > noted then  -- some keys are known: each of them is ours already, or free by now, or taken
+  if given > noted then  -- some keys exist already: each is assigned to this row, or free by now, or taken
     perform pgsched_internal.take_key(t.client_id, t.key, t.id, t.partition)
        from (select i.client_id, i.key, i.id, i.partition
                from inserted i join pgsched_internal.keys k on k.client_id = i.client_id and k.key = i.key
@@ -127,10 +130,11 @@ begin
   end if;
   return null;
 end $$;
-comment on function pgsched_internal.keys_inserted() is 'Gives the keys of inserted executions to them; PS011 where something live has one.';
+comment on function pgsched_internal.keys_inserted()
+  is 'Assigns the keys of inserted executions. Raises PS011 if something live has one.';
 create or replace trigger executions_keys after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- Inside a verb of ours, where the session runs as the owner, told says that there is nothing to look for; a client's own word does not.
+  -- In our own functions, which run as the owner, 'told' skips the check; if a client sets it, it has no effect.
   when (current_setting('pgsched.notify', true) is distinct from 'told' or not has_table_privilege('pgsched.executions'::regclass::oid, 'UPDATE'))
   execute function pgsched_internal.keys_inserted();
 
@@ -142,12 +146,13 @@ begin
             order by i.client_id, i.key) t;
   return null;
 end $$;
-comment on function pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.';
+comment on function pgsched_internal.job_keys_inserted()
+  is 'Assigns the keys of inserted jobs. Raises PS011 if something live has one.';
 create or replace trigger jobs_keys after insert on pgsched.jobs
   referencing new table as inserted for each statement execute function pgsched_internal.job_keys_inserted();
 
--- A row of keys is looked at once what it stands for is due to be forgotten: later again where that lives, or has not ended
--- a retention ago.
+-- A key's row is checked when its retention ends. If what has the key is still live, or ended less than a retention
+-- ago, it is checked again later.
 create or replace function pgsched_internal.tidy_keys(most integer) returns integer language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   kept constant interval := greatest(interval '24 hours', pgsched_internal.key_retention());
@@ -178,4 +183,5 @@ begin
   return cardinality(due);
 end $$;
 comment on function pgsched_internal.tidy_keys(integer)
-  is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.';
+  is 'Deletes keys under which nothing is live and nothing has ended recently. Checks keys up to a limit, and returns
+how many it checked.';

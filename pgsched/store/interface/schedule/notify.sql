@@ -1,19 +1,19 @@
--- One notification a statement and queue, and only for rows due before an idle worker would look by itself, and only
--- where no worker is looking all the time. Off with set pgsched.notify = off, for a session or a role: the workers'
--- poll then finds the rows within a second.
+-- Notifications. Each statement sends one for each queue, only for rows that are due before an idle worker would poll,
+-- and only if no worker is polling constantly. `set pgsched.notify = off` turns them off, for a session or a role;
+-- workers then find the rows by polling, within a second.
 
--- PostgreSQL takes one lock for the whole database from a NOTIFY's commit until that commit is flushed, so that writers
--- that notify wait for each other's disk. A worker that is woken often looks by itself every few milliseconds, and says so
--- in a sequence of the queue: until when, in milliseconds since 1970, and which worker. A sequence is written in its
--- place: to look at it is to read one row that never gets versions, whoever holds an old snapshot, and takes no lock
--- that anybody could hold. Nobody but the owner may touch it. What says nothing any more after a moment needs no session
--- to stand for it.
+-- From the commit of a NOTIFY until it is flushed, PostgreSQL holds one lock for the whole database, so writers that
+-- notify wait for each other's disk. A worker that is woken often therefore polls every few milliseconds and announces
+-- this in a sequence of the queue: until when, in milliseconds since 1970, and which worker. A sequence is updated in
+-- place: reading it means reading one row that never gets versions, however old the snapshots are, and takes no lock
+-- that anyone else could hold. Only the owner may touch it. The announcement expires after a moment, so it needs no
+-- session to vouch for it.
 do $$
 declare
   item text;
 begin
   for item in select 'pgsched_internal.watch_' || pgsched_internal.queue_number_of(q.first_partition) from pgsched.queues q loop
-    if to_regclass(item) is null then  -- somebody has dropped it
+    if to_regclass(item) is null then  -- it has been dropped
       execute format('create sequence %s', item);
     end if;
   end loop;
@@ -24,19 +24,20 @@ create or replace function pgsched_internal.watch_of(queue_number integer) retur
     case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned
                       else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
-comment on function pgsched_internal.watch_of(integer) is 'What the polling worker of a queue announced last; null if none ever did.';
+comment on function pgsched_internal.watch_of(integer)
+  is 'The last announcement of a worker that polls a queue; null if none was made.';
 
--- Each value is named once: else it would be called as a function, at three times the cost, and not become a part of the query.
+-- Each parameter is used once: otherwise the function is not inlined, and a call costs three times as much.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
   select coalesce(abs((watch >> 22) - 2500 - (extract(epoch from clock_timestamp()) * 1000)::bigint) <= 2500, false)
 $$;
-comment on function pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.';
+comment on function pgsched_internal.is_current(bigint) is 'Whether a watch with this announcement is still current.';
 
 create or replace function pgsched_internal.is_watched(queue_number integer) returns boolean language sql volatile as $$
   select pgsched_internal.is_current(pgsched_internal.watch_of(queue_number))
 $$;
 comment on function pgsched_internal.is_watched(integer)
-  is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.';
+  is 'Whether a worker polls all partitions of a queue, so that no notification is needed.';
 
 create or replace function pgsched_internal.take_watch(queue_number integer, worker integer) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -52,7 +53,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.take_watch(integer, integer)
-  is 'Announces that a worker polls a queue for the next one and a half seconds. False if another one does.';
+  is 'Announces that a worker polls a queue for the next one and a half seconds. False if another worker does.';
 
 create or replace function pgsched_internal.leave_watch(queue_number integer, worker integer) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -61,15 +62,17 @@ begin
     perform setval(to_regclass('pgsched_internal.watch_' || queue_number), 1);
   end if;
 end $$;
-comment on function pgsched_internal.leave_watch(integer, integer) is 'Ends the announcement that a worker polls a queue.';
+comment on function pgsched_internal.leave_watch(integer, integer)
+  is 'Withdraws the announcement that a worker polls a queue.';
 
--- The one way to tell the workers something. A notification is a hint: where somebody keeps the queue of notifications from being
--- emptied (a session that listens, in a transaction that goes on), it is left out before the queue is full, for then no
--- transaction that notifies could commit. The workers' poll finds what was not told.
+-- The only way to notify workers. A notification is a hint: if the notification queue is not being emptied, because a
+-- listening session stays in a transaction, notifications stop before the queue is full, since no transaction that
+-- notifies could commit then. The workers' polls find what was not notified.
 create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
   as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
 comment on function pgsched_internal.notify_workers(text)
-  is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.';
+  is 'Notifies the workers, for example to plan, or of a row in a partition; does nothing while the notification queue
+is half full.';
 
 create or replace function pgsched_internal.notify_unless_silent(said text) returns void language plpgsql volatile as $$
 begin
@@ -78,7 +81,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.notify_unless_silent(text)
-  is 'The same from sessions that are not silent: that an end is to be released, or that it may be the turn of others of an ordering key.';
+  is 'Like notify_workers, but does nothing in sessions with notifications off. Announces ends to release and turns of
+ordering keys.';
 
 create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -88,9 +92,10 @@ begin
     perform pgsched_internal.notify_workers(partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
   end if;
 end $$;
-comment on function pgsched_internal.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
+comment on function pgsched_internal.notify_wake(smallint, timestamptz)
+  is 'Notifies the workers of a near-term row in a partition.';
 
--- What belongs to a job was accepted with the job; what tells of an end must not hold that end up.
+-- Rows of a job were accepted with the job, and a notification of an end must not delay that end: neither is refused.
 create or replace function pgsched_internal.refuse_full(first_partition integer) returns void language plpgsql stable as $$
 declare
   queue pgsched.queues;
@@ -102,7 +107,8 @@ begin
       'try again in a second, or give it a higher max_waiting by pgsched.set_queue');
   end if;
 end $$;
-comment on function pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.';
+comment on function pgsched_internal.refuse_full(integer)
+  is 'Raises PS014 if the queue that begins at this partition is full.';
 
 create or replace function pgsched_internal.executions_inserted() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -115,16 +121,16 @@ begin
     perform pgsched_internal.notify_workers(string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
-      group by pgsched_internal.queue_number_of(near.partition)  -- by queue: a message of more than 8000 bytes would refuse the insert
+      group by pgsched_internal.queue_number_of(near.partition)  -- a message of more than 8000 bytes would fail the insert
      having not pgsched_internal.is_watched(pgsched_internal.queue_number_of(near.partition));
   end if;
   return null;
 end $$;
 comment on function pgsched_internal.executions_inserted()
-  is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
+  is 'Refuses one-shots of an insert statement if their queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- Whoever connects may set these: for a client they may silence its own rows, and switch off no check.
+  -- Anyone may set these. For a client, they can only silence notifications for its own rows; they turn off no check.
   when (current_setting('pgsched.notify', true) is distinct from 'told'
         and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on')
         or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))
@@ -137,7 +143,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.workers_told()
-  is 'Tells the workers to plan, or to read the settings of clients or queues again, as the trigger says.';
+  is 'Notifies the workers to plan, or to read the settings of clients or queues again, depending on the trigger.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
   for each statement execute function pgsched_internal.workers_told('clients');
 

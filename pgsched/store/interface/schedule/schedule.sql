@@ -1,6 +1,6 @@
--- Scheduling by SQL. All of it happens in the caller's transaction.
+-- Scheduling by SQL. Everything happens in the caller's transaction.
 
--- The triggers would look through what the statement inserted for what is known here: told has them not do it.
+-- We already know what is inserted here; 'told' makes the triggers skip their scan.
 create or replace function pgsched_internal.insert_waiting(
   id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint,
   labels jsonb
@@ -27,7 +27,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.insert_waiting(uuid, timestamptz, text, text, jsonb, jsonb, text, text, smallint, jsonb)
-  is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.';
+  is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. Raises PS014 if its queue is
+full.';
 
 create or replace function pgsched_internal.schedule_plain(
   target text, payload jsonb, fire_at timestamptz, client text, ordering_key text, queue text, options jsonb, labels jsonb
@@ -40,10 +41,10 @@ begin
   return row(new_id, 'created', fire_at, home)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, text, text, text, jsonb, jsonb)
-  is 'One execution without a key; called by pgsched.schedule_outcome.';
+  is 'Schedules one execution without a key; called by pgsched.schedule_outcome.';
 
--- What says when has defaults that mean at once, and once, so that null is told from what was left out: what was to be computed, and
--- was not, would fire now.
+-- The timing parameters have defaults that mean "now" and "once", so that null can be told apart from an omitted value.
+-- A value that was meant to be computed and came out null would otherwise fire now.
 create or replace function pgsched.schedule_outcome(
   target text, payload jsonb default null, inout fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
   every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
@@ -78,7 +79,7 @@ begin
     placed := pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
       on_conflict, rules, labels, gap, overlap);
   elsif cardinality(after) > 0 then
-    perform pgsched_internal.check_channel(client, target);  -- nobody is told of it, so insert_waiting does not look
+    perform pgsched_internal.check_channel(client, target);  -- insert_waiting skips this check if notifications are off
     placed := pgsched_internal.schedule_after(target, payload, case when num_nonnulls(schedule_outcome.fire_at, delay) > 0 then instant end,
       client, key, ordering_key, queue, options, on_conflict, after, after_outcome, labels);
   elsif key is not null then
@@ -90,12 +91,12 @@ begin
 end $$;
 comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under
-the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that
-succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for a job, and for what runs, waits
-for others or has ended.';
+  is 'Like pgsched.schedule, but also returns the outcome: created; replaced, if it took the place of what was waiting
+under the key; existing, if what has the key was left unchanged, because it is running or was to be kept; or ended, if
+the execution under the key succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for
+a job, and for an execution that is running, waits for others or has ended.';
 
--- One expression, so that a call of it becomes one of the function above; its names are looked up when it is made.
+-- A single expression, so that the planner inlines it as a call of the function above. Names are resolved on creation.
 create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
   every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
@@ -107,11 +108,12 @@ create or replace function pgsched.schedule(
     on_conflict, rules, labels, after, after_outcome, gap, overlap)).id;
 comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
-Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than
-pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which.
-on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
-named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
+  is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every). Returns its id.
+Scheduling again under the same client and key replaces what is still waiting. If the execution is running, or succeeded
+less than pgsched.key_retention (24 hours) ago, its id is returned and nothing fires twice; pgsched.schedule_outcome
+reports which. on_conflict can change this: keep the existing one, reject, or debounce, which moves the waiting
+execution to the new instant. With after, it waits until those executions, named by id or key, have succeeded; with
+after_outcome => ''any'', until they have ended.';
 
 create or replace function pgsched_internal.schedule_together(client text, orders jsonb, out id uuid, out outcome text, out fire_at timestamptz)
   returns setof record language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -130,5 +132,5 @@ begin
      order by o.place;
 end $$;
 comment on function pgsched_internal.schedule_together(text, jsonb)
-  is 'One-shots of a client that came at the same time, one after another; all of them or none. Each is an object with the parameters
-of pgsched.schedule_outcome by name, and what is JSON among them as its text. It waits for no lock for long.';
+  is 'Schedules one-shots of a client that arrived together, in order; all of them or none. Each is an object with the
+parameters of pgsched.schedule_outcome by name; JSON parameters are given as text. Waits only briefly for locks.';
