@@ -1,20 +1,21 @@
--- Functions that defaults and CHECK constraints stand on. They raise rather than answer false, so that a refused
--- row says what to write instead. What is evaluated with the rights of whoever inserts or reads either pins its search path or has its
--- names looked up here, once (return …): else a client could give its own meaning to an operator of ours.
+-- Functions used by defaults and CHECK constraints. They raise errors rather than return false, so that a rejected row
+-- says what to write instead. A function that is evaluated with the rights of the inserting or reading role either pins
+-- its search path or has its names resolved here, on creation (return …): otherwise a client could redefine an operator
+-- of ours.
 
 create or replace function pgsched.now() returns timestamptz
   language sql stable parallel safe return pg_catalog.now();
-comment on function pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.';
+comment on function pgsched.now() is 'The time that all scheduling uses: the start of the current transaction.';
 
--- RFC 9562 version 7 with a fraction of the millisecond (its method 3): ordered by the microsecond of creation, so that new
--- rows share the right edge of their index, and rows of one session have the order in which they were inserted. Made
--- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
--- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
--- inlined; the leading digit is 0 until the year 2527. The first of the 62 random bits is 0: see new_id_in.
+-- RFC 9562 version 7 with a fraction of the millisecond (its method 3): ordered by the microsecond of creation, so that
+-- new rows share the right edge of their index, and rows of one session keep the order in which they were inserted.
+-- Built from random(), seeded once a session: a server without OpenSSL opens /dev/urandom for each gen_random_uuid()
+-- and uuidv7(), at seven times the cost, and an id has to be unique, not secret. A single expression, so that an insert
+-- inlines it; the leading digit is 0 until the year 2527. The first of the 62 random bits is 0: see new_id_in.
 create or replace function pgsched_internal.new_id() returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-9223372036854775808 | (random() * 2305843009213693440)::bigint))::uuid;
-comment on function pgsched_internal.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
+comment on function pgsched_internal.new_id() is 'A new id: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -22,7 +23,8 @@ begin
   raise exception using errcode = refuse.code, message = left(refuse.message, 500), hint = left(refuse.hint, 500);
 end $$;
 comment on function pgsched_internal.refuse(text, text, text)
-  is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.';
+  is 'Raises an error of pgsched. Used in CHECK constraints, so that they explain themselves. Long messages and hints
+are cut off.';
 
 create or replace function pgsched_internal.check_said(note text, actor text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -35,12 +37,12 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_said(text, text)
-  is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.';
+  is 'True for a valid note and actor of the audit log; raises PS000 otherwise.';
 
--- The forms that domain/duration.py reads: a test holds the two against each other.
+-- The forms that domain/duration.py reads; a test compares the two.
 create or replace function pgsched_internal.length_of(duration text) returns interval
   language sql immutable parallel safe as $$ select replace(upper(btrim(duration, E' \t\r\n')), ',', '.')::interval $$;
-comment on function pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.';
+comment on function pgsched_internal.length_of(text) is 'The length of a duration such as PT5S or 1h30m.';
 
 create or replace function pgsched_internal.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
@@ -49,4 +51,5 @@ create or replace function pgsched_internal.is_duration(value jsonb, low interva
          '|(?=.)([0-9]{1,4}w)?([0-9]{1,5}d)?([0-9]{1,6}h)?([0-9]{1,8}m)?([0-9]{1,9}([.][0-9]{1,6})?s)?([0-9]{1,12}ms)?)$')
          then pgsched_internal.length_of(value #>> '{}') between low and high else false end
 $$;
-comment on function pgsched_internal.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
+comment on function pgsched_internal.is_duration(jsonb, interval, interval)
+  is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';

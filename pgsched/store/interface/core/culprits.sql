@@ -1,14 +1,19 @@
--- Going on without a row for whose sake a batch fails, as pgsched.store.core.culprits and pgsched.store.live.set_aside do for workers.
+-- Continuing without a row that makes a batch fail, as pgsched.store.core.culprits and pgsched.store.live.set_aside do
+-- for workers.
 
 create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe
   return state in ('55P03', '40001', '40P01');
-comment on function pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.';
+comment on function pgsched_internal.is_a_lock(text)
+  is 'True if an error, by its SQLSTATE, means that another transaction held something: a retry may succeed a moment
+later.';
 
--- By class: values, rules, limits of the program, what a function raises, our own, corruption, and what others do to a row at
--- the same moment. Not: connections, rights, names, room on disk or in memory, shutdown, which are no row's.
+-- By class: data, constraints, program limits, errors raised by functions, our own errors, corruption, and conflicts
+-- with other transactions on a row. Not included: connections, rights, names, disk or memory full, shutdown, which no
+-- row causes.
 create or replace function pgsched_internal.is_of_a_row(state text) returns boolean language sql immutable parallel safe
   return left(state, 2) in ('21', '22', '23', '27', '2F', '38', '39', '40', '44', '54', 'P0', 'PS', 'XX') or pgsched_internal.is_a_lock(state);
-comment on function pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.';
+comment on function pgsched_internal.is_of_a_row(text)
+  is 'True if a single row can be the cause of an error, by its SQLSTATE.';
 
 create or replace function pgsched_internal.bury(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare
@@ -22,10 +27,11 @@ begin
   perform pgsched_internal.end_execution(gone, 'failed', bury.reason, lets_next => true);
 end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
-  is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.';
+  is 'Ends a locked execution that cannot even be held as failed, and drops its contents.';
 
--- What it carries is not looked at, and no attempt is counted. A planned row's job is invalid with it, unless somebody has it locked:
--- then it has none to carry it on, and the sweep takes it up; one that has run has its successor already.
+-- Does not read the row's contents and counts no attempt. The job of a planned row becomes invalid, too, unless another
+-- transaction has locked it: then no row carries the job on, and the sweep repairs it. A row that has run has its
+-- successor already.
 create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
   returns void language plpgsql volatile as $$
 declare
@@ -45,7 +51,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.set_aside(smallint, uuid, text, boolean)
-  is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.';
+  is 'Holds a locked execution, with the reason, until its owner deals with it. with_job also makes its job invalid.';
 
 create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare
@@ -68,4 +74,5 @@ exception when others then
   end if;
 end $$;
 comment on function pgsched_internal.put_away(smallint, uuid, text)
-  is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.';
+  is 'Holds a locked execution that made a batch fail, or ends it if it cannot even be held. If neither works, it stays
+unchanged.';

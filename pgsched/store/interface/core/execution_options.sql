@@ -1,5 +1,5 @@
--- The options of an execution: how it is delivered, tried again, and what is told of its outcome. They are checked here alone:
--- domain/execution_options.py decodes them.
+-- The options of an execution: how it is delivered and retried, and which targets are notified of its outcome. They are
+-- checked only here; domain/execution_options.py decodes them.
 
 create or replace function pgsched_internal.is_secret_ref(given jsonb) returns boolean
   language sql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -7,9 +7,11 @@ create or replace function pgsched_internal.is_secret_ref(given jsonb) returns b
     and given ->> 'secret' ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'
     and (not given ? 'prefix' or jsonb_typeof(given -> 'prefix') = 'string' and given ->> 'prefix' ~ '^[ -~]{0,100}$')
 $$;
-comment on function pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.';
+comment on function pgsched_internal.is_secret_ref(jsonb)
+  is 'True for a reference to a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.';
 
--- What a call sets by itself, what belongs to the connection, and what HTTP does not allow. domain/headers.py asks once more, when secrets stand in them.
+-- Rejects headers that pgsched sets itself, that belong to the connection, or that HTTP does not allow.
+-- domain/headers.py checks again once secrets are filled in.
 create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -43,9 +45,10 @@ begin
   end loop;
   return true;
 end $$;
-comment on function pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.';
+comment on function pgsched_internal.check_headers(jsonb)
+  is 'True for headers that a call can carry; raises PS004 with a hint otherwise.';
 
--- What was given is not repeated, for it may be a secret that got here by mistake.
+-- The error does not quote the value, which may be a secret given by mistake.
 create or replace function pgsched_internal.check_auth(auth jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -64,7 +67,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_auth(jsonb) is 'True for a way to get a token for a target; raises PS004 with what to write otherwise.';
+comment on function pgsched_internal.check_auth(jsonb)
+  is 'True for a valid way to get a token for a target; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_backoff(backoff jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -90,7 +94,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.';
+comment on function pgsched_internal.check_backoff(jsonb)
+  is 'True for valid waits between attempts; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_retries(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -112,7 +117,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_retries(jsonb)
-  is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.';
+  is 'True for valid options on how often and when to retry; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_body_option(body jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -127,7 +132,7 @@ begin
          'write {"body": {"format": "text", "type": "text/csv"}}');
 end $$;
 comment on function pgsched_internal.check_body_option(jsonb)
-  is 'True for what says how a body is made of a payload; raises PS004 with what to write otherwise.';
+  is 'True for a valid body option, which says how a payload is encoded; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_body(payload jsonb, body jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -148,7 +153,7 @@ begin
            else 'write an object of strings, numbers and booleans, or lists of them' end);
 end $$;
 comment on function pgsched_internal.check_body(jsonb, jsonb)
-  is 'True where a body can be made of a payload as the option says; raises PS003 with what to write otherwise.';
+  is 'True if a payload can be encoded as the body option says; raises PS003 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_delivery(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -205,7 +210,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_delivery(jsonb)
-  is 'True for options that say how, when and in which order to deliver; raises PS004 with what to write otherwise.';
+  is 'True for valid options on how, when and in which order to deliver; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_told(options jsonb, name text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -216,7 +221,7 @@ begin
   return not options ? name or pgsched_internal.check_target(options ->> name);
 end $$;
 comment on function pgsched_internal.check_told(jsonb, text)
-  is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.';
+  is 'True if the target to notify of the outcome is valid; raises PS004 or PS001 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_options(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -246,7 +251,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
+comment on function pgsched_internal.check_options(jsonb)
+  is 'True for valid delivery options; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -257,11 +263,12 @@ begin
   return pgsched_internal.check_options(options);
 end $$;
 comment on function pgsched_internal.check_defaults(jsonb)
-  is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.';
+  is 'True for options that can be defaults of a client or a queue; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.attempts_in(options jsonb) returns numeric
   language sql immutable parallel safe as $$
   select coalesce((options ->> 'max_attempts')::numeric,
                   case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
 $$;
-comment on function pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.';
+comment on function pgsched_internal.attempts_in(jsonb)
+  is 'How many attempts these options allow; null if they do not say.';

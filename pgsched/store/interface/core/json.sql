@@ -1,13 +1,14 @@
--- Bounds of JSON values: how long they are as text, how deep, and how many digits their numbers have.
+-- Limits of JSON values: their length as text, their depth, and the number of digits of their numbers.
 
--- Not by jsonb_path_query, which moves all that it has found each time that it returns one.
+-- jsonb_path_query would move everything that it has found each time it returns a value.
 create or replace function pgsched_internal.numbers_in(value jsonb) returns setof jsonb language sql immutable parallel safe as $$
   select * from jsonb_array_elements(jsonb_path_query_array(value, 'strict $.** ? (@.type() == "number")'))
 $$;
-comment on function pgsched_internal.numbers_in(jsonb) is 'Each number of a value, at any depth.';
+comment on function pgsched_internal.numbers_in(jsonb) is 'All numbers in a value, at any depth.';
 
--- Of a number jsonb stores the digits that are not zero, and how large it is: a few bytes are a hundred thousand characters of text,
--- each of which takes a millisecond to write that nothing interrupts. What is sent of a number says how many there are to be.
+-- jsonb stores the nonzero digits of a number and its magnitude: a few bytes can stand for a hundred thousand
+-- characters of text, which take a millisecond each to write and cannot be interrupted. The binary form of a number
+-- (numeric_send) says how many characters there would be.
 create or replace function pgsched_internal.digits_in(value jsonb) returns bigint language sql immutable parallel safe as $$
   select coalesce(sum(case when get_byte(n.sent, 2) < 128 then 4 * (get_byte(n.sent, 2) * 256 + get_byte(n.sent, 3)) else 0 end
                       + get_byte(n.sent, 6) * 256 + get_byte(n.sent, 7)), 0)
@@ -15,10 +16,10 @@ create or replace function pgsched_internal.digits_in(value jsonb) returns bigin
             from pgsched_internal.numbers_in(value) as found offset 0) n
 $$;
 comment on function pgsched_internal.digits_in(jsonb)
-  is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.';
+  is 'The minimum number of characters that the numbers of a value have as text; at most four too few for each number.';
 
--- Text has a quarter of the bytes of jsonb at the least. What has 2 kB has so few numbers that they may be written out, what has 20 kB
--- so few that none but the largest are too many; and to look through all of them takes longer than that.
+-- Text has at least a quarter of the bytes of jsonb. A value of 2 kB has so few numbers that they may be written out,
+-- and one of 20 kB so few that only very large ones are too many. Scanning all of them takes longer than that.
 create or replace function pgsched_internal.written_out(value jsonb, most integer) returns text
   language plpgsql immutable parallel safe as $$
 declare
@@ -35,7 +36,8 @@ begin
   return case when octet_length(written) <= most then written end;
 end $$;
 comment on function pgsched_internal.written_out(jsonb, integer)
-  is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.';
+  is 'A value as text; null if it would be longer than this many bytes, which is detected without writing much more than
+that.';
 
 create or replace function pgsched_internal.check_length(value jsonb, name text, most integer) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -43,7 +45,8 @@ begin
   return value is null or pgsched_internal.written_out(value, most) is not null
     or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write less');
 end $$;
-comment on function pgsched_internal.check_length(jsonb, text, integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.';
+comment on function pgsched_internal.check_length(jsonb, text, integer)
+  is 'True for a value of at most this many bytes as text; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -62,7 +65,8 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.fault_of_json(jsonb)
-  is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.';
+  is 'Why a value is rejected as a payload or result: its size, its depth or the digits of a number. Null if it is
+accepted.';
 
 create or replace function pgsched_internal.check_payload(payload jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -73,7 +77,8 @@ begin
     or pgsched_internal.refuse('PS003', 'the payload ' || fault, 'store the data elsewhere and schedule a reference to it');
 end $$;
 comment on function pgsched_internal.check_payload(jsonb)
-  is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises PS003 otherwise.';
+  is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises
+PS003 otherwise.';
 
 create or replace function pgsched_internal.check_result(result jsonb, hint text) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -83,4 +88,5 @@ declare
 begin
   return fault is null or pgsched_internal.refuse('PS003', 'the result ' || fault, hint);
 end $$;
-comment on function pgsched_internal.check_result(jsonb, text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.';
+comment on function pgsched_internal.check_result(jsonb, text)
+  is 'True for a result within the limits of a payload; raises PS003 otherwise.';

@@ -1,5 +1,5 @@
--- Locks that workers take among themselves, and operators' verbs: rows of private tables, which no client may touch. An
--- advisory lock can be taken by whoever can connect, and its key is shown to everybody.
+-- Locks among workers and operators' functions: rows of private tables, which no client may touch. Advisory locks would
+-- not do: anyone who can connect can take one, and their keys are visible to everyone.
 
 create or replace function pgsched_internal.try_lock(name text) returns boolean language plpgsql volatile as $$
 begin
@@ -7,10 +7,10 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.try_lock(text)
-  is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.';
+  is 'Takes one of the locks of this name for the transaction, without waiting. True if it was free.';
 
--- Whoever has one of them may stand still for as long as a handler keeps its process, or a transaction that a handler has
--- written in takes to commit: nobody else's work waits for that.
+-- The holder of one of these locks may be delayed for as long as a handler blocks its process, or a transaction in
+-- which a handler has written takes to commit. Other work does not wait for that.
 create or replace function pgsched_internal.try_orderings(partitions smallint[]) returns smallint[]
   language plpgsql volatile set lock_timeout = '50ms' as $$
 declare
@@ -28,10 +28,11 @@ begin
   end;
 end $$;
 comment on function pgsched_internal.try_orderings(smallint[])
-  is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment;
-the partitions. For workers: no transaction of a client ever takes it.';
+  is 'Makes this transaction the only one to decide whose turn it is in these partitions, except those that another
+transaction keeps locked for more than a moment. Returns the partitions locked. For workers: no transaction of a client
+ever takes this lock.';
 
--- Gates are an operator's to change, in a transaction that may stay open.
+-- Operators may change gates, in a transaction that may stay open.
 create or replace function pgsched_internal.try_gates(names text[]) returns text[] language plpgsql volatile set lock_timeout = '50ms' as $$
 declare
   busy text[] := '{}';
@@ -42,10 +43,11 @@ begin
       perform from pgsched_internal.gates g where g.name = one for update;
     exception when lock_not_available then
       busy := busy || one;
-      perform set_config('lock_timeout', '1ms', true);  -- the moment is over
+      perform set_config('lock_timeout', '1ms', true);  -- waits only for the first
     end;
   end loop;
   return busy;
 end $$;
 comment on function pgsched_internal.try_gates(text[])
-  is 'Locks these gates, without those that another transaction has for more than a moment; the names of those. For workers.';
+  is 'Locks these gates, except those that another transaction keeps locked for more than a moment; returns the names of
+the latter. For workers.';

@@ -1,26 +1,28 @@
--- Where an execution is, when only its id is known. A lock on each partition that is looked through would stay until the
--- caller's transaction ends, and the table of locks is everybody's: so what is looked through in vain is looked through in
--- a block that is undone, which gives its locks back, and an id that we make says which partition to look into first.
+-- Finding an execution by its id alone. A lock on each partition that is searched would last until the caller's
+-- transaction ends, and the server has one lock table for everyone. So a search that finds nothing runs in a block that
+-- is rolled back, which releases its locks; and ids that we make say which partition to search first.
 
--- A statement that a session has run five times is also planned for all partitions at once, to see whether that plan could be
--- kept, and to plan is to lock. So whatever a client's verb runs on executions or history is planned for its values each
--- time (plan_cache_mode), which is what it would come to in any case.
+-- A statement that a session has run five times is also planned for all partitions at once, to see whether that plan
+-- can be cached, and planning takes locks. So every statement that a client's call runs on executions or history is
+-- planned for its values each time (plan_cache_mode), which would be the result in any case.
 
--- As pgsched_internal.new_id(), but of its 62 random bits the first is set and the next fifteen are the partition.
+-- As pgsched_internal.new_id(), but the first of its 62 random bits is set, and the next fifteen are the partition.
 create or replace function pgsched_internal.new_id_in(partition smallint) returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-6917529027641081856 | (partition::bigint << 46) | (random() * 70368744177663)::bigint))::uuid;
-comment on function pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched_internal.new_id() makes them, that carries the partition of its row.';
+comment on function pgsched_internal.new_id_in(smallint)
+  is 'A new id, as from pgsched_internal.new_id(), that carries the partition of its row.';
 
 create or replace function pgsched_internal.partition_in(id uuid) returns smallint language sql immutable parallel safe as $$
   select case when substr(id::text, 15, 1) = '7' and substr(id::text, 20, 1) in ('a', 'b')
               then (('x' || translate(substr(id::text, 20), '-', ''))::bit(64)::bigint >> 46 & 32767)::smallint end
 $$;
 comment on function pgsched_internal.partition_in(uuid)
-  is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.';
+  is 'The partition that an id carries; null if it carries none. Only a hint: an id made elsewhere may look as if it
+did.';
 
--- History is looked through a week at a time, in the order in which what is sought is likely to be found: forward from an
--- instant, then back from there; or back from now.
+-- History is searched a week at a time, in the order in which a row is likely to be found: forward from an instant,
+-- then back from it; or back from now.
 create or replace function pgsched_internal.weeks_of_history(since timestamptz) returns table (low timestamptz, high timestamptz)
   language plpgsql stable as $$
 declare
@@ -47,9 +49,10 @@ begin
   return next;
 end $$;
 comment on function pgsched_internal.weeks_of_history(timestamptz)
-  is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.';
+  is 'All of history in parts of at most a week: from an instant on, then back from it. Rows from before the first day
+come last.';
 
--- The condition, and the order after it, is always a text of the interface's own.
+-- The condition, with the order after it, is always a text written in these files.
 create or replace function pgsched_internal.first_in_history(
   condition text, since timestamptz, id uuid default null, client text default null, key text default null, instant timestamptz default null
 ) returns pgsched.history language plpgsql volatile as $$
@@ -69,7 +72,8 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.first_in_history(text, timestamptz, uuid, text, text, timestamptz)
-  is 'The first row of history that is as a condition says, $3 to $6 in it being id, client, key and instant; null where there is none. Holds no lock afterwards.';
+  is 'The first row of history that meets a condition, in which $3 to $6 are id, client, key and instant; null if there
+is none. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.in_history(id uuid) returns pgsched.history language plpgsql volatile as $$
 begin
@@ -78,7 +82,7 @@ begin
       ('x' || translate(left(in_history.id::text, 13), '-', ''))::bit(48)::bigint / 1000.0) - interval '1 minute' end, id => in_history.id);
 end $$;
 comment on function pgsched_internal.in_history(uuid)
-  is 'The row of an execution in history; null where it has none. Holds no lock afterwards.';
+  is 'The row of an execution in history; null if there is none. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.last_under(client text, key text) returns uuid language plpgsql volatile as $$
 begin
@@ -86,17 +90,18 @@ begin
     client => last_under.client, key => last_under.key)).id;
 end $$;
 comment on function pgsched_internal.last_under(text, text)
-  is 'The execution that was the last to end under a key, however long ago; null where history has none.';
+  is 'The execution that ended last under a key, however long ago; null if history has none.';
 
--- Its own table is named, so that an id has no other index than its own to take, however few rows the statistics tell of; where
--- that is somebody else's, or is none, the whole with the partition.
+-- Names the partition's table, so that only its own index can be used for an id, however few rows the statistics claim.
+-- If the table is missing or belongs to another role, names the whole table and the partition.
 create or replace function pgsched_internal.in_partition(partition smallint, change text default '') returns text language sql stable as $$
   select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
               then format('pgsched_internal.executions_%s e %s where', partition, change)
               else format('pgsched.executions e %s where e.partition = %s and', change, partition) end
 $$;
 comment on function pgsched_internal.in_partition(smallint, text)
-  is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.';
+  is 'The part of a query for the rows of a partition, up to its further conditions: … e where; or, for an update, with
+what it sets.';
 
 create or replace function pgsched_internal.live_execution(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
@@ -110,10 +115,10 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.live_execution(smallint, uuid)
-  is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.';
+  is 'A waiting or running execution in the partition where it lives; null if it is not there. Locks no row.';
 
--- What has ended is looked for before all partitions are; a row on its way from there into history meanwhile is found by
--- whoever looks into history after this.
+-- Ended executions are looked up before all partitions are searched. A row that moves to history meanwhile is found by
+-- callers that search history after this.
 create or replace function pgsched_internal.partition_with(id uuid) returns smallint language plpgsql volatile as $$
 declare
   likely constant smallint := pgsched_internal.partition_in(id);
@@ -138,10 +143,11 @@ begin
   end loop;
   return home;
 end $$;
-comment on function pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
+comment on function pgsched_internal.partition_with(uuid)
+  is 'The partition in which an execution lives; null if it has ended.';
 
--- Of a row that is claimed between the look at it and the lock PostgreSQL keeps the lock, though the condition holds no more:
--- so what somebody has at this moment is passed over first, and then waited for in a block that is undone.
+-- If a row is claimed between reading and locking it, PostgreSQL keeps the lock although the condition no longer holds.
+-- So a row that another transaction has locked is first skipped, and then waited for in a block that is rolled back.
 create or replace function pgsched_internal.lock_waiting(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -164,15 +170,18 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.lock_waiting(smallint, uuid)
-  is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.';
+  is 'Locks an execution while it waits, after any other transaction that has it locked; null, with nothing locked, if
+it is running or has ended.';
 
--- A claim looks less than a second ahead. Judged by the clock, and not by when the caller's transaction began. What begins before its worker
--- can have been told counts as running: else it would be called as it was and as it is then.
+-- A claim looks less than a second ahead. This uses the clock, not the start of the caller's transaction. An execution
+-- that begins before its worker can be notified counts as running: otherwise it could run both before and after the
+-- change.
 create or replace function pgsched_internal.is_ahead(there pgsched.executions) returns boolean language sql volatile as $$
   select coalesce(there.lease_owner is not null and there.fire_at - (pgsched.now() + (clock_timestamp() - now())) between interval '50 ms' and interval '1 second', false)
 $$;
 comment on function pgsched_internal.is_ahead(pgsched.executions)
-  is 'Whether a worker has claimed an execution whose instant is so far ahead that the worker can be told before it begins.';
+  is 'True if a worker has claimed an execution so far ahead of its instant that the worker can be notified before it
+begins.';
 
 create or replace function pgsched_internal.take_back(there pgsched.executions) returns pgsched.executions
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -192,5 +201,5 @@ begin
   return taken;
 end $$;
 comment on function pgsched_internal.take_back(pgsched.executions)
-  is 'Takes an execution that has not begun back from its worker, which is told: it waits and is locked then. As it was where somebody
-has it locked.';
+  is 'Takes an execution that has not begun back from its worker, which is notified. It then waits and is locked.
+Returned unchanged if another transaction has it locked.';

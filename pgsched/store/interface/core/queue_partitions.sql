@@ -1,32 +1,36 @@
--- The partition in which a row lives, and the queue of a partition. Each of these is one expression, which becomes a part of the
--- statement that calls it: it costs what it takes to plan it, and nothing where the plan is kept.
+-- The partition of a row, and the queue of a partition. Each function is a single expression, which the calling
+-- statement inlines: it costs only planning time, and nothing if the plan is cached.
 
 create or replace function pgsched_internal.first_partition_of(partition integer) returns smallint language sql immutable parallel safe
   return (partition & ~(pgsched_internal.partitions_per_queue() - 1))::smallint;
-comment on function pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.';
+comment on function pgsched_internal.first_partition_of(integer)
+  is 'The first partition of the queue to which a partition belongs.';
 
 create or replace function pgsched_internal.queue_number_of(partition integer) returns integer language sql immutable parallel safe
   return partition / pgsched_internal.partitions_per_queue();
-comment on function pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.';
+comment on function pgsched_internal.queue_number_of(integer)
+  is 'The number of the queue to which a partition belongs.';
 
 create or replace function pgsched_internal.partitions_of(first_partition integer) returns setof smallint
   language sql immutable parallel safe rows 16
   begin atomic
     select p::smallint from generate_series(first_partition, first_partition + pgsched_internal.partitions_per_queue() - 1) as p;
   end;
-comment on function pgsched_internal.partitions_of(integer) is 'All partitions of the queue that has this first one.';
+comment on function pgsched_internal.partitions_of(integer) is 'All partitions of the queue that begins at this one.';
 
 create or replace function pgsched_internal.any_partition_of(first_partition integer) returns smallint language sql volatile parallel safe
   return first_partition + floor(random() * pgsched_internal.partitions_per_queue())::smallint;
-comment on function pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.';
+comment on function pgsched_internal.any_partition_of(integer)
+  is 'A random partition of the queue that begins at this one.';
 
 create or replace function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
   return (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0))
           & (pgsched_internal.partitions_per_queue() - 1))::smallint;
-comment on function pgsched_internal.slot_for(text, text, text) is 'Which of its queue''s partitions a key lives in, counted from 0.';
+comment on function pgsched_internal.slot_for(text, text, text)
+  is 'The partition of a key within its queue, counted from 0.';
 
--- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.
+-- PL/pgSQL, because a SQL function would be inlined by each statement again, which costs more than inserting a row.
 create or replace function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text)
   returns boolean language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -35,9 +39,10 @@ begin
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
 end $$;
 comment on function pgsched_internal.check_partition(smallint, text, text, text)
-  is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.';
+  is 'True if this is the partition of a key; raises PS000 with a hint otherwise.';
 
--- The queue default has the first partitions, as the default of the column partition says too: no need to look.
+-- The queue default has the first partitions, which the default of the column partition also assumes: no lookup is
+-- needed.
 create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
   returns smallint language plpgsql volatile parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -55,4 +60,4 @@ begin
   return coalesce(first + pgsched_internal.slot_for(client_id, key, ordering_key), pgsched_internal.any_partition_of(first));
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
-  is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';
+  is 'The partition for a row of this queue and key; without a key or ordering key, a random partition of the queue.';

@@ -1,5 +1,5 @@
--- Hosts are compared by name, so each has one: in lower case, without a dot at its end, without the ports 80 and 443, and
--- a port without leading zeros. An address is written in its only form, or refused: to a resolver 0x7f.1 is 127.0.0.1.
+-- Hosts are compared by name, so each has one form: in lower case, without a trailing dot, without the ports 80 and
+-- 443, and with no leading zeros in a port. An address has to be in its only form: to a resolver, 0x7f.1 is 127.0.0.1.
 
 create or replace function pgsched_internal.is_only_form(host text) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -15,17 +15,20 @@ begin
      or (case when inner_text like '%::%' then colons > 7 else colons <> 7 end) then
     return false;
   end if;
-  return host(inner_text::inet) = inner_text;  -- which has dots where it leads to version 4
+  return host(inner_text::inet) = inner_text;  -- PostgreSQL writes addresses mapped to IPv4 with dots
 end $$;
-comment on function pgsched_internal.is_only_form(text) is 'False for an address, without its port, that is written in another way than PostgreSQL writes it.';
+comment on function pgsched_internal.is_only_form(text)
+  is 'False for an address, without its port, that is not written as PostgreSQL would write it.';
 
 create or replace function pgsched_internal.canonical_host(host text) returns text language sql immutable parallel safe
   return regexp_replace(regexp_replace(lower(host), '[.]?(:0*(80|443))?$', ''), '[.]?:0*([1-9][0-9]*)$', E':\\1');
-comment on function pgsched_internal.canonical_host(text) is 'The one name of a host, with its port unless that is 80 or 443, by which hosts are compared.';
+comment on function pgsched_internal.canonical_host(text)
+  is 'The form of a host in which hosts are compared; its port is kept unless it is 80 or 443.';
 
 create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe
   return rtrim(lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://([[][^]]*[]]|[^/:?]*)')), '.');
-comment on function pgsched_internal.target_host(text) is 'The one name of the host of an http: or https: target, without its port; null for others.';
+comment on function pgsched_internal.target_host(text)
+  is 'The host of an http: or https: target in its only form, without its port; null for other targets.';
 
 create or replace function pgsched_internal.check_target(target text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -67,9 +70,11 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
+comment on function pgsched_internal.check_target(text)
+  is 'True for a target that pgsched can call; raises PS001 with a hint otherwise.';
 
--- What a worker must be able to do to deliver a target. One expression, which becomes a part of the claim that calls it.
+-- The capability that a worker needs to deliver a target. A single expression, which the claim that calls it inlines.
 create or replace function pgsched_internal.capability_of(target text) returns text language sql immutable parallel safe
   return case when target like 'kafka:%' then 'kafka:' when target like 'sql:%' then 'sql:' else target end;
-comment on function pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.';
+comment on function pgsched_internal.capability_of(text)
+  is 'The capability that a worker needs to deliver a target, as workers declare it.';

@@ -1,5 +1,5 @@
--- Limits: how many executions of a client, for a host, in a queue or under a key may begin in a while, or run at once. Workers
--- read them from pgsched_internal.gates and keep to them.
+-- Limits: how many executions of a client, for a host, in a queue or under a key may begin in a period, or run at once.
+-- Workers read them from pgsched_internal.gates and enforce them.
 
 create or replace function pgsched_internal.gate_of(kind text, name text) returns text
   language plpgsql immutable parallel safe as $$
@@ -19,7 +19,8 @@ begin
   end if;
   return kind || ':' || coalesce(host, name);
 end $$;
-comment on function pgsched_internal.gate_of(text, text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.';
+comment on function pgsched_internal.gate_of(text, text)
+  is 'The gate of a limit, such as client:payments; raises PS000 for an invalid kind or name.';
 
 create or replace function pgsched_internal.check_limit(rate integer, per interval, burst integer, concurrency integer) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -36,7 +37,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_limit(integer, interval, integer, integer)
-  is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.';
+  is 'True for valid values of a limit; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched.set_limit(
   kind text, name text, rate integer default null, per interval default '1 second', burst integer default null,
@@ -58,7 +59,7 @@ begin
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
   on conflict on constraint gates_pkey do update
     set events = excluded.events, period = excluded.period, burst = excluded.burst, concurrency = excluded.concurrency,
-        next_at = case when excluded.events is null then '-infinity'  -- what was drawn at the former rate is owed at the new one
+        next_at = case when excluded.events is null then '-infinity'  -- events drawn at the old rate are owed at the new rate
                        else least(g.next_at, pgsched.now() + excluded.burst * (excluded.period / excluded.events)) end,
         updated_at = pgsched.now()
     where (g.events, g.period, g.burst, g.concurrency)
@@ -72,9 +73,9 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
-  is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency
-run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is
-different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.';
+  is 'Lets at most rate executions begin in each period, burst of them at once after a lull, and at most concurrency run
+at once: of a client, for a host, in a queue or under a key. Replaces the limit that exists. True if anything changed.
+Raises PS000 for invalid values, PS010 for an unknown queue, and PS011 for one that consumers pull from.';
 
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -94,4 +95,4 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)
-  is 'Takes a limit away: what it held back goes on at once. False where there was none.';
+  is 'Removes a limit; what it held continues at once. False if there was no such limit.';

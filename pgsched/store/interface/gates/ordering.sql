@@ -1,13 +1,14 @@
--- Executions with one ordering key are delivered one at a time, in the order of their instants and then of their
--- insertion. One is at the head of its key from the claim that finds it first until it ends, over retries and lost
--- workers; those behind it are held at the gate 'order', and each end lets the next have its turn. Who waits for another
--- (pgsched.dependencies) keeps its place, unless that is another of its own key: neither would ever begin.
+-- Executions with the same ordering key are delivered one at a time, in the order of their instants and then of their
+-- insertion. One is at the head of its key from the claim that finds it first until it ends, across retries and lost
+-- workers. The ones behind it are held at the gate 'order', and each end gives the next one its turn. An execution that
+-- waits for another (pgsched.dependencies) keeps its place, unless the other has the same key: then neither would ever
+-- begin.
 
--- Transactions of clients and of handlers do not lock the order of a partition: the lock would be kept until their end, while nobody else
--- could decide there. Without it somebody may be held behind one that ends in the same moment: whoever ends or holds one without the lock
--- has the workers look at the turns.
+-- Transactions of clients and of handlers do not lock a partition's ordering: they would keep the lock until they end,
+-- and no one else could decide there meanwhile. Without the lock, an execution may be held behind one that ends at the
+-- same moment; so a transaction that ends or holds one without the lock has the workers check the turns.
 
--- Ends at the first that is found, and looks no further behind those of the same key.
+-- Stops at the first one found, and does not search beyond executions of the same key.
 create or replace function pgsched_internal.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
 begin
   return exists (
@@ -24,7 +25,7 @@ begin
     select from before b where b.is_own);
 end $$;
 comment on function pgsched_internal.waits_for_own(smallint, uuid)
-  is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.';
+  is 'True if an execution waits, directly or through others, for one of its own ordering key that has not ended.';
 
 create or replace function pgsched_internal.is_of_key(partition smallint, id uuid, client_id text, ordering_key text) returns boolean
   language plpgsql stable as $$
@@ -32,9 +33,10 @@ begin
   return exists (select from pgsched.executions e where e.partition = is_of_key.partition and e.id = is_of_key.id
                     and e.client_id = is_of_key.client_id and e.ordering_key = is_of_key.ordering_key);
 end $$;
-comment on function pgsched_internal.is_of_key(smallint, uuid, text, text) is 'Whether an execution has not ended and is of this ordering key.';
+comment on function pgsched_internal.is_of_key(smallint, uuid, text, text)
+  is 'True if an execution has this ordering key and has not ended.';
 
--- A call that a cancellation has ended goes on for a while, longer where its worker says so. is_over is for its worker to say.
+-- A cancelled call runs on for a while, longer if its worker reports so. Only the worker may say is_over.
 create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns boolean language plpgsql volatile as $$
 begin
@@ -49,7 +51,7 @@ begin
   return not found;
 end $$;
 comment on function pgsched_internal.is_blocked(smallint, text, text, boolean)
-  is 'Whether an ordering key waits for a decision, or for the call of an execution that was cancelled.';
+  is 'True if an ordering key waits for a decision, or for the call of a cancelled execution to end.';
 
 create or replace function pgsched_internal.block_while_called(ended pgsched.executions) returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason, until, token)
@@ -58,7 +60,7 @@ create or replace function pgsched_internal.block_while_called(ended pgsched.exe
       on conflict (client_id, ordering_key, partition) do nothing
 $$;
 comment on function pgsched_internal.block_while_called(pgsched.executions)
-  is 'Has an ordering key wait until the call of an execution that was cancelled is over, or its lease.';
+  is 'Makes an ordering key wait until the call of a cancelled execution, or its lease, has ended.';
 
 create or replace function pgsched_internal.let_next(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns timestamptz language plpgsql volatile as $$
@@ -75,14 +77,14 @@ begin
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
      and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
-  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
+  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it will be claimed anyway
     return null;
   end if;
   perform from pgsched.executions e where e.partition = let_next.partition and e.id = first.id for update skip locked;
-  if not found then  -- a client has it in hand, and tells when that is over: nobody is kept waiting for it here
+  if not found then  -- a client's transaction has locked it and will notify the workers, so there is no need to wait
     return null;
   end if;
-  instant := greatest(pgsched.now(), first.start);  -- it was claimed a moment ahead
+  instant := greatest(pgsched.now(), first.start);  -- the previous one was claimed a moment ahead
   update pgsched.executions e set fire_at = instant, gate = null, waits = pgsched_internal.waited(e.waits)
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
@@ -92,8 +94,8 @@ begin
   return instant;
 end $$;
 comment on function pgsched_internal.let_next(smallint, text, text, boolean)
-  is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
-one; the instant at which it fires, or null.';
+  is 'Lets the first execution of an ordering key fire if none is at the head, nothing blocks the key, and the first was
+held behind another. Returns the instant at which it fires, or null.';
 
 create or replace function pgsched_internal.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
@@ -104,7 +106,7 @@ create or replace function pgsched_internal.block_key(partition smallint, client
    where blocked_keys.until is not null
 $$;
 comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
-  is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
+  is 'Blocks an ordering key until it is unblocked, because this execution of it failed for good.';
 
 create or replace function pgsched_internal.unblock(paused boolean, client text, ordering_key text) returns uuid language plpgsql volatile as $$
 declare
@@ -124,4 +126,5 @@ begin
   return freed.execution_id;
 end $$;
 comment on function pgsched_internal.unblock(boolean, text, text)
-  is 'Lets the executions of a blocked ordering key go on, without the one that failed, which it returns. Null if the key was not blocked.';
+  is 'Unblocks an ordering key, without the execution that failed, whose id it returns. Null if the key was not
+blocked.';

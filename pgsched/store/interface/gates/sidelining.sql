@@ -1,9 +1,9 @@
--- Targets that are left alone, and clients that are held: gates that nothing passes. A circuit between one client and a
--- host is also shut by the workers, when the target fails.
+-- Sidelined targets and held clients: gates that let nothing pass. Workers also shut the circuit between a client and a
+-- host when the target fails.
 
 create or replace function pgsched_internal.shut_gate(gate text, until timestamptz, reason text) returns boolean
   language plpgsql volatile as $$
-begin  -- a host that is shut until an instant recovers from then on; a circuit is probed first
+begin  -- a host that is shut until an instant recovers gradually from then on; a circuit is probed first
   insert into pgsched_internal.gates as g (name, shut_until, recovers_from, reason)
   values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
   on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
@@ -15,7 +15,8 @@ begin  -- a host that is shut until an instant recovers from then on; a circuit 
   perform pgsched_internal.notify_workers('gates');
   return true;
 end $$;
-comment on function pgsched_internal.shut_gate(text, timestamptz, text) is 'Lets nothing pass a gate before this instant; false if so it was.';
+comment on function pgsched_internal.shut_gate(text, timestamptz, text)
+  is 'Lets nothing pass a gate before this instant; false if that was set already.';
 
 create or replace function pgsched_internal.open_gate(gate text, gradually boolean default false) returns boolean
   language plpgsql volatile as $$
@@ -32,7 +33,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.open_gate(text, boolean)
-  is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.';
+  is 'Reopens a gate that was shut, at once or gradually; its own limits apply again. False if it was open.';
 
 create or replace function pgsched_internal.circuit_of(host text, client text) returns text
   language plpgsql immutable parallel safe as $$
@@ -52,14 +53,14 @@ begin
   return 'circuit:' || pgsched_internal.canonical_host(called) || path || ' ' || client;
 end $$;
 comment on function pgsched_internal.circuit_of(text, text)
-  is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.';
+  is 'The gate between a client, or all clients, and a target host or a path of it; raises PS000 for an invalid name.';
 
 create or replace function pgsched_internal.restore_target(gate text, host text, client text) returns boolean language plpgsql volatile as $$
 declare
   restored boolean := false;
   name text;
 begin
-  for name in  -- a host with all of its paths
+  for name in  -- a host and all of its paths
     select g.name from pgsched_internal.gates g
      where g.name = gate or (g.client_id = restore_target.client and position('/' in host) = 0
                              and starts_with(g.name, 'circuit:' || pgsched_internal.canonical_host(host) || '/')) order by g.name
@@ -69,8 +70,8 @@ begin
   return restored;
 end $$;
 comment on function pgsched_internal.restore_target(text, text, text)
-  is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then more
-and more. False if it was not paused.';
+  is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then
+more and more. False if it was not paused.';
 
 create or replace function pgsched_internal.check_may_sideline(client text) returns boolean language plpgsql stable as $$
 begin
@@ -82,4 +83,4 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_may_sideline(text)
-  is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.';
+  is 'True if the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.';

@@ -1,5 +1,6 @@
--- The waits of an execution: which gates have held it, since when and until when. They are written with the row whenever that is held and
--- goes on, which writes it anyway; a row that nothing holds has none, and pays nothing for them. The last twenty are kept.
+-- The waits of an execution: which gates have held it, from when and until when. They are stored in the row when it is
+-- held or released, which writes the row anyway; a row that was never held has none and costs nothing. The last twenty
+-- are kept.
 
 create or replace function pgsched_internal.held(waits jsonb, gate text, instant timestamptz) returns jsonb language sql stable parallel safe
   return case when waits -> -1 ->> 'held_by' = gate and coalesce(waits -> -1 -> 'until', to_jsonb(pgsched.now())) = to_jsonb(pgsched.now())
@@ -9,8 +10,10 @@ create or replace function pgsched_internal.held(waits jsonb, gate text, instant
                         case when isfinite(instant) then greatest(instant, pgsched.now()) else pgsched.now() end)
          end;
 comment on function pgsched_internal.held(jsonb, text, timestamptz)
-  is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.';
+  is 'The waits of an execution that a gate now holds, from its instant on. If the same gate released it in this
+transaction, that wait continues.';
 
 create or replace function pgsched_internal.waited(waits jsonb) returns jsonb language sql stable parallel safe
   return case when waits -> -1 -> 'until' is null then jsonb_set(waits, '{-1,until}', to_jsonb(pgsched.now())) else waits end;
-comment on function pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.';
+comment on function pgsched_internal.waited(jsonb)
+  is 'The waits of an execution that nothing holds any more; null if it has never waited.';

@@ -1,6 +1,7 @@
--- How much was done in each minute, and how late it began, by queue and client. Workers count attempts and plain successes in memory
--- and add them to the table every few seconds. All other ends are counted in the transaction in which they happen, which may be a client's
--- and stay open: so it inserts a note, and waits for nobody. Workers add the notes.
+-- How much was done in each minute, and how late it began, by queue and client. Workers count attempts and plain
+-- successes in memory and add them to the table every few seconds. All other ends are counted in the transaction in
+-- which they happen. It may belong to a client and stay open, so it only inserts a note and never waits. Workers add up
+-- the notes.
 
 create or replace function pgsched_internal.count_later(
   client text, partition smallint, status pgsched.execution_status, count bigint, bucket smallint default null
@@ -9,18 +10,19 @@ create or replace function pgsched_internal.count_later(
   values (pgsched.now(), count_later.count, count_later.status, count_later.partition, count_later.bucket, client)
 $$;
 comment on function pgsched_internal.count_later(text, smallint, pgsched.execution_status, bigint, smallint)
-  is 'Notes ends of this status, or attempts where it is null, for the rollups.';
+  is 'Notes ends with this status, or attempts if it is null, for the rollups.';
 
 create or replace function pgsched_internal.buckets() returns float8[] language sql immutable parallel safe
   return array[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240,
     300, 450, 600, 900, 1200, 1800, 2700, 3600]::float8[];
-comment on function pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.';
+comment on function pgsched_internal.buckets()
+  is 'The upper bounds of the histogram buckets of rollups, in seconds; one more bucket counts everything above.';
 
 create or replace function pgsched_internal.sum_of(counts integer[], more integer[]) returns integer[] language sql immutable parallel safe as $$
   select case when counts is null then more when more is null then counts
               else array(select coalesce(c.one, 0) + coalesce(c.other, 0) from unnest(counts, more) with ordinality c(one, other, n) order by c.n) end
 $$;
-comment on function pgsched_internal.sum_of(integer[], integer[]) is 'Two histograms added up.';
+comment on function pgsched_internal.sum_of(integer[], integer[]) is 'The sum of two histograms.';
 
 create or replace function pgsched_internal.histogram_of(buckets smallint[], counts bigint[]) returns integer[]
   language sql immutable parallel safe as $$
@@ -29,7 +31,8 @@ create or replace function pgsched_internal.histogram_of(buckets smallint[], cou
       from generate_series(0, cardinality(pgsched_internal.buckets())) n left join unnest(buckets, counts) c(bucket, count) on c.bucket = n
      group by n order by n) end
 $$;
-comment on function pgsched_internal.histogram_of(smallint[], bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.';
+comment on function pgsched_internal.histogram_of(smallint[], bigint[])
+  is 'The histogram with these counts in these buckets, numbered from 0; null if there are none.';
 
 create or replace function pgsched_internal.quantile(counts integer[], share float8) returns float8 language sql immutable parallel safe
 begin atomic
@@ -43,11 +46,13 @@ begin atomic
     from bucket b where b.count > 0 and b.up_to >= b.wanted order by b.n limit 1;
 end;
 comment on function pgsched_internal.quantile(integer[], float8)
-  is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.';
+  is 'The number of seconds below which this share of a histogram of pgsched.rollups lies, to the precision of its
+buckets; null if it is empty.';
 
--- Of so many clients that each had a row in every minute nobody could keep 30 days. So there are a thousand rows a minute, of which those of
--- clients without settings, whose names may be anything, take half. In the rows of all clients everything is counted. Inserts in one order,
--- so that workers which do this at the same moment wait for each other and not in a circle. Nobody else can lock these rows.
+-- If every client had a row for every minute, 30 days could not be stored. So there are a thousand rows a minute, at
+-- most half of them for clients without settings, whose names may be anything. The rows for all clients count
+-- everything. Inserts run in a fixed order, so that concurrent workers wait for each other without deadlocks. No one
+-- else can lock these rows.
 create or replace function pgsched_internal.add_to_rollups(added pgsched.rollups[]) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
@@ -71,14 +76,15 @@ begin
          expired = r.expired + excluded.expired, skipped = r.skipped + excluded.skipped,
          lateness = pgsched_internal.sum_of(r.lateness, excluded.lateness), duration = pgsched_internal.sum_of(r.duration, excluded.duration);
 end $$;
-comment on function pgsched_internal.add_to_rollups(pgsched.rollups[]) is 'Adds counts to those of their minutes; those of no more than so many clients a minute.';
+comment on function pgsched_internal.add_to_rollups(pgsched.rollups[])
+  is 'Adds counts to the rows of their minutes, for a limited number of clients a minute.';
 
 create or replace function pgsched_internal.roll_up(counted jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pgsched_internal.add_to_rollups(array(select c from jsonb_populate_recordset(null::pgsched.rollups, counted) c));
 end $$;
-comment on function pgsched_internal.roll_up(jsonb) is 'Adds what a worker has counted to the rollups.';
+comment on function pgsched_internal.roll_up(jsonb) is 'Adds a worker''s counts to the rollups.';
 
 create or replace function pgsched_internal.roll_up_notes(most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -111,7 +117,8 @@ begin
   perform pgsched_internal.add_to_rollups(added);
   return notes;
 end $$;
-comment on function pgsched_internal.roll_up_notes(integer) is 'Adds what was noted, no more than so many notes, to the rollups; how many notes there were.';
+comment on function pgsched_internal.roll_up_notes(integer)
+  is 'Adds up to this many notes to the rollups; returns how many there were.';
 
 create or replace view pgsched.minutes with (security_invoker = true) as
 select r.minute, nullif(r.client_id, '') as client_id, r.queue,
@@ -120,11 +127,11 @@ select r.minute, nullif(r.client_id, '') as client_id, r.queue,
        pgsched_internal.quantile(r.duration, 0.5) as duration_p50, pgsched_internal.quantile(r.duration, 0.99) as duration_p99
   from pgsched.rollups r;
 comment on view pgsched.minutes
-  is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long
-they were, in seconds. Rows without a client count all of them.';
+  is 'For each minute of the last 30 days, by queue and client: how many executions ended, how many attempts were made,
+and how late and how long they were, in seconds. Rows without a client count all clients.';
 
--- The second minute that was recorded after that transaction: of the first, some may have been recorded before it, and one alone may have
--- been added to long after it was over.
+-- Uses the second minute recorded after that transaction: some of the first may have been recorded before it, and a
+-- single minute may have been added to long after it was over.
 create or replace function pgsched_internal.seconds_since(transactions integer) returns float8
   language sql stable strict security definer set search_path = pg_catalog, pg_temp
 begin atomic
@@ -136,4 +143,6 @@ begin atomic
    where r.minute > coalesce((select max(o.minute) from recent o where o.age > seconds_since.transactions), '-infinity')
    order by r.minute offset 1 limit 1;
 end;
-comment on function pgsched_internal.seconds_since(integer) is 'How many seconds ago, at least, the transaction began that so many have followed, as far as the minutes of the last two hours tell; null where they do not.';
+comment on function pgsched_internal.seconds_since(integer)
+  is 'How many seconds ago, at least, a transaction began, given how many have started since, by the rollups of the last
+two hours; null if they do not tell.';

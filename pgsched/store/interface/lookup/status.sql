@@ -1,18 +1,20 @@
--- Live and finished rows, and dead letters that are kept longer, in one view; the status of a live row is read off its lease and
--- its instant: off the end of the lease, since who reads may not see the token.
--- Each part reads one table, and all have the same types: so conditions and the order of ids reach the tables' own indexes. A
--- join within a part, or a domain beside its base type, would keep them above the union, where every row has been read.
+-- Live and ended rows, and dead letters that are kept longer, in one view. The status of a live row is derived from its
+-- instant and the end of its lease; readers may not see the token. Each part reads one table, and all parts have the
+-- same types, so conditions and the order of ids reach the tables' own indexes. A join within a part, or a domain in
+-- place of its base type, would keep them above the union, where every row has been read.
 
--- As workers judge each other: one whose end has passed has its rows as long as its sessions are there and nobody found it lost.
+-- As workers judge each other: a worker whose lease has ended keeps its rows while its sessions exist and it is not
+-- declared lost.
 create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable
   return worker.lost_since is null
      and (worker.expires_at > pgsched.now()
           or exists (select from pg_catalog.pg_stat_activity a
                       where a.usesysid = worker.login and worker.instance <> ''
                         and pg_catalog.substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)') = worker.instance));
-comment on function pgsched_internal.is_living(pgsched.workers) is 'Whether a worker is there, as far as its lease and its sessions tell.';
+comment on function pgsched_internal.is_living(pgsched.workers)
+  is 'True if a worker is alive, judged by its lease and its sessions.';
 
--- Asked once a statement, and only where a row that waits is shown.
+-- Evaluated once per statement, and only if a waiting row is shown.
 create or replace function pgsched_internal.stalls() returns jsonb
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_object_agg(q.first_partition, case when h.held then 'waits: the installation is held for recovery'
@@ -24,7 +26,8 @@ create or replace function pgsched_internal.stalls() returns jsonb
                                         and not exists (select from pgsched_internal.draining d where d.worker = w.id))
 $$;
 comment on function pgsched_internal.stalls()
-  is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.';
+  is 'Why nothing begins in a queue although it is due, by the queue''s first partition: the installation is held, the
+queue is paused, or no worker serves it.';
 
 create or replace view pgsched_internal.live with (security_invoker = true) as
 select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
@@ -38,7 +41,7 @@ select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
        e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
        case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb, e.waits
   from pgsched.executions e;
-comment on view pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.';
+comment on view pgsched_internal.live is 'Waiting and running executions, as the status views show them.';
 
 create or replace view pgsched_internal.ended with (security_invoker = true) as
 select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
@@ -50,9 +53,10 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
        k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
        null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
   from pgsched_internal.kept_dead_letters k;
-comment on view pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.';
+comment on view pgsched_internal.ended is 'Ended executions, as the status views show them.';
 
--- The same with the queue's name and with what keeps a row from beginning. A row in hand keeps the reason of the try before, which says nothing of this one.
+-- Adds the queue's name and what keeps a row from beginning. A running row still has the reason of its previous
+-- attempt, which says nothing about this one.
 create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
@@ -62,16 +66,16 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
             else s.reason end as reason, s.options,
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
   from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
-comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
+comment on view pgsched.status is 'All executions, waiting, running and ended, with their outcome.';
 
 create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$
   select pgsched_internal.acts_for(client)
       or coalesce(pg_catalog.pg_has_role(pgsched_internal.acting_role(), to_regrole('pgsched_reader'), 'MEMBER'), false)
 $$;
-comment on function pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.';
+comment on function pgsched_internal.may_see(text) is 'True if the session may read rows of this client.';
 
--- The view locks the tables and indexes of all partitions and days until the reader's transaction ends: nothing in a question by
--- id or key says where its rows are. Here that is found first, and one half is asked there alone.
+-- The view locks the tables and indexes of all partitions and days until the reader's transaction ends, because a query
+-- by id or key does not say where its rows are. This first finds the right table and then reads only that.
 create or replace function pgsched_internal.status_by_id(id uuid) returns setof pgsched.status
   language plpgsql volatile rows 1 set enable_seqscan = off as $$
 declare
@@ -98,7 +102,8 @@ begin
     return query execute format(question, 'ended') || format('s.finished_at = %L limit 1', ended.finished_at) using id;
   end if;
 end $$;
-comment on function pgsched_internal.status_by_id(uuid) is 'The row of pgsched.status that an execution has; called by pgsched.status_of.';
+comment on function pgsched_internal.status_by_id(uuid)
+  is 'The row of pgsched.status for an execution; called by pgsched.status_of.';
 
 create or replace function pgsched.status_of(id uuid default null, client text default null, key text default null) returns setof pgsched.status
   language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -116,5 +121,6 @@ begin
   return query select s.* from pgsched_internal.status_by_id(status_of.id) s;
 end $$;
 comment on function pgsched.status_of(uuid, text, text)
-  is 'The row of pgsched.status that an execution has, by its id, or by client and key: the one that has the key now, or was the last to end under
-it. None for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.';
+  is 'The row of pgsched.status for an execution, by its id, or by client and key: the execution that has the key now,
+or that ended last under it. No row if it is unknown, or if you may not see it. Locks a few tables, whereas the view
+locks those of all queues.';

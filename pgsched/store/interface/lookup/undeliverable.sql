@@ -1,4 +1,5 @@
--- What no worker can deliver, or could when it came: each gate is one probe, and what it holds is counted no further than tells that it is much.
+-- What no worker can deliver, or could when it was due. Each gate is one probe, and the number it holds is counted up
+-- to a limit.
 create or replace view pgsched.undeliverable with (security_invoker = true) as
 with recursive held as (
   (select e.gate from pgsched.executions e where e.gate >= 'worker:' and not isfinite(e.fire_at) order by e.gate limit 1)
@@ -12,5 +13,6 @@ select substr(h.gate, length('worker:') + 1) as needs,
                 and not exists (select from pgsched_internal.draining d where d.worker = w.id)
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
-comment on view pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to
-10,000, and the workers that have it by now.';
+comment on view pgsched.undeliverable
+  is 'What workers lack to deliver due executions: the handler or the class of targets, how many executions wait for it,
+counted up to 10,000, and the workers that have it by now.';
