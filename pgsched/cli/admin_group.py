@@ -1,4 +1,4 @@
-"""``pgsched admin``: what concerns the installation as a whole, and its security."""
+"""``pgsched admin``: commands for security and for the installation as a whole."""
 
 from pgsched.cli.command_group import CommandGroup
 

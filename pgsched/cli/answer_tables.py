@@ -1,4 +1,4 @@
-"""The answers of commands on the database, as JSON and for people."""
+"""Formats the answers of commands, as JSON and as text."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,15 +14,15 @@ from pgsched.errors import InvalidInput
 _Row = TypeVar("_Row")
 _SECONDS = 5.0
 _PAGE = 500
-"""Most rows that the API answers with at once."""
+"""The largest page that the API returns."""
 _IF_ANY = ("waits_for", "progress")
 _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: ``value`` as JSON, or ``text``; with a ``note`` on standard error. ``then`` is what is
-    done after it was given."""
+    """The answer of a command: ``value`` as JSON, or ``text``. A ``note`` goes to standard error; ``then`` is called
+    after the answer has been printed."""
 
     value: Mapping[str, Any]
     text: str
@@ -31,19 +31,19 @@ class Answer:
 
 
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
-    """The answer of a command that makes something so, and says whether it was not so before."""
+    """The answer of an idempotent command: ``done`` if it changed something, else ``otherwise``."""
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
 
 
 def edited(id: UUID, is_changed: bool, fire_at: datetime | None, fires: str) -> Answer:
-    """The answer of a command that edits something, which ``fires`` at this instant now."""
+    """The answer of an edit. ``fires`` are the words before the new instant, such as "fires at"."""
     following = f", {fires} {fire_at.isoformat()}" if fire_at else ""
-    text = f"changed{following}" if is_changed else "was so before"
+    text = f"changed{following}" if is_changed else "unchanged"
     return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)
 
 
 def shown(row: Any) -> Answer:
-    """One row in full, with its failed attempts where it has a list of them, and the traceback of the last."""
+    """One row in full. If it has attempts, they follow as a table, with the traceback of the last one."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
     attempts = fields.pop("attempts", None)
     text = listing({name: value for name, value in fields.items() if value or name not in _IF_ANY})
@@ -57,7 +57,7 @@ def shown(row: Any) -> Answer:
 async def listed(
     pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any, columns: Sequence[str], nothing: str
 ) -> Answer:
-    """What a listing finds, as ``fill`` reads it, as a table of these columns."""
+    """Reads a listing with ``fill`` and shows it as a table of these columns."""
     page, note = await fill(pages, limit, after)
     return tabled(page, columns, nothing, note)
 
@@ -73,7 +73,7 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any) -> tuple[Page[_Row], str | None]:
-    """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
+    """Reads pages until it has ``limit`` rows. After 5 seconds it stops, and the note says where to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
@@ -82,19 +82,22 @@ async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: A
         if len(items) == limit or page.next is None:
             return Page(items=items, next=page.next), None
         if time.monotonic() > end:
-            note = f"looked for {_SECONDS:g} seconds, and there is more to look at: go on with --after {page.next}"
+            note = f"stopped searching after {_SECONDS:g} seconds: continue with --after {page.next}"
             return Page(items=items, next=page.next), note
         after = page.next
 
 
 def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
-    """The settings that flags give, and None for those that ``--clear`` resets. Raises InvalidInput if one is both
-    given and cleared, and if there are none and an ``example`` is given for the message."""
+    """The settings given as flags, with None for each that ``--clear`` resets.
+
+    Raises InvalidInput if a setting is both given and cleared, or if there are no changes and an ``example`` (for the
+    message) is given.
+    """
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
     for flag in given.get("clear", ()):
         name = flag.replace("-", "_")
         if name in found:
-            raise InvalidInput(f"--clear {flag} contradicts another flag: leave one of them out")
+            raise InvalidInput(f"--clear {flag} contradicts --{flag}: leave one of them out")
         found[name] = None
     if example and not found:
         raise InvalidInput(f"there is nothing to change: give at least one setting, such as {example}")

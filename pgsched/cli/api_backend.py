@@ -1,4 +1,4 @@
-"""Commands over the API: the client of the SDK, and what commands ask beside its methods."""
+"""The API as the backend of commands: the SDK's client, with the extra methods that commands need."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ _Found = TypeVar("_Found")
 
 
 def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Awaitable[_Found]]) -> _Found:
-    """Asks the API with the key. Raises InvalidInput for what is no address or no key, Unavailable, and what the API
-    refuses."""
+    """Runs ``question`` against the API. Raises InvalidInput for a malformed address or key, Unavailable, and whatever
+    error the API answers with."""
 
     async def run() -> _Found:
         async with ApiBackend(address, api_key=key) as api:
@@ -32,17 +32,17 @@ def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Aw
     try:
         return asyncio.run(run())
     except Unauthenticated as error:
-        wrong = "is not taken" if key else "is not set"
+        wrong = "is not accepted" if key else "is not set"
         raise Unauthenticated(
-            f"{API_KEY} {wrong}: set it to a key that pgsched admin keys create has made; {error}"
+            f"{API_KEY} {wrong}: set it to a key made by pgsched admin keys create; {error}"
         ) from error
 
 
 class ApiBackend(AsyncClient):
-    """The API, as commands ask it."""
+    """Runs commands against the API."""
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
-        """The id of what is named by its id or its key; a key is looked up, which needs the scope read."""
+        """Returns the id for an id or a key. Looking up a key needs the scope read."""
         found = id_or_key(name)
         if isinstance(found, UUID):
             return found
@@ -60,7 +60,7 @@ class ApiBackend(AsyncClient):
                     return await self.identify("job", name, client)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
-        """Whether anything is different now, and when it fires next."""
+        """Returns whether anything changed, and when the job fires next."""
         before, after = await self.get_job(id), await self.edit(id, force=force, **changes)
         return before.updated_at != after.updated_at, after.fire_at
 
@@ -68,7 +68,7 @@ class ApiBackend(AsyncClient):
         return await self.preview(id, start=start, count=count, **changes)
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
-        """Raises NotFound for an execution, as far as the key may look it up."""
+        """Raises NotFound for an execution, provided the API key may read."""
         with suppress(Refused):
             await self.get_job(id)
         return await self.cancel(id, note=note)
@@ -76,13 +76,13 @@ class ApiBackend(AsyncClient):
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
-        """Whether anything is different now, and when it fires."""
+        """Returns whether anything changed, and when the execution fires."""
         said: dict[str, Any] = {} if note is None else {"note": note}
         before, after = await self.get_execution(id), await self.edit_execution(id, **changes, **said)
         return before != after, after.fire_at
 
     async def around(self, row: Execution) -> Around:
-        """As far as the key may look it up."""
+        """Leaves out what the API key may not read."""
         is_pulled, hold = False, None
         with suppress(NotFound, Refused):
             is_pulled = row.queue is not None and (await self.get_queue(row.queue)).pulled
@@ -92,7 +92,7 @@ class ApiBackend(AsyncClient):
         return Around(now=datetime.now(UTC), is_pulled=is_pulled, hold=hold)
 
     async def list_events(self, *, after: str | None, since: timedelta, limit: int, **wanted: Any) -> Page[Event]:
-        """Those that there are by now."""
+        """Does not wait for new events."""
         start = None if after else datetime.now(UTC) - since
         place = str(after if start is None else Position.beginning(start))
         items: list[Event] = []
@@ -115,13 +115,13 @@ class ApiBackend(AsyncClient):
         return await _differs(self.get_limit(kind, name), lambda: self.set_limit(kind, name, **amount))
 
     async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
-        """False if it replaces another."""
+        """Returns False if it replaced an existing secret."""
         there = {one.name async for one in self.iter_secrets(client)}
         await self.put_secret(client, name, value, hosts=hosts)
         return name not in there
 
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
-        """Nothing is known here of the room in the server's memory."""
+        """Returns no advice: the API does not report the size of the server's lock table."""
         await self.create_queue(name, pulled=pulled, **settings)
         return None
 

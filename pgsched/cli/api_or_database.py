@@ -1,7 +1,7 @@
-"""Whom a command asks: the database, or the API at an address.
+"""Chooses a command's backend: the database, or the API at an address.
 
-Commands are written once, for a backend: ``DatabaseBackend`` and ``ApiBackend``, the client of the SDK, have the
-methods that they call, and answer with the same types.
+Commands are written once. ``DatabaseBackend`` and ``ApiBackend`` (a subclass of the SDK's client) have the same methods
+and return the same types.
 """
 
 import os
@@ -17,11 +17,11 @@ from pgsched.settings import API, API_KEY
 
 Question = Callable[[Any], Awaitable[Any]]
 Ask = Callable[[Question], Any]
-"""Asks a question of a backend, in a transaction of its own if that is the database."""
+"""Runs a question on a backend. On the database, each question has its own transaction."""
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """``--api``; a command that only the database can answer has it to say so."""
+    """Adds ``--api``. Commands that need the database have it hidden, so that they can explain the refusal."""
     return click.option(
         "--api",
         metavar="URL",
@@ -34,36 +34,36 @@ def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
 def _no_password(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
     if given and has_password(given):
         raise InvalidSettings(
-            "--api has a password in it, and everybody on this machine can read the arguments of a process: leave it "
-            f"out, and set {API_KEY} to the key"
+            "--api contains a password, and every user of this machine can read process arguments: leave the "
+            f"password out and set {API_KEY} to the key"
         )
     return given
 
 
 def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) -> Ask:
-    """How to ask whom the flags and the environment name, as the actor if one is given. Raises InvalidInput and
-    InvalidSettings."""
+    """Returns the function that asks the backend named by the flags and the environment, as ``actor`` if given. Raises
+    InvalidInput and InvalidSettings."""
     address = _address(flags, api)
     if address is None:
         return _asking_database(flags, actor)
     if actor is not None:
-        raise InvalidInput("--actor does not go with --api: the audit log names whose key it is; leave it out")
+        raise InvalidInput("--actor does not go with --api: the audit log records the key's subject; leave it out")
     from pgsched.cli.api_backend import ask_api
 
     return lambda question: ask_api(address, os.environ.get(API_KEY), question)
 
 
 def refuse_api(path: str, api: str | None) -> None:
-    """Raises InvalidInput where an API was asked for what it cannot answer."""
+    """Raises InvalidInput if ``--api`` was given to a command that needs the database."""
     if api is not None:
-        raise InvalidInput(f"{path} asks the database itself: leave --api out, and give --database-url")
+        raise InvalidInput(f"{path} needs the database itself: leave --api out and give --database-url")
 
 
 def _address(flags: Mapping[str, Any], api: str | None) -> str | None:
-    """The API's; what is said by a flag counts before the environment."""
+    """The API's address, or None for the database. Flags take precedence over the environment."""
     is_of_database = any(flags.get(name) is not None for name in DATABASE)
     if api is not None and is_of_database:
-        raise InvalidInput("ask the API or the database: give --api, or --database-url or --data-dir, and not both")
+        raise InvalidInput("--api excludes --database-url and --data-dir: leave one or the other out")
     if is_of_database:
         return None
     return os.environ.get(API) or None if api is None else api

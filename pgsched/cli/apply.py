@@ -1,4 +1,4 @@
-"""``pgsched apply``: makes the jobs of the database those that an application and a file declare."""
+"""``pgsched apply``: brings the jobs in the database in line with those that an application and a file declare."""
 
 import tomllib
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ async def apply(
 
 
 def jobs_of(file: Path) -> Sequence[DeclaredJob]:
-    """The jobs of a file. One of TOML may have settings beside them. Raises InvalidInput and InvalidSettings."""
+    """The jobs of a file. A TOML file may also contain settings. Raises InvalidInput and InvalidSettings."""
     if file.suffix.lower() in _YAML:
         with extra("server", by="YAML"):
             from pgsched.cli.declared_yaml import jobs_in
@@ -85,4 +85,4 @@ def _shown(change: Any) -> dict[str, Any]:
 
 def _left(changes: Sequence[Any]) -> str | None:
     left = [f"{change.client}/{change.key}" for change in changes if change.what == "left"]
-    return f"note: no longer declared, and left: {', '.join(left)}; --prune cancels them" if left else None
+    return f"note: no longer declared, but kept: {', '.join(left)}; --prune cancels them" if left else None

@@ -1,4 +1,4 @@
-"""``pgsched admin audit``: who changed what, and what was so before and after."""
+"""``pgsched admin audit``: who changed what, with the values before and after."""
 
 from functools import partial
 from typing import Any
@@ -26,4 +26,4 @@ async def audit(
     """List changes, newest first: who changed what, with the values before and after."""
     id = None if subject is None else await backend.identify("job or execution", subject, client)
     pages = partial(backend.list_changes, client=client, subject=id, **given)
-    return await listed(pages, limit, after, _COLUMNS, "nothing was changed")
+    return await listed(pages, limit, after, _COLUMNS, "no changes")

@@ -1,4 +1,4 @@
-"""`pgsched bench`: measurements anybody can repeat: the result on standard output, progress on standard error."""
+"""``pgsched bench``: repeatable measurements. Results go to standard output, progress to standard error."""
 
 import json
 from collections.abc import Callable
@@ -33,22 +33,21 @@ _SERVER = click.option(
 
 
 def on_server(command: Command) -> Command:
-    """The server to measure on, and JSON for the next program."""
+    """Adds ``--database-url`` and ``--json``."""
     return _SERVER(JSON(command))
 
 
 def worker_processes(default: int = 2) -> Callable[[Command], Command]:
-    """Gives a command the number of worker processes to start."""
+    """Adds ``--processes``, the number of worker processes to start."""
     return click.option("--processes", default=default, show_default=True, type=_PROCESSES, help="Worker processes.")
 
 
 def progress(line: str) -> None:
-    """Writes to standard error, so that the result can be piped on."""
+    """Writes to standard error, so that the result can be piped."""
     click.echo(line, err=True)
 
 
 def tell(result: dict[str, Any], as_json: bool) -> None:
-    """Writes the result to standard output."""
     if as_json:
         click.echo(json.dumps(result))
         return

@@ -1,4 +1,4 @@
-"""``pgsched bulk``: what a filter names is counted, changed at a rate, shown and stopped."""
+"""``pgsched bulk``: counts what matches a filter and changes it at a rate; shows and stops bulk operations."""
 
 import dataclasses
 import time
@@ -30,11 +30,11 @@ _COLUMNS = (
     *("filter", "actor", "created_at", "reason"),
 )
 _LOOKS_APART, _LINES_APART = 0.5, 5.0
-"""Seconds between two looks at an operation that is watched, and between two lines about it."""
+"""With --watch: seconds between polls, and the least seconds between progress lines."""
 
 
 def _shift(text: str) -> timedelta:
-    """A duration, back where it begins with a minus."""
+    """A duration; negative if it begins with a minus."""
     try:
         return parse_shift(text)
     except InvalidSchedule as error:
@@ -70,11 +70,11 @@ bulk = CommandGroup("bulk")
 
 
 def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
-    """Adds the command of an action, which takes these options."""
+    """Adds the command for an action, with these options."""
 
     async def start(backend: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
         if action == "backfill":
-            del asked["client"]  # it says whose job it is, which is found by now
+            del asked["client"]  # only needed to look up the job's key, which is done
         found = await backend.bulk(action, **asked)
         skipped = f", {found.skipped} have succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
@@ -119,19 +119,19 @@ async def show(backend: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
 @actor_option
 async def stop(backend: Any, id: UUID) -> Answer:
     """Stop a bulk operation; what it has not reached stays unchanged."""
-    return changed(await backend.stop_bulk(id), "stopped", "had ended before", id=id)
+    return changed(await backend.stop_bulk(id), "stopped", "had already ended", id=id)
 
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
-    """The answer, after which the operation is watched."""
+    """The same answer, followed by watching the operation."""
     return dataclasses.replace(
         answer, then=partial(watch_to_its_end, lambda: ask(lambda backend: backend.get_bulk(id)))
     )
 
 
 def watch_to_its_end(look: Callable[[], BulkDetail], reply: Reply) -> None:
-    """Says how far the operation is, whenever that has changed, until it has ended. Interrupting this does not stop it.
-    Raises Conflict where it ended before it was done."""
+    """Reports progress, whenever it has changed, until the operation ends. Interrupting this does not stop the
+    operation. Raises Conflict if it ended early."""
     told, told_at = "", float("-inf")
     while (found := look()).state == "active":
         line, now = _progress(found), time.monotonic()
@@ -140,8 +140,8 @@ def watch_to_its_end(look: Callable[[], BulkDetail], reply: Reply) -> None:
             reply.note(line)
         time.sleep(_LOOKS_APART)
     if found.state != "finished":
-        why = found.reason or "somebody stopped it"
-        raise Conflict(f"the bulk operation {found.id} was ended before it was done: {why}")
+        why = found.reason or "it was stopped"
+        raise Conflict(f"the bulk operation {found.id} ended early: {why}")
     reply.note(_progress(found))
 
 

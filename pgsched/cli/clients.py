@@ -1,4 +1,4 @@
-"""``pgsched clients``: what is set for clients."""
+"""``pgsched clients``: the settings of clients."""
 
 import sys
 from typing import Any
@@ -65,12 +65,12 @@ async def show(backend: Any, client: str) -> Answer:
 async def set_client(backend: Any, client: str, **given: Any) -> Answer:
     """Change the given settings of a client."""
     done = await backend.change_client(client, changes_in(given))
-    return changed(done, "set", "was so before", client=client)
+    return changed(done, "set", "unchanged", client=client)
 
 
 _CLIENT = click.argument("client")
 _HOLDS = "Start nothing more for a client until it is released."
-switch(clients, _CLIENT, "hold_client", _HOLDS, "held", "was held already")
+switch(clients, _CLIENT, "hold_client", _HOLDS, "held", "was already held")
 switch(clients, _CLIENT, "release_client", "Release a held client.", "released", "was not held")
 
 
@@ -79,14 +79,14 @@ switch(clients, _CLIENT, "release_client", "Release a held client.", "released",
 @actor_option
 async def drop(backend: Any, client: str) -> Answer:
     """Delete a client's settings; its jobs and executions stay."""
-    return changed(await backend.drop_client(client), "dropped", "nothing was set", client=client)
+    return changed(await backend.drop_client(client), "dropped", "had no settings", client=client)
 
 
 def _from_input(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     if given not in (None, "-"):
         raise click.UsageError(
-            "everybody on this machine can read the arguments of a process: write --secret - and give the secret by "
-            "standard input"
+            "every user of this machine can read process arguments: write --secret - and give the secret on standard "
+            "input"
         )
     return given
 
@@ -113,4 +113,4 @@ async def rotate_signing_secret(backend: Any, client: str, secret: str | None, k
 @actor_option
 async def drop_signing_secret(backend: Any, client: str) -> Answer:
     """Stop signing a client's callbacks."""
-    return changed(await backend.drop_signing_secret(client), "dropped", "there was none", client=client)
+    return changed(await backend.drop_signing_secret(client), "dropped", "does not exist", client=client)

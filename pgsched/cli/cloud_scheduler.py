@@ -1,4 +1,4 @@
-"""Reads what ``gcloud scheduler jobs list --format json`` prints."""
+"""Converts the output of ``gcloud scheduler jobs list --format json`` into declarations."""
 
 import base64
 import re
@@ -13,14 +13,14 @@ from pgsched.domain.duration import LONGEST, format_duration
 from pgsched.errors import InvalidInput
 
 _DROPPED = re.compile(r"user-agent|content-length|host|x-google-.*|x-appengine-.*|x-cloudscheduler.*", re.IGNORECASE)
-"""Headers that Cloud Scheduler itself leaves out, or sets to what it likes."""
+"""Headers that Cloud Scheduler removes or overwrites."""
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _MOST_ATTEMPTS, _MOST_WAITS = 1000, 100
 _WAITS = timedelta(milliseconds=1), timedelta(days=7)
 _TIMEOUTS = timedelta(milliseconds=100), timedelta(days=1)
 _LONGEST_LABEL = 200
 _ERRORS_OF_CALLERS = list(range(400, 500))
-"""Answers that Cloud Scheduler tries again, and pgsched only where it is told to."""
+"""Cloud Scheduler retries these responses by default; pgsched does not."""
 
 
 class _Call(msgspec.Struct, rename="camel"):
@@ -41,7 +41,7 @@ class _Retries(msgspec.Struct, rename="camel"):
 
 
 class CloudSchedulerJob(msgspec.Struct, rename="camel"):
-    """A job of Cloud Scheduler, as far as it has a like."""
+    """A Cloud Scheduler job: the fields that pgsched has an equivalent for."""
 
     name: str
     schedule: str
@@ -54,22 +54,22 @@ class CloudSchedulerJob(msgspec.Struct, rename="camel"):
 
 
 def jobs_in(text: str) -> list[CloudSchedulerJob]:
-    """The jobs. Raises InvalidInput for what is no list of them in JSON."""
+    """Parses the jobs. Raises InvalidInput if the text is not a JSON list of them."""
     try:
         return msgspec.json.decode(text, type=list[CloudSchedulerJob])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        wanted = "write what `gcloud scheduler jobs list --format json` prints"
-        raise InvalidInput(f"this is no list of jobs of Cloud Scheduler ({error}): {wanted}") from None
+        wanted = "give the output of `gcloud scheduler jobs list --format json`"
+        raise InvalidInput(f"this is not a list of Cloud Scheduler jobs ({error}): {wanted}") from None
 
 
 def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
-    """The job as a declaration. Raises InvalidInput for what has no like, and says what that is."""
+    """The job as a declaration. Raises InvalidInput, with the reason, if pgsched has no equivalent."""
     call = job.http_target
     if call is None:
-        raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it with a target of your own")
+        raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand with another target")
     if call.oidc_token is not None or call.oauth_token is not None:
         raise InvalidInput(
-            "it sends a token of a service account: keep that as a secret and name it by the option auth"
+            "it sends a service account's token: store that as a secret and name it in the option auth"
         )
     if job.state != "ENABLED":
         raise InvalidInput(f"it is {job.state.lower()}: resume it first, or schedule it by hand and pause it")
@@ -77,7 +77,7 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
         raise InvalidInput(f"its description is longer than {_LONGEST_LABEL} characters: shorten it in the file")
     timeout = _length("attemptDeadline", job.attempt_deadline)
     if not _TIMEOUTS[0] <= timeout <= _TIMEOUTS[1]:
-        raise InvalidInput("its attemptDeadline is no timeout from 0.1 s to 24 h: correct it in the file")
+        raise InvalidInput("its attemptDeadline must be from 0.1 s to 24 h: correct it in the file")
     retried = _retried(job.retry_config, timeout)
     options = {"method": call.http_method, "timeout": job.attempt_deadline, **retried}
     sent = _sent(call)
@@ -88,30 +88,30 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
 
 
 def _sent(call: _Call) -> dict[str, Any]:
-    """The options ``headers`` and ``body``, and the payload of which the body is made, byte for byte."""
+    """The options ``headers`` and ``body``, and the payload that reproduces the body byte for byte."""
     headers = {name: value for name, value in call.headers.items() if not _DROPPED.fullmatch(name)}
     types = [headers.pop(name) for name in list(headers) if name.lower() == "content-type"]
     found: dict[str, Any] = {"headers": headers} if headers else {}
     if not call.body:
         if types:
             raise InvalidInput(
-                "it sends a Content-Type without a body: take that header out of the file if nobody reads it"
+                "it sends a Content-Type without a body: remove that header from the file if the target ignores it"
             )
         return found
     if call.http_method not in _WITH_BODY:
         raise InvalidInput(
-            f"it sends a body by {call.http_method}: pgsched sends one by {', '.join(sorted(_WITH_BODY))}"
+            f"it sends a body with {call.http_method}: pgsched sends one only with {', '.join(sorted(_WITH_BODY))}"
         )
     format, payload = _payload(call.body)
     return {**found, "payload": payload, "body": {"format": format, "type": (types or ["application/octet-stream"])[0]}}
 
 
 def _payload(body: str) -> tuple[str, str]:
-    """The format of a body, and the text that stands for it."""
+    """The format of a body, and its text in that format."""
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
-        raise InvalidInput("its body is not base64, as gcloud prints it") from None
+        raise InvalidInput("its body is not base64, which gcloud prints") from None
     try:
         text = sent.decode()
     except UnicodeDecodeError:
@@ -120,11 +120,12 @@ def _payload(body: str) -> tuple[str, str]:
 
 
 def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
-    """Its retries as options. They end after so many, or after so long; where both are given, when both are reached."""
+    """Its retries as options. Cloud Scheduler stops after a count or a duration; given both, once it has reached
+    both."""
     count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
     if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
         raise InvalidInput(
-            f"its retries are not from 0 to {_MOST_ATTEMPTS - 1}, or go on for over ten years: correct retryConfig"
+            f"its retries must be from 0 to {_MOST_ATTEMPTS - 1}, for at most ten years: correct retryConfig"
         )
     if not count and not longest:
         return {"max_attempts": 1}
@@ -132,16 +133,16 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     if count and longest and len(begins) >= count:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
-                f"its retries end when {count} were made and {retries.max_retry_duration} are over, and which comes "
-                "last depends on how long they take: take retryCount or maxRetryDuration out of the file"
+                f"its retries end after both {count} retries and {retries.max_retry_duration}, and which comes last "
+                "depends on how long they take: remove retryCount or maxRetryDuration from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))
     waits = list(islice(_waits(retries), attempts - 1))
-    while len(waits) > 1 and waits[-1] == waits[-2]:  # the last is that of all further failures
+    while len(waits) > 1 and waits[-1] == waits[-2]:  # the last wait is used for all further retries
         waits.pop()
     if attempts > _MOST_ATTEMPTS or len(waits) > _MOST_WAITS:
-        raise InvalidInput(f"it may be retried over {attempts - 1} times by waits that grow: shorten maxRetryDuration")
+        raise InvalidInput(f"it may be retried over {attempts - 1} times with growing waits: shorten maxRetryDuration")
     if not waits:
         return {"max_attempts": 1}
     if not all(_WAITS[0] <= wait <= _WAITS[1] for wait in waits):
@@ -152,7 +153,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
 
 
 def _waits(retries: _Retries) -> Iterator[timedelta]:
-    """The waits before its retries: doubled so many times, then longer by the last of those each time."""
+    """Yields the waits before its retries: doubled ``max_doublings`` times, then growing by the last doubled wait."""
     wait = _length("minBackoffDuration", retries.min_backoff_duration)
     longest = _length("maxBackoffDuration", retries.max_backoff_duration)
     step, doubled = wait, 0

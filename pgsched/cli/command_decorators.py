@@ -1,4 +1,4 @@
-"""The common parts of commands: each of them only declares its parameters, its question and its answer.
+"""Decorators for commands, so that each one only declares its parameters, its question and its answer.
 
     @command(clients)
     @click.argument("client")
@@ -7,10 +7,10 @@
         \"\"\"Delete a client's settings; its jobs and executions stay.\"\"\"
         ...
 
-The function is given a backend (see ``api_or_database``): the database, in a transaction that is committed when it
-returns, or the API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and
-``--actor`` is kept from it. One that only the database can answer is a ``database_command``: it is given the
-connection, and its actor.
+The function receives a backend (see ``api_or_database``): the API, or the database in a transaction that is committed
+when the function returns. The decorator adds ``--api``, ``--database-url``, ``--data-dir``, ``--config`` and
+``--json``, and passes ``--actor`` to the backend rather than to the function. A command that needs the database is a
+``database_command``: it receives the connection and the actor.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,8 +31,8 @@ _FLAGS = (*DATABASE, "config")
 
 
 def command(group: click.Group | None = None, name: str | None = None, *, with_ask: bool = False) -> Decorator:
-    """Makes an async function a command, of a group where one is given. It is also given ``ask``, with which it can
-    ask again later, if it wants."""
+    """Turns an async function into a command, in ``group`` if given. With ``with_ask``, the function also receives
+    ``ask``, so that it can ask again later."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         flags = {flag: given.pop(flag) for flag in _FLAGS}
@@ -46,8 +46,8 @@ def command(group: click.Group | None = None, name: str | None = None, *, with_a
 
 
 def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: str, done: str, otherwise: str) -> None:
-    """Adds a command that pauses or resumes what ``named`` names, by this method of a backend, and is called as that
-    begins; the answer is ``done``, or ``otherwise`` where it was so before."""
+    """Adds a command that pauses or resumes the object given by ``named``. The command calls the backend's ``method``
+    and is named after that method's first word. It answers ``done``, or ``otherwise`` if nothing changed."""
 
     async def change(backend: Any, note: str | None, **what: Any) -> Answer:
         [name] = what.values()
@@ -60,7 +60,8 @@ def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: s
 def database_command(
     group: click.Group | None = None, name: str | None = None, *, with_settings: bool = False
 ) -> Decorator:
-    """Makes an async function a command that needs the database; it is given the settings, too, if it wants."""
+    """Turns an async function into a command that needs the database. With ``with_settings``, it also receives the
+    settings."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         from pgsched.cli.database_connection import ask
@@ -90,7 +91,7 @@ def _made(
                 answer.then(reply)
 
         asked = api_option(hidden=not is_for_both)(settings_options(DATABASE)(run))
-        made = json_option(click.command(name)(asked))  # the help has it last
+        made = json_option(click.command(name)(asked))  # applied last, so that help lists it last
         if group is not None:
             group.add_command(made)
         return made

@@ -1,4 +1,4 @@
-"""``pgsched completion``: what a shell needs to complete commands and flags, made from their own definitions."""
+"""``pgsched completion``: generates shell completion from the definitions of the commands and flags."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -6,7 +6,7 @@ from click.shell_completion import get_completion_class
 from pgsched.cli.reply import Reply, json_option
 
 VARIABLE = "_PGSCHED_COMPLETE"
-"""By which the script asks ``pgsched`` for words; click reads it before anything else."""
+"""The variable through which the script asks ``pgsched`` for completions. Click reads it before anything else."""
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -15,7 +15,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script by which a SHELL completes commands and flags: source it where the shell starts."""
+    """Print a completion script for SHELL. Source it in the shell's startup file."""
     found = get_completion_class(shell)
     assert found is not None
     script = found(context.find_root().command, {}, "pgsched", VARIABLE)

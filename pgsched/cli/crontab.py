@@ -1,4 +1,4 @@
-"""Reads crontabs: lines of five fields and a command, or an ``@`` word and a command, with settings between them."""
+"""Parses crontabs. A line is five fields and a command, an ``@`` word and a command, or a setting."""
 
 import re
 from collections.abc import Iterator
@@ -27,17 +27,17 @@ _PROGRAMS = words_in(
 """Programs that people start by their bare names."""
 _PROGRAM = re.compile(r"(?:python|php|perl|ruby|pypy)[0-9.]*|.*\.(?:sh|py|pl|rb|php|js)")
 _UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
-"""What cron needs to start a command and nobody needs to call a target."""
+"""Variables that cron needs to start a command, but that are irrelevant to calling a target."""
 _TOLD = {
-    "MAILTO": "pgsched sends no mail of what a call says: see on_failure and alerts",
-    "TZ": "it is a variable of the commands: the zone of the times is CRON_TZ, or --timezone",
+    "MAILTO": "pgsched does not mail responses: see on_failure and alerts",
+    "TZ": "it only sets the commands' environment: set the schedule's time zone with CRON_TZ or --timezone",
     "RANDOM_DELAY": "give the jobs below it the rule jitter",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrontabEntry:
-    """An entry of a crontab, with the time zone that a setting above it names."""
+    """An entry of a crontab, with the time zone set above it."""
 
     number: int
     cron: str
@@ -48,16 +48,16 @@ class CrontabEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A line of which nothing is made, with the reason."""
+    """A line that was not converted, with the reason."""
 
     number: int
     why: str
 
 
 def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
-    """The entries in order. ``with_user`` is the form of ``/etc/crontab``, with a user before the command.
+    """Yields the entries in order. ``with_user`` is the format of ``/etc/crontab``, with a user before the command.
 
-    Raises InvalidInput for an entry of the other form.
+    Raises InvalidInput for an entry in the other format.
     """
     timezone = None
     for number, raw in enumerate(text.split("\n"), 1):
@@ -69,26 +69,26 @@ def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
             if name == "CRON_TZ":
                 timezone = value or None
             elif value and name not in _UNUSED:
-                yield LeftOut(number=number, why=f"{name}: {_TOLD.get(name, 'it is a variable of the commands')}")
+                yield LeftOut(number=number, why=f"{name}: {_TOLD.get(name, 'it only sets the environment')}")
         elif entry := _ENTRY.match(line):
             yield _entry(number, _BLANKS.sub(" ", entry[1]), entry[2], timezone, with_user=with_user)
         else:
-            yield LeftOut(number=number, why="this is no entry")
+            yield LeftOut(number=number, why="this is not a crontab entry")
 
 
 def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_user: bool) -> CrontabEntry | LeftOut:
     first, *rest = _BLANKS.split(command, maxsplit=1)
     if with_user and (not _LOGIN.fullmatch(first) or (_is_program(first) and not _is_account(first, rest))):
-        raise InvalidInput(f"line {number} has {first!r:.80} where a user would stand: leave out --system")
+        raise InvalidInput(f"line {number} has {first!r:.80} instead of a user: leave out --system")
     if with_user and not rest:
         raise InvalidInput(f"line {number} has no command after {first!r:.80}: leave out --system, or add the user")
     if not with_user and rest and _is_user(first, rest):
         raise InvalidInput(
             f"line {number} has {first!r:.80}, which looks like a user, before its command: "
-            "say --system for the format of /etc/crontab; if it is a program, write it with its path"
+            "use --system for the format of /etc/crontab; if it is a program, write its full path"
         )
     if not cron.startswith("@") and _LONE_STEP.search(cron):
-        why = f"most crons ignore the step of {cron!r:.80}: write a range before it, such as 5-59/15, or the one value"
+        why = f"most crons ignore the step in {cron!r:.80}: write a range before it, such as 5-59/15, or a single value"
         return LeftOut(number=number, why=why)
     user, command = (first, rest[0]) if with_user else (None, command)
     return CrontabEntry(number=number, cron=cron, command=command, timezone=timezone, user=user)
@@ -104,7 +104,7 @@ def _is_account(first: str, rest: list[str]) -> bool:
 
 
 def _begins_a_command(rest: list[str]) -> bool:
-    """Whether it begins with the path of a program, or the name of a known one."""
+    """Whether it begins with a program's path or the name of a known program."""
     return bool(rest) and (rest[0].startswith(("/", "~/", "./")) or _is_program(_BLANKS.split(rest[0], maxsplit=1)[0]))
 
 

@@ -1,6 +1,6 @@
-"""Reads the commands of a crontab as a shell would, as far as they are plain: one program with its arguments.
+"""Splits a crontab's commands as a shell would, if they are plain: one program with its arguments.
 
-Whatever a shell makes something else of (variables, guards, pipes, files) is not read at all, so that no part of it is
+A command with shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part of it is
 lost silently.
 """
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The words of a text, apart by blanks."""
+    """The blank-separated words of a text."""
     return frozenset(text.split())
 
 
@@ -33,7 +33,7 @@ STARTERS = words_in(
     "taskset test time timelimit timeout torify torsocks true ulimit umask unbuffer until wait watch while "
     "with-lock-ex xargs xvfb-run"
 )
-"""Words of a shell, and programs that start others under a condition or in another way."""
+"""Shell keywords and builtins, and programs that start other programs."""
 _TAKES_A_WORD = {"curl": {"-o", "-so", "-sSo", "-fsSo", "--output"}, "wget": {"-O", "-qO", "-o", "--output-document"}}
 _PLAIN = {
     "curl": re.compile(
@@ -42,14 +42,14 @@ _PLAIN = {
     ),
     "wget": re.compile(r"-q|-nv|--quiet|--no-verbose|-o ?/dev/null"),
 }
-"""Flags with which the request is still a GET, and nobody keeps the answer."""
+"""Flags that leave the request a GET and do not keep the response."""
 _DROPS = re.compile(r"(?:-q?O ?|--output-document[ =])(?:/dev/null|-)|--delete-after")
-"""Flags without which wget keeps the answer in a file."""
+"""Flags that make wget discard the response; without them it writes a file."""
 
 
 def words_of(command: str) -> list[str]:
-    """The program and its arguments; none for what is more than one plain command."""
-    if re.search(r"(?<!\\)%", command):  # cron would end the command there: the rest is its input
+    """The program and its arguments; empty unless the text is one plain command."""
+    if re.search(r"(?<!\\)%", command):  # cron ends the command here and passes the rest as input
         return []
     text, at, words = command.replace("\\%", "%"), 0, list[str]()
     while at < len(text):
@@ -57,7 +57,7 @@ def words_of(command: str) -> list[str]:
         if found is None:
             return []
         if found["word"]:
-            if "?" in _QUOTED.sub("", found["word"]) and "://" not in found["word"]:  # a pattern of names of files
+            if "?" in _QUOTED.sub("", found["word"]) and "://" not in found["word"]:  # a file name pattern
                 return []
             words.append(_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or quoted[3] or "", found["word"]))
         at = found.end()
@@ -67,12 +67,12 @@ def words_of(command: str) -> list[str]:
 
 
 def calls(words: list[str]) -> bool:
-    """Whether it is a command of curl or wget."""
+    """Whether the command runs curl or wget."""
     return bool(words) and _program(words) in _CALLERS
 
 
 def address_of(words: list[str]) -> str | None:
-    """The address, of a command that only gets one with curl or wget, and keeps nothing of the answer."""
+    """The address that a curl or wget command gets. None if the command does more than that or keeps the response."""
     if not calls(words):
         return None
     program, addresses, dropped = _program(words), list[str](), False
@@ -83,18 +83,18 @@ def address_of(words: list[str]) -> str | None:
             addresses.append(word)
     if len(addresses) != 1 or not _is_address(addresses[0]) or (program == "wget" and not dropped):
         return None
-    return None if program == "curl" and re.search(r"[][{}]", addresses[0]) else addresses[0]  # curl takes patterns
+    return None if program == "curl" and re.search(r"[][{}]", addresses[0]) else addresses[0]  # curl expands these
 
 
 def _joined(words: list[str]) -> Iterator[str]:
-    """The arguments, a flag and the word that it takes as one."""
+    """The arguments, each flag joined with its value."""
     rest = iter(words[1:])
     for word in rest:
         yield f"{word} {next(rest, '')}" if word in _TAKES_A_WORD[_program(words)] else word
 
 
 def name_of(words: list[str], address: str | None) -> str:
-    """What a command is called: the last part of the address that it gets, or of the program or script."""
+    """A name for the command: the last part of the address that it gets, or of the program or script."""
     if address:
         name = urlsplit(address).path.rstrip("/") or urlsplit(address).netloc
     else:

@@ -1,5 +1,6 @@
-"""Commands over the database: on one connection, the methods of the SDK's client that commands call, with the same
-answers, and what they ask beside those.
+"""The database as the backend of commands.
+
+It has the methods of the SDK's client that commands call, with the same results, and a few more, on one connection.
 """
 
 import json
@@ -51,7 +52,7 @@ _Method = Callable[..., Awaitable[_Found]]
 
 
 def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """A function of the store that looks something up, as a method."""
+    """Turns a lookup function of the store into a method."""
 
     async def ask(self: "DatabaseBackend", *given: Any) -> _Found:
         return await question(self._connection, *given)
@@ -60,7 +61,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """A function of the store that changes something, as a method; the actor does it."""
+    """Turns a function of the store that changes something into a method, which passes the actor."""
 
     async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
         return await verb(self._connection, *given, actor=self._actor, **named)
@@ -69,7 +70,7 @@ def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _switches(kind: verbs.PausedKind) -> tuple[_Method[bool], _Method[bool]]:
-    """Pauses, and resumes, what has this name or number, as two methods."""
+    """Returns two methods that pause and resume an object of this kind by its name or number."""
 
     def method(verb: Callable[..., Awaitable[bool]]) -> _Method[bool]:
         async def switch(self: "DatabaseBackend", name: object, **given: Any) -> bool:
@@ -86,8 +87,8 @@ def _lists(
     *,
     read: Callable[[Any], Any] = lambda after: after,
 ) -> _Method[Page[_Found]]:
-    """A function of the store that finds what comes after a place, as a method that answers with a page. ``read`` makes
-    the place of what a page before has named."""
+    """Turns a paged lookup of the store into a method that returns a page. ``place`` gives a row's cursor; ``read``
+    parses the cursor of the previous page."""
 
     async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:
         found = await question(self._connection, *given, limit=limit + 1, after=read(after), **wanted)
@@ -97,15 +98,15 @@ def _lists(
 
 
 def _place(after: str | None) -> UUID | None:
-    """The place where a page ended. Raises InvalidInput."""
+    """Parses a page's cursor. Raises InvalidInput."""
     try:
         return None if after is None else UUID(after)
     except ValueError:
-        raise InvalidInput(f"--after is {after!r}: copy it from next of the page before") from None
+        raise InvalidInput(f"--after is {after!r}: copy the value of next from the previous page") from None
 
 
 class DatabaseBackend:
-    """A connection, the command's settings, and who does what is done: the login where that is None."""
+    """Runs commands on a connection. Changes are made as ``actor``, or as the login if that is None."""
 
     def __init__(self, connection: AsyncConnection[Any], settings: Settings, actor: str | None) -> None:
         self._connection, self._settings, self._actor = connection, settings, actor
@@ -141,7 +142,7 @@ class DatabaseBackend:
     drop_secret = _does(verbs.drop_secret)
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
-        """The id of what is named by its id or its key."""
+        """Returns the id for an id or a key."""
         return await id_of(self._connection, kind, id_or_key(name), None if client is None else [client])
 
     async def schedule(self, target: str, **given: Any) -> Scheduled:
@@ -159,13 +160,13 @@ class DatabaseBackend:
         return _page(found, [job_of(row, last.get(row.id)) for row in found.items])
 
     async def get_job(self, id: UUID) -> JobDetail:
-        """With the instant of the row that it waits with."""
+        """Includes the instant of the job's waiting execution."""
         row = await listings.get_job(self._connection, id)
         planned, _ = await listings.planned_instant(self._connection, id)
         return job_detail(row, planned)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
-        """Whether anything is different now, and when it fires next."""
+        """Returns whether anything changed, and when the job fires next."""
         asked = edits.changes_of(changes)
         is_changed = await edits.edit_job(self._connection, id, asked, actor=self._actor, force=force)
         planned, _ = await listings.planned_instant(self._connection, id)
@@ -200,7 +201,7 @@ class DatabaseBackend:
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
-        """Whether anything is different now, and when it fires."""
+        """Returns whether anything changed, and when the execution fires."""
         is_changed = await schedule_edits.edit(
             self._connection, id, schedule_edits.changes_of(changes), note=note, actor=self._actor
         )
@@ -236,7 +237,7 @@ class DatabaseBackend:
     async def list_events(
         self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Event]:
-        """Raises InvalidInput for a place that is none."""
+        """Raises InvalidInput if ``after`` is not a valid position."""
         now = await horizon(self._connection)
         start = None if after else datetime.fromtimestamp(now.at, UTC) - since
         position = Position.beginning(start) if start is not None else Position.parse(str(after))
@@ -253,7 +254,7 @@ class DatabaseBackend:
         return await verbs.set_limit(self._connection, kind, name, **asked, actor=self._actor)
 
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
-        """What to set if the server's lock table is too small for it."""
+        """Returns advice if the server's lock table is too small for another queue."""
         asked = {**settings, "pulled": True} if pulled else settings
         await verbs.create_queue(self._connection, name, asked, actor=self._actor)
         return (await find_room(self._connection)).advice()
@@ -263,7 +264,7 @@ class DatabaseBackend:
         return await clients.rotate_signing_secret(self._connection, self._ring, client, **how, actor=self._actor)
 
     async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
-        """False if it replaces another."""
+        """Returns False if it replaced an existing secret."""
         return await secrets.put(self._connection, self._ring, client, name, value, hosts=hosts, actor=self._actor)
 
     async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
@@ -277,12 +278,12 @@ class DatabaseBackend:
 
 
 def _page(found: Any, items: list[Any] | None = None) -> Page[Any]:
-    """A page of a listing, with the place of the next as text."""
+    """A page of a listing, with the next page's cursor as text."""
     return Page(items=found.items if items is None else items, next=None if found.next is None else str(found.next))
 
 
 def _text_of(payload: msgspec.Raw | None) -> str | None:
-    """JSON text, as it was given."""
+    """The JSON text, unchanged."""
     return None if payload is None else bytes(payload).decode()
 
 

@@ -1,4 +1,4 @@
-"""The commands' way to the database: one connection, one transaction, and every error as one of ours."""
+"""Runs a command's question on the database: one connection, one transaction, every error as a PgschedError."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,9 +17,9 @@ _Found = TypeVar("_Found")
 
 
 def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable[_Found]]) -> _Found:
-    """Runs ``question`` in a transaction of its own, which is committed when it returns.
+    """Runs ``question`` in its own transaction, which is committed when it returns.
 
-    Raises Unavailable, SchemaMismatch, and what the database refused as the error it stands for.
+    Raises Unavailable, SchemaMismatch, or the PgschedError for what the database refused.
     """
 
     async def run() -> _Found:
@@ -32,11 +32,11 @@ def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Lets the driver's errors out as ours, with a message of one line for whoever typed the command."""
+    """Converts the driver's errors to a PgschedError with a one-line message."""
     try:
         yield
     except Exception as error:
-        # SQLAlchemy wraps the driver's error; importing it to say so would take longer than most commands.
+        # SQLAlchemy wraps the driver's error as ``orig``. Importing its class would take longer than most commands.
         if not isinstance(getattr(error, "orig", error), psycopg.Error):
             raise
         found = refusal(error) or PgschedError(str(error))

@@ -1,4 +1,4 @@
-"""``pgsched dead-letters``: executions that failed for good, to be run again or discarded."""
+"""``pgsched dead-letters``: lists, replays and discards executions that failed for good."""
 
 from functools import partial
 from typing import Any
@@ -76,4 +76,4 @@ async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
 @_said
 async def discard(backend: Any, id: UUID, note: str | None) -> Answer:
     """Discard a dead letter: it is no longer open."""
-    return changed(await backend.discard(id, note=note), "discarded", "was discarded already", id=id)
+    return changed(await backend.discard(id, note=note), "discarded", "was already discarded", id=id)

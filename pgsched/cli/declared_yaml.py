@@ -1,4 +1,4 @@
-"""Reads a file of YAML that declares jobs."""
+"""Reads YAML files that declare jobs."""
 
 import re
 from collections.abc import Hashable
@@ -13,17 +13,17 @@ from pgsched.errors import InvalidInput
 
 
 def jobs_in(file: Path) -> Any:
-    """What the file has under jobs. Raises InvalidInput."""
+    """Returns the value of ``jobs`` in the file. Raises InvalidInput."""
     try:
         found = _loaded(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
         raise InvalidInput(f"{file} is nested too deeply: write fewer levels") from None
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # the latter two where a tag is not that of its value
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # the latter two if a tag does not match its value
         raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
-        raise InvalidInput(f"{file} has to be a mapping with jobs and nothing else; settings stand in pgsched.toml")
+        raise InvalidInput(f"{file} must be a mapping whose only name is jobs; settings belong in pgsched.toml")
     return found["jobs"]
 
 
@@ -32,14 +32,14 @@ def _loaded(text: str) -> Any:
     try:
         node = loader.get_single_node()
         if node is not None and _written_out(node, {}) > len(text) + 16 * 1024 * 1024:
-            raise ValueError("its aliases stand for more than 16 MiB, or for themselves: write out what they stand for")
+            raise ValueError("its aliases expand to more than 16 MiB or refer to themselves: write the values out")
         return None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
 
 
 def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
-    """The characters of a node in which each alias is what it stands for; infinite where one stands for itself."""
+    """The length of a node with all aliases expanded; infinite if an alias refers to itself."""
     if id(node) not in known:
         known[id(node)] = inf
         parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
@@ -49,10 +49,10 @@ def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads the core schema of YAML 1.2, so that ``no``, ``12:30`` and ``2026-03-01`` are text, and 010 is ten. Of YAML
-    1.1 it has only the merge key, ``<<``. Other tags are refused, and a name that comes twice in a mapping."""
+    """Reads the core schema of YAML 1.2, in which ``no``, ``12:30`` and ``2026-03-01`` are text and 010 is ten, plus
+    the merge key ``<<`` of YAML 1.1. Refuses other tags and duplicate names in a mapping."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  where PyYAML keeps them
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  PyYAML adds to it
     yaml_constructors: ClassVar[dict[str | None, Any]] = {
         tag: construct
         for tag, construct in yaml.SafeLoader.yaml_constructors.items()
@@ -63,9 +63,9 @@ class _Loader(yaml.SafeLoader):
         seen = set[str]()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag not in (_TEXT, _MERGE):
-                raise yaml.constructor.ConstructorError(None, None, "a name has to be text: quote it", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, "a name must be text: quote it", key.start_mark)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} comes twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} occurs twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

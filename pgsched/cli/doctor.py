@@ -1,4 +1,4 @@
-"""``pgsched doctor``: what is wrong with the installation, and what to do."""
+"""``pgsched doctor``: finds problems in the installation and says what to do about them."""
 
 import asyncio
 from dataclasses import asdict

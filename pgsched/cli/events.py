@@ -1,4 +1,4 @@
-"""``pgsched events``: what has become of executions, in the order in which it could be seen."""
+"""``pgsched events``: the outcomes of executions, in the order in which they became visible."""
 
 from typing import Any
 
@@ -32,4 +32,4 @@ _COLUMNS = ("finished_at", "id", "client", "key", "status", "attempt", "status_c
 async def events(backend: Any, limit: int, after: str | None, since: str, **wanted: Any) -> Answer:
     """List the outcomes of executions, oldest first, in the order in which they became visible."""
     page = await backend.list_events(after=after, since=parse_duration(since), limit=limit, **wanted)
-    return tabled(page, _COLUMNS, "nothing has ended")
+    return tabled(page, _COLUMNS, "no executions have ended")

@@ -1,4 +1,4 @@
-"""``pgsched executions``: those that wait, run and have finished."""
+"""``pgsched executions``: waiting, running and finished executions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,7 +35,7 @@ executions.add_command(forecast)
 
 
 def execution_filters(statuses: Sequence[str]) -> Callable[[Question], Question]:
-    """The options that say which executions, of these statuses."""
+    """The filter options of commands on executions, which may have these statuses."""
     scheduled = partial(click.option, type=instant, metavar="INSTANT")
     return options(
         only("client"),
@@ -99,7 +99,7 @@ async def edit(backend: Any, id: UUID, note: str | None, **given: Any) -> Answer
 @actor_option
 async def cancel(backend: Any, id: UUID, note: str | None) -> Answer:
     """Cancel a waiting or running execution."""
-    return changed(await backend.cancel_execution(id, note=note), "cancelled", "had ended before", id=id)
+    return changed(await backend.cancel_execution(id, note=note), "cancelled", "had already ended", id=id)
 
 
 @command(executions)

@@ -1,4 +1,4 @@
-"""``pgsched executions forecast``: the minutes in which more falls due than the workers do."""
+"""``pgsched executions forecast``: shows the minutes in which more falls due than the workers can do."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
 _ADVICE = (
-    "Percentiles what is too much: give jobs a jitter or a window, and one-shots other instants; or run more workers."
+    "Spread the load: give jobs a jitter or a window, and move one-shots to other instants; or run more workers."
 )
 
 
@@ -55,5 +55,5 @@ def _said(bound: coming.Bound) -> str:
         return f"More than {bound.per_minute:,} in a minute is hot."
     return (
         f"More than {bound.per_minute:,} in a minute is hot: "
-        f"in their busiest minute of the last 7 days workers made {bound.busiest:,} attempts."
+        f"in the busiest minute of the last 7 days, workers made {bound.busiest:,} attempts."
     )

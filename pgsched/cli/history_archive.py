@@ -1,4 +1,4 @@
-"""``pgsched admin history``: days of history that are put away before they are dropped."""
+"""``pgsched admin history``: archives days of history before they are dropped, and repairs missing days."""
 
 import asyncio
 import gzip
@@ -23,11 +23,11 @@ from pgsched.store.core.own_connection import Lend, lending
 history = CommandGroup("history")
 
 _STEPS: dict[internal_verbs.Step, str] = {
-    "adopted": "the days that had no table have one",
-    "none": "no day is without a table",
-    "apart": "there are tables between the days without one, or none for today and tomorrow: workers make those",
-    "busy": "somebody reads or writes all the time: try again",
-    "going on": "not done yet: try again",
+    "adopted": "created the missing tables",
+    "none": "no tables are missing",
+    "apart": "the days without a table are not contiguous, or today and tomorrow have none yet: workers create those",
+    "busy": "the table is in constant use: try again",
+    "going on": "not finished: try again",
 }
 
 
@@ -56,7 +56,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
             async with lend() as marking:
                 await internal_verbs.mark_archived(marking, day, actor=actor)
     lines = [[one["day"], one["file"], one["bytes"]] for one in written]
-    return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
+    return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no days to archive")
 
 
 @database_command(history)
@@ -69,7 +69,7 @@ async def mark(connection: Any, first: datetime, last: datetime | None, actor: s
         raise click.UsageError("the last day is before the first")
     days = [first.date() + timedelta(n) for n in range(((last or first) - first).days + 1)]
     marked = [day for day in days if await internal_verbs.mark_archived(connection, day, actor=actor)]
-    return Answer({"marked": marked}, f"{len(marked)} marked" if marked else "they were marked before")
+    return Answer({"marked": marked}, f"{len(marked)} marked" if marked else "already marked")
 
 
 @database_command(history, with_settings=True)
@@ -100,7 +100,7 @@ async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
-    """The file has its name once it is complete, and on the disk. Nobody else may read it."""
+    """Writes a file that only its owner may read. It gets its final name once it is complete and on disk."""
     partial = file.with_suffix(".partial")
     with os.fdopen(open_own(partial, empty=True), "wb") as raw:
         async with lend() as connection:

@@ -1,7 +1,7 @@
-"""How commands take a job or an execution: by its id, or by its key and, where several clients have it, the client.
+"""Lets commands take a job or an execution by its id or its key, with ``--client`` if several clients have that key.
 
-This is the one place where a name becomes an id. An argument in the form of a UUID is an id, any other is a key; what
-``--key`` gives is a key whatever it looks like.
+This is the only place where a name becomes an id. An argument that is a UUID is an id, any other is a key. The value of
+``--key`` is always a key.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,19 +19,19 @@ from pgsched.store.lookup.named import Kind
 
 Question = Callable[..., Awaitable[Answer]]
 name_argument = click.argument("name", metavar="ID-or-KEY", required=False)
-key_option = click.option("--key", metavar="KEY", help="Its key, where that looks like an id.")
-job_option = click.option("--job", metavar="ID-or-KEY", help="Only of this job.")
+key_option = click.option("--key", metavar="KEY", help="Its key, if that looks like an id.")
+job_option = click.option("--job", metavar="ID-or-KEY", help="Only this job.")
 
 
 def of_one(kind: Kind) -> Callable[[Question], Question]:
-    """Gives a command the ``id`` of one thing of this kind, however it was named."""
+    """Gives a command the ``id`` of one object of this kind, which the user may name by id or key."""
 
     def decorate(question: Question) -> Question:
         @wraps(question)
         async def asked(backend: Any, *, name: str | None, key: str | None, client: str | None, **given: Any) -> Answer:
             id = await id_of_one(backend, kind, name, key, client)
             if id is None:
-                raise InvalidInput(f"which {kind}? Give its id or its key")
+                raise InvalidInput(f"no {kind} is given: give its id or its key")
             return await question(backend, id=id, **given)
 
         whose = click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
@@ -41,7 +41,7 @@ def of_one(kind: Kind) -> Callable[[Question], Question]:
 
 
 def of_job(question: Question) -> Question:
-    """Gives a command ``--job``; ``client``, which it has, says whose job."""
+    """Gives a command ``--job``. The command's ``client`` says whose key it is."""
 
     @wraps(question)
     async def asked(backend: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:
@@ -52,8 +52,8 @@ def of_job(question: Question) -> Question:
 
 
 async def id_of_one(backend: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
-    """None where nothing is named. Raises InvalidInput where it is named twice, and what the backend raises."""
+    """Returns None if nothing is named. Raises InvalidInput if it is named twice, and whatever the backend raises."""
     if name is not None and key is not None:
-        raise InvalidInput(f"the {kind} is named twice: give the argument or --key")
+        raise InvalidInput(f"the {kind} is named twice: give the argument or --key, not both")
     named = name if key is None else as_key(key)
     return None if named is None else await backend.identify(kind, named, client)

@@ -1,4 +1,4 @@
-"""``pgsched jobs import``: declarations for ``pgsched apply`` from what another scheduler has. It writes no file."""
+"""``pgsched jobs import``: turns another scheduler's jobs into declarations for ``pgsched apply`` and prints them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
-"""Where a job stands, for people, and what declares it; that raises a PgschedError for what cannot be declared."""
+"""Where a job was found, for messages, and a function that declares it or raises a PgschedError."""
 
 
 @click.group("import", cls=CommandGroup)
@@ -64,16 +64,16 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
         raise InvalidInput(line.why)
     zone, words = line.timezone or timezone, words_of(line.command)
     if zone is None:
-        raise InvalidInput("cron runs it by the clock of its machine: name that clock by --timezone")
+        raise InvalidInput("cron runs it in its machine's time zone: give that zone with --timezone")
     if not words:
         raise InvalidInput(
-            "it is more than one plain command to a shell: declare that call by hand, with what guards it"
+            "it is not a single plain command: declare the call by hand, with any conditions"
         )
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(
-            "it does more than get one address, or keeps the answer in a file: "
-            "declare that call by hand, with its method, headers and payload"
+            "it does more than get one address, or keeps the response in a file: "
+            "declare the call by hand, with its method, headers and payload"
         )
     if address is None and target is None:
         raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{name}")
@@ -88,7 +88,8 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
 
 
 def _digest(line: CrontabEntry) -> str:
-    """Tells entries apart whose commands have one name, by nothing but the entry: other lines may come and go."""
+    """Distinguishes entries whose commands have the same name. It depends on nothing but the entry, so other lines may
+    change."""
     parts = (line.timezone or "", line.cron, line.user or "", line.command)
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -115,7 +116,7 @@ def _read(file: str) -> str:
 
 
 def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
-    """Answers with what can be declared; what cannot is named beside it, with the reason."""
+    """Prints the declarations, and notes each job that cannot be declared, with the reason."""
     jobs, left, text = dict[str, Mapping[str, Any]](), list[dict[str, str]](), list[str]()
     for where, declare in found:
         try:
@@ -124,7 +125,7 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
             _check_sent(job)
             shown = _toml(job)
             if jobs.setdefault(job["key"], job) is not job:
-                raise InvalidInput(f"a job above has the key {job['key']!r} already: one is declared")
+                raise InvalidInput(f"a job above already has the key {job['key']!r}: only the first is declared")
             text.append(shown)
         except PgschedError as error:
             left.append({"where": where, "why": str(error).removeprefix(f"{where}: ")})
@@ -134,11 +135,11 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
 
 
 def _check_sent(job: Mapping[str, Any]) -> None:
-    """Raises InvalidOptions and InvalidPayload for a method, a header and a body that the database would refuse: it is
-    not asked here."""
+    """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. This command
+    does not connect to it."""
     options = job.get("options", {})
     if options.get("method", "POST") not in METHODS:
-        raise InvalidOptions(f"it calls by {options['method']}: pgsched calls by {', '.join(METHODS)}")
+        raise InvalidOptions(f"its method is {options['method']}: pgsched supports {', '.join(METHODS)}")
     for name, text in options.get("headers", {}).items():
         check_header("headers", name, text)
     check_body(json.dumps(job["payload"]).encode() if "payload" in job else None, json.dumps(options).encode())
@@ -155,7 +156,7 @@ def _pairs(table: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value of TOML, whose strings are those of JSON."""
+    """A value in TOML. Its strings are written as in JSON."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""``pgsched admin installation``: what is set for the installation as a whole."""
+"""``pgsched admin installation``: the settings of the installation as a whole."""
 
 from typing import Any
 
@@ -50,4 +50,4 @@ async def show(connection: Any) -> Answer:
 async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:
     """Change the given settings of the installation."""
     changes = changes_in(given, "--history-days 60")
-    return changed(await verbs.set_installation(connection, changes, actor=actor), "set", "was so before")
+    return changed(await verbs.set_installation(connection, changes, actor=actor), "set", "unchanged")

@@ -1,7 +1,7 @@
-"""The child process that calls handlers in isolation (``delivery.isolation``): how it is started, and what it does.
+"""Starts and runs the child process that calls handlers in isolation (see ``delivery.isolation``).
 
-It has the settings and the application of its worker (``pgsched worker --isolated``) and is no worker itself: it holds
-no lease and settles nothing, but what a handler commits together with its completion.
+It is ``pgsched worker --isolated`` with its worker's settings and application, but it is not a worker itself. It holds
+no leases, and settles nothing except completions that a handler commits with its own transaction.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def child_starter(settings: Settings) -> StartChild:
-    """Returns what starts such a child with these settings."""
+    """Returns a function that starts such a child with these settings."""
     own = dataclasses.replace(settings, processes=1, metrics="", secret_keys="")
     started = program("isolated", ["worker", "--isolated"], own)
 
@@ -43,19 +43,19 @@ def child_starter(settings: Settings) -> StartChild:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=dict(started.environment),
-            start_new_session=True,  # a terminal's Ctrl-C reaches the worker, which decides
+            start_new_session=True,  # a terminal's Ctrl-C goes only to the worker, which decides
         )
 
     return start
 
 
 def serve_isolated(settings: Settings, events: Events) -> None:
-    """Makes the calls that the worker sends, one after another, until it sends no more or is gone."""
+    """Makes the calls that the worker sends, one after another, until the worker closes the pipe or dies."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # also where a handler keeps the interpreter's lock
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # works even if a handler holds the GIL
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # handlers read and write elsewhere
+    os.dup2(nothing, 0)  # keeps handlers off the pipes
     os.dup2(2, 1)
     url = settings.database_url or ""
     channel = PythonChannel(

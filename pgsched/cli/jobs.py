@@ -1,4 +1,4 @@
-"""``pgsched jobs``: the recurring definitions."""
+"""``pgsched jobs``: recurring jobs."""
 
 from dataclasses import asdict
 from functools import partial
@@ -41,14 +41,14 @@ for _command in (preview, import_):
 
 @command(jobs, "list")
 @only("client")
-@click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
+@click.option("--state", type=click.Choice(JOB_STATES), help="Only jobs in this state.")
 @only("key", "host", "label")
 @click.option(
     "--last-outcomes",
     type=click.IntRange(0, MOST_OUTCOMES),
     default=0,
     metavar="NUMBER",
-    help="Show this many of each job's last outcomes.",
+    help="Show this many of each job's latest outcomes.",
 )
 @sort_option
 @page_options()
@@ -84,7 +84,7 @@ async def show(backend: Any, id: UUID) -> Answer:
 @click.option(
     "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Remove this, or reset it to its default; repeatable."
 )
-@click.option("--force", is_flag=True, help="Edit it although it is declared elsewhere; the next apply reverts this.")
+@click.option("--force", is_flag=True, help="Edit it even if it is declared; the next apply reverts this.")
 @actor_option
 async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
     """Change the given parts of a job. Its waiting execution changes at once; one that runs does not."""
@@ -93,9 +93,9 @@ async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
 
 
 _JOB, _PAUSES = of_one("job"), "Pause a job: nothing more is planned until it is resumed."
-switch(jobs, _JOB, "pause", _PAUSES, "paused", "was paused already")
-switch(jobs, _JOB, "resume", "Resume a paused job from the next instant on.", "resumed", "was active already")
-switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was cancelled already")
+switch(jobs, _JOB, "pause", _PAUSES, "paused", "was already paused")
+switch(jobs, _JOB, "resume", "Resume a paused job from the next instant on.", "resumed", "was already active")
+switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was already cancelled")
 
 
 @command(jobs)

@@ -1,4 +1,4 @@
-"""``pgsched admin keys``: who may ask the API for what."""
+"""``pgsched admin keys``: API keys, which say who may do what over the API."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from pgsched.store import internal_verbs
 from pgsched.store.admin import api_keys
 
 _COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at", "rate", "burst")
-_ONCE = "it is shown this once: keep it where only its user reads it"
+_ONCE = "this token is not shown again: keep it where only its user can read it"
 
 
 @click.group(cls=CommandGroup)
@@ -71,7 +71,7 @@ async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     return tabled(
         page_of(found, limit, lambda row: row.id),
         _COLUMNS,
-        "no keys: the API takes every request, and listens on loopback alone",
+        "no keys: the API accepts every request, but listens only on loopback",
     )
 
 
@@ -101,7 +101,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
     """Limit a key's requests per second in each API process; without --rate, remove the limit."""
     is_changed = await internal_verbs.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
-    return changed(is_changed, "set", "was so before", id=id)
+    return changed(is_changed, "set", "unchanged", id=id)
 
 
 @database_command(keys)
@@ -109,4 +109,4 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
     """Revoke a key: within a second, every API process refuses it."""
-    return changed(await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "was revoked before", id=id)
+    return changed(await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "already revoked", id=id)

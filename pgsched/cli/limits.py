@@ -1,4 +1,4 @@
-"""``pgsched limits``: how many executions may begin in a while, or run at once."""
+"""``pgsched limits``: how many executions may start in a period, or run at once."""
 
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ limits = CommandGroup("limits")
 
 
 @command(limits, "list")
-@click.option("--kind", type=_KIND, help="Only these.")
+@click.option("--kind", type=_KIND, help="Only limits of this kind.")
 @page_options(str, "KIND:NAME")
 async def list_limits(backend: Any, kind: str | None, limit: int, after: str | None) -> Answer:
     """List the limits that are set."""
@@ -38,7 +38,7 @@ async def list_limits(backend: Any, kind: str | None, limit: int, after: str | N
 async def set_limit(backend: Any, kind: str, name: str, **amount: Any) -> Answer:
     """Set the limit of a client, host, queue or key (KIND). It replaces the previous one."""
     done = await backend.change_limit(kind, name, amount)
-    return changed(done, "set", "was so before", kind=kind, name=name)
+    return changed(done, "set", "unchanged", kind=kind, name=name)
 
 
 @command(limits)
@@ -48,4 +48,4 @@ async def set_limit(backend: Any, kind: str, name: str, **amount: Any) -> Answer
 async def drop(backend: Any, kind: str, name: str) -> Answer:
     """Remove a limit: what it held back continues."""
     done = await backend.drop_limit(kind, name)
-    return changed(done, "dropped", "there was none", kind=kind, name=name)
+    return changed(done, "dropped", "does not exist", kind=kind, name=name)

@@ -1,4 +1,4 @@
-"""Finding the pgsched.App that ``--app module:attribute`` names."""
+"""Finds the pgsched.App that ``--app module:attribute`` names."""
 
 import importlib
 import sys
@@ -11,7 +11,8 @@ from pgsched.errors import InvalidSettings
 
 
 def load_app(name: str) -> App:
-    """Imports the App, also from the current directory. Raises InvalidSettings with the reason it cannot be used."""
+    """Imports the App; the current directory is searched too. Raises InvalidSettings if it cannot be used, with the
+    reason."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise InvalidSettings(f"app is {name!r}; write module:attribute, such as shop.handlers:app")
@@ -29,7 +30,7 @@ def _module(module_name: str, name: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise InvalidSettings(f"app is {name!r}, but there is no module {error.name}") from error
-    except Exception as error:  # whatever the module's own code raises is the answer to why it cannot be used
+    except Exception as error:  # the module's code may raise anything, and that is the reason to report
         where = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
         raise InvalidSettings(f"app is {name!r}, but importing it failed with {reason}") from error

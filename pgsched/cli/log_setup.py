@@ -1,4 +1,4 @@
-"""The log: lines for people on a terminal, and JSON, an object a line, for whatever collects it elsewhere."""
+"""Sets up logging: readable lines on a terminal, and one JSON object per line elsewhere."""
 
 import dataclasses
 import io
@@ -22,37 +22,37 @@ _MOST_BITS = 1024
 
 
 def decided(settings: Settings) -> Settings:
-    """The settings with a format of the log that does not depend on where it goes."""
+    """Replaces the log format ``auto`` with ``human`` or ``json``, as standard error is a terminal or not."""
     if settings.log_format != "auto":
         return settings
     return dataclasses.replace(settings, log_format="human" if sys.stderr.isatty() else "json")
 
 
 def begin_log(settings: Settings) -> None:
-    """Has everything that is logged in this process written to standard error, whether somebody reads that or not."""
+    """Writes everything that this process logs to standard error, without ever blocking on it."""
     handler = _writer()
     handler.setFormatter(formatter(decided(settings).log_format))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
+    # A broken connection is logged once, as our own event; psycopg's lines would only repeat it.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 def _writer() -> logging.Handler:
     try:
         return LogWriter(sys.stderr.fileno())
-    except io.UnsupportedOperation:  # what stands in for it, as in a notebook, is written to as it is
+    except io.UnsupportedOperation:  # stderr is replaced, as in a notebook: write to the replacement
         return logging.StreamHandler()
 
 
 def formatter(log_format: str) -> logging.Formatter:
-    """That of ``human`` or ``json``."""
+    """The formatter for ``human`` or ``json``."""
     if log_format == "human":
         return Printable("%(asctime)s %(levelname)s %(name)s %(message)s")
     return JsonLines()
 
 
 class Printable(logging.Formatter):
-    """Escapes control characters in log lines, whoever logged them, and leaves passwords out."""
+    """Escapes control characters in log lines, from any logger, and removes passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
@@ -61,8 +61,7 @@ class Printable(logging.Formatter):
 class JsonLines(logging.Formatter):
     """Writes each record as one JSON object in ASCII, without passwords.
 
-    An event has its name and its fields in place of the line that is written for people. What others log has the
-    fields that they gave as ``extra``.
+    One of our events has its name and fields instead of its text. Other records have the fields given as ``extra``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,17 +81,17 @@ class JsonLines(logging.Formatter):
 
 
 class Relay:
-    """Writes what a supervisor says, and what its programs log, in the one format."""
+    """Writes a supervisor's messages and its programs' logs in one format."""
 
     def __init__(self, note: Callable[[str], None], settings: Settings) -> None:
         self._note, self._is_json = note, decided(settings).log_format == "json"
 
     def say(self, text: str) -> None:
-        """A word of the supervisor's own."""
+        """Writes a message of the supervisor itself."""
         self._note(_line({"event": text}) if self._is_json else text)
 
     def line(self, program: str, text: str) -> None:
-        """What a program has written: its log, or whatever else is written to standard error in it."""
+        """Writes a line that a program wrote to standard error, from its log or otherwise."""
         if not self._is_json:
             return self._note(f"{program} | {text}")
         try:
@@ -109,11 +108,11 @@ def _line(told: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> Any:
-    """A line is not lost for a field whose value cannot say what it is, or contains itself."""
+    """Keeps the line even if a field's value cannot be converted, or contains itself."""
     try:
         return _without_passwords(value)
     except Exception as error:
-        return f"({type(error).__name__}: it cannot be written)"
+        return f"({type(error).__name__}: cannot be converted)"
 
 
 def _without_passwords(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The entry point, and the commands that it has."""
+"""The entry point of ``pgsched``, and its commands."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ _SECTIONS = {
     },
     "Develop": {
         "bench": ("bench:bench", "Measure pgsched on a temporary database."),
-        "completion": ("completion:completion", "Print the script by which a shell completes commands."),
+        "completion": ("completion:completion", "Print a shell completion script."),
     },
 }
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -53,7 +53,7 @@ _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class Commands(CommandGroup):
-    """A group whose commands all end with one answer: see ``pgsched.cli.reply``.
+    """A group whose commands each give exactly one answer: see ``pgsched.cli.reply``.
 
     Exit status 0: done. 1: it failed. 2: the request is invalid. 130: Ctrl-C.
     """
@@ -67,8 +67,8 @@ class Commands(CommandGroup):
 
 
 def _prepare_streams() -> None:
-    """Lets everything be written: what a terminal's encoding lacks is escaped, and a stream that was closed before the
-    command began takes all and shows nothing, or is empty."""
+    """Makes the standard streams safe to use. Escapes characters that the terminal's encoding lacks, and replaces a
+    closed stream with the null device."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -96,7 +96,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
         reply.fail(error.code, str(error))
         return 2 if isinstance(error, InvalidInput) else 1
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read the answer has gone; the interpreter need not say so
+        sys.stderr.close()  # the reader has gone; keeps the interpreter from reporting that
         return 1
     except OSError as error:
         reply.fail(PgschedError.code, str(error))
@@ -108,7 +108,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
 
 
 def _database_error(reply: Reply, error: Exception) -> int:
-    """The driver's errors that a command let through are explained too; a bug keeps its traceback."""
+    """Explains a driver error that a command let through. Raises any other error again, with its traceback."""
     from pgsched.store.core.refusals import refusal
 
     found = refusal(error)

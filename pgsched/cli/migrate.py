@@ -1,4 +1,4 @@
-"""``pgsched migrate``: the schema, brought to this release or printed."""
+"""``pgsched migrate``: upgrades the schema to this release, or prints the SQL."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from pgsched.store.core.lock_capacity import remarks
 @settings_options(DATABASE)
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator and change nothing.")
 @click.option(
-    "--replace", is_flag=True, help="Recreate functions, views, triggers and privileges, and indexes that are missing."
+    "--replace", is_flag=True, help="Recreate functions, views, triggers and privileges, and missing indexes."
 )
 @json_option
 @click.pass_context
@@ -38,7 +38,7 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
     revision, missing = bring_up(url, anew=replace)
     rebuilt = {"indexes": _rebuild(url)} if replace else {}
     for name in rebuilt.get("indexes", ()):
-        reply.note(f"{name} was built again")
+        reply.note(f"rebuilt {name}")
     reply.give({"revision": revision, "missing_roles": missing, **rebuilt}, _text(revision, missing))
     note_room(reply, settings)
     if missing:
@@ -47,13 +47,13 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
 
 
 def note_room(reply: Reply, settings: Settings) -> None:
-    """Remarks that the server has too little room for locks, or that any login may fill it, where that is so."""
+    """Notes if the server's lock table is too small, or if any login can fill it."""
     for remark in ask(settings, remarks):
         reply.note(remark)
 
 
 def bring_up(url: str, *, anew: bool = False) -> tuple[str, list[str]]:
-    """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
+    """Migrates. Returns the revision reached and the roles that could not be created. Raises PgschedError."""
     from pgsched.store.admin.migrate import migrate as upgrade
 
     with _explained():
@@ -80,8 +80,8 @@ def _explained() -> Iterator[None]:
 
 
 _MAY = (
-    "migrate as the role that owns pgsched, which is pgsched_owner where it is there. pgsched doctor says what another "
-    "role owns; pgsched migrate --replace, run by a superuser, gives it back"
+    "migrate as the role that owns pgsched (pgsched_owner, if it exists). pgsched doctor lists objects that another "
+    "role owns; pgsched migrate --replace, run by a superuser, changes their owner back"
 )
 
 
@@ -91,6 +91,6 @@ def _text(revision: str, missing: list[str]) -> str:
     from pgsched.store.admin.upgrade_steps import roles_sql
 
     return (
-        f"the database is at {revision}, but this role may not create roles; {', '.join(missing)} are missing.\n"
+        f"the database is at {revision}, but this role may not create roles. Missing: {', '.join(missing)}.\n"
         f"Run this as a role that has CREATEROLE, then pgsched migrate again:\n\n{roles_sql().rstrip()}"
     )

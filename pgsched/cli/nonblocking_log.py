@@ -1,4 +1,4 @@
-"""Writes the log so that nobody waits for whoever reads it: not the event loop, and no handler's thread."""
+"""Writes the log without blocking the event loop or a handler's thread when the reader is slow."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ _MOST_BEHIND = 4 * 1024 * 1024
 
 
 class LogWriter(logging.Handler):
-    """Writes lines to a file descriptor: at once where it takes them, and otherwise in a thread, as it does. Of what
-    nobody reads, 4 MiB are kept; further lines are left out, and counted in a line of their own."""
+    """Writes lines to a file descriptor: at once if it accepts them, otherwise in a thread as it accepts them. Up to
+    4 MiB of unread lines are kept. Further lines are dropped, and a later line reports how many."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class LogWriter(logging.Handler):
                 self._keep(line)
 
     def flush(self) -> None:
-        """Waits for a moment until all is written, which it is where somebody reads it."""
+        """Waits until everything is written, for at most a second in case no one reads."""
         until = time.monotonic() + 1
         with self._changed:
             while self._behind and (left := until - time.monotonic()) > 0:
@@ -48,8 +48,8 @@ class LogWriter(logging.Handler):
         return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
 
     def _write(self, line: bytes) -> bytes:
-        """Writes as much as the descriptor takes without waiting, and returns the rest. What can be written to no more
-        is lost."""
+        """Writes as much as the descriptor accepts without blocking, and returns the rest. If the descriptor is broken,
+        the line is lost."""
         with suppress(BlockingIOError):
             while line and self._taking.poll(0):
                 try:
@@ -89,5 +89,5 @@ class LogWriter(logging.Handler):
 
 
 def _left_out(count: int) -> logging.LogRecord:
-    text = "%d lines were left out here, because nobody read them"
+    text = "%d lines were dropped here because the log was not being read"
     return logging.LogRecord("pgsched", logging.WARNING, __file__, 0, text, (count,), None)

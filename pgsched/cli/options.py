@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ payload_option = click.option(
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order of the help."""
+    """Combines several options into one decorator. Help lists them in this order."""
 
     def decorate(command: Command) -> Command:
         for give in reversed(decorators):
@@ -38,13 +38,13 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 def no_password(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
-    """A flag's callback: refuses a password, which everybody on the machine reads in the arguments of a process."""
+    """A flag's callback that refuses a password, because every user of the machine can read process arguments."""
     name = parameter.name or ""
     if given and context.get_parameter_source(name) is ParameterSource.COMMANDLINE and has_password(given):
         apart = ", or leave the password out and set PGPASSWORD or PGPASSFILE" if name == "database_url" else ""
         raise InvalidSettings(
-            f"{parameter.opts[0]} has a password in it, and everybody on this machine can read the arguments of a "
-            f"process: set PGSCHED_{name.upper()}, or write {name} into pgsched.toml{apart}"
+            f"{parameter.opts[0]} contains a password, and every user of this machine can read process arguments: "
+            f"set PGSCHED_{name.upper()}, or set {name} in pgsched.toml{apart}"
         )
     return given
 
@@ -55,7 +55,7 @@ note_and_actor = options(
 
 
 def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Command], Command]:
-    """``--option NAME=VALUE`` and its like, any number of them; they arrive under the plural, as a dict, or None."""
+    """A repeatable option such as ``--option NAME=VALUE``. The values arrive under its plural as a dict, or None."""
     name, metavar = f"{flag.removeprefix('--')}s", "NAME=VALUE" if kind is assignment else "NAME=TEXT"
     return click.option(
         flag,
@@ -69,7 +69,7 @@ def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Comma
 
 
 def status_option(statuses: Sequence[str]) -> Callable[[Command], Command]:
-    """``--status``, any number of them; they arrive as a list, each once, or None."""
+    """``--status``, repeatable. The values arrive as a list without duplicates, or None."""
     return click.option(
         "--status",
         multiple=True,
@@ -80,8 +80,8 @@ def status_option(statuses: Sequence[str]) -> Callable[[Command], Command]:
 
 
 _FILTERS = {
-    "client": click.option("--client", metavar="NAME", help="Only of this client."),
-    "queue": click.option("--queue", metavar="NAME", help="Only of this queue."),
+    "client": click.option("--client", metavar="NAME", help="Only this client."),
+    "queue": click.option("--queue", metavar="NAME", help="Only this queue."),
     "host": click.option(
         "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
     ),
@@ -91,12 +91,12 @@ _FILTERS = {
 
 
 def only(*names: str) -> Callable[[Command], Command]:
-    """The filters of these names."""
+    """Adds the filters with these names."""
     return options(*(_FILTERS[name] for name in names))
 
 
 def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
-    """``--cron``, ``--every`` and what goes with them; a schedule that is new has defaults for what is not given."""
+    """``--cron``, ``--every`` and the options that go with them. Help shows defaults only if the schedule is new."""
     zone, gap, overlap = (f"  [default: {name}]" if is_new else "" for name in ("UTC", "shift", "first"))
     return options(
         click.option("--cron", metavar="EXPRESSION", help="Repeatedly: five fields, or six with seconds first."),
@@ -119,7 +119,7 @@ sort_option = click.option(
 
 
 def page_options(kind: Any = str, metavar: str = "NEXT") -> Callable[[Command], Command]:
-    """``--limit`` and ``--after``."""
+    """Adds ``--limit`` and ``--after``."""
     after = click.option(
         "--after", type=kind, metavar=metavar, help="Show the next page: the value of next in the previous answer."
     )

@@ -1,4 +1,4 @@
-"""The logins of the API and the workers under ``pgsched up``: not a superuser's, where that can be avoided."""
+"""The logins of the API and the workers under ``pgsched up``, which should not be a superuser's."""
 
 import os
 from pathlib import Path
@@ -11,20 +11,22 @@ from pgsched.errors import PgschedError
 from pgsched.store.admin.logins import Logins, is_superuser, let_act_as_api, make_logins
 
 _NOT_POSSIBLE = (
-    "the API and the workers run as a superuser, for they cannot log in as a role of their own ({error}). Make one, "
-    "create role … login in role pgsched_worker, and give its address; pgsched migrate goes on with this one"
+    "the API and the workers run as a superuser, because they cannot log in as a less privileged role ({error}). "
+    "Create one (create role … login in role pgsched_worker) and start with its URL; use the superuser's only for "
+    "pgsched migrate"
 )
 
 
 def own_logins(url: str, passwords: Path) -> Logins:
-    """The logins of a cluster that is ours. Raises PgschedError."""
+    """Returns the logins for the embedded server. Raises PgschedError."""
     return _make(url, passwords, is_ours=True)
 
 
 def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | None:
-    """Logins of our own where the address is a superuser's; None where it is not, or, with a note, where none can be.
+    """Returns our own logins if the URL is a superuser's, else None. If they cannot be created, returns None with a
+    note.
 
-    Raises PgschedError where the database cannot be reached.
+    Raises PgschedError if the database cannot be reached.
     """
     with explained():
         if not is_superuser(url):
@@ -47,5 +49,5 @@ def _let_act_as_api(url: str, reply: Reply) -> None:
 def _make(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     with explained():
         logins = make_logins(url, passwords, is_ours=is_ours)
-    os.environ.pop("PGPASSWORD", None)  # it was the superuser's, and libpq prefers it to the file
+    os.environ.pop("PGPASSWORD", None)  # the superuser's, which libpq would prefer to the password file
     return logins

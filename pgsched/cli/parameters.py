@@ -1,4 +1,4 @@
-"""Values that several commands read: instants, JSON, identities. Each is the ``type`` of a parameter."""
+"""Parses parameters of several commands: instants, JSON, ids. Each function is the ``type`` of a parameter."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule
 
 
 class Number(click.FloatRange):
-    """A number that is one: click takes NaN for a number within any range."""
+    """A finite number: click accepts NaN in any range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
@@ -34,7 +34,7 @@ def instant(text: str) -> datetime:
     except ValueError:
         raise click.BadParameter(f"{text!r} is not an instant: write ISO 8601, such as 2026-03-01T09:00:00Z") from None
     if found.utcoffset() is None:
-        raise click.BadParameter(f"{text!r} has no offset: write {text}Z for UTC, or such as {text}+01:00")
+        raise click.BadParameter(f"{text!r} has no offset: write {text}Z for UTC, or an offset as in {text}+01:00")
     return found
 
 
@@ -47,17 +47,17 @@ def duration(text: str) -> timedelta:
 
 
 def json_text(text: str) -> msgspec.Raw:
-    """JSON text; @FILE reads a file, - standard input. Checked here, sent on as it is."""
+    """JSON text; @FILE reads a file, - standard input. The text is checked but not changed."""
     read = _read(text)
     try:
         json.loads(read, parse_int=str, parse_constant=_no_number)
         return msgspec.Raw(read.encode())
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"it is not JSON: {error}. Text needs its own quotes: '\"text\"'") from None
+        raise click.BadParameter(f"this is not JSON: {error}. A string needs its own quotes: '\"text\"'") from None
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _read(text: str) -> str:
@@ -72,7 +72,7 @@ def _read(text: str) -> str:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """NAME=VALUE; the value is JSON where it can be read as JSON, else text."""
+    """NAME=VALUE. The value is parsed as JSON if possible, and is text otherwise."""
     name, value = _pair(text, "an option: write NAME=VALUE, such as timeout=PT5S")
     try:
         return name, json.loads(value)
@@ -86,7 +86,7 @@ def label(text: str) -> tuple[str, str]:
 
 
 def host_name(text: str) -> str:
-    """A target's host, as lists are narrowed down to it: limits and sidelined hosts have the port too."""
+    """A target's host without its port, as filters take it. Limits and sidelined hosts have the port too."""
     try:
         return host_alone(text)
     except InvalidInput as error:
@@ -101,8 +101,8 @@ def _pair(text: str, otherwise: str) -> tuple[str, str]:
 
 
 def identity(text: str) -> UUID:
-    """The id of what has no key, such as a bulk operation."""
+    """The id of an object that has no key, such as a bulk operation."""
     try:
         return UUID(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not an id: write the UUID with which it is listed") from None
+        raise click.BadParameter(f"{text!r} is not an id: write a UUID, as shown by list") from None

@@ -1,8 +1,8 @@
 """Keeps the embedded PostgreSQL running while ``pgsched up`` does.
 
-A server that ends by itself (the machine ran out of memory, somebody killed it) is started again on its port, and
-recovers what was committed. Workers and API need nothing of this: to them the database is away for a while. What keeps
-it from starting is said once, and again only where it becomes something else; the attempts go on, with longer pauses.
+A server that dies (for example, killed when the machine runs out of memory) is started again on the same port, and
+recovers what was committed. To the workers and the API, the database is just unavailable for a while. Failed starts are
+retried after growing pauses. The reason is reported once, and again only if it changes.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from pgsched.errors import EmbeddedPostgresError
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _STEADY = 60.0
-"""Seconds after which a server that ends is started again at once."""
+"""A server that ran for this many seconds is started again without a pause."""
 
 
 async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:
-    """Starts the server again whenever it has ended, until it is cancelled. ``report`` gets what is said about it."""
+    """Restarts the server whenever it dies, until cancelled. ``report`` receives the messages."""
     pause = 0.0
     while True:
         since = time.monotonic()
-        while (status := server.exit_status) is None:  # noqa: ASYNC110  nothing tells that it has ended
+        while (status := server.exit_status) is None:  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.2)
         report(f"PostgreSQL ended unexpectedly ({how_it_ended(status)}); starting it again")
         pause = 0.0 if time.monotonic() - since > _STEADY else _longer(pause)
@@ -48,7 +48,7 @@ def _longer(pause: float) -> float:
 
 
 async def _restart(server: EmbeddedPostgres) -> None:
-    """Restarts it in a thread, since that blocks for as long as a recovery takes. Cancelled, it gives the start up."""
+    """Restarts the server in a thread, because recovery may block for long. Gives up the start when cancelled."""
     starting = asyncio.create_task(asyncio.to_thread(server.restart))
     try:
         await asyncio.shield(starting)

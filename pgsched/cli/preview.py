@@ -1,4 +1,4 @@
-"""``pgsched jobs preview``: when a schedule fires, without scheduling anything. Only for a job is anybody asked."""
+"""``pgsched jobs preview``: shows when a schedule fires. It needs the database or the API only to preview a job."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from pgsched.domain.schedule import write_instant
 from pgsched.errors import InvalidInput
 
 _Named = tuple[str | None, str | None, str | None]
-"""A job by its id or key, by its key alone, and the client that has this."""
+"""A job's id or key, its key alone, and the client of that key."""
 
 
 @click.command()
@@ -57,7 +57,7 @@ def preview(
         _preview_job(reply, asking(flags, api), (name, key, client), after, count, given)
         return
     if api is not None or client is not None:
-        raise InvalidInput("--api and --client go with a job: a schedule is previewed without asking anybody")
+        raise InvalidInput("--api and --client go with a job: a schedule is previewed locally; leave them out")
     from pgsched.domain.preview import preview
 
     fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)
@@ -83,7 +83,7 @@ def _preview_job(
         text = f"before\n{text}\n\nafter\n{_text(found.after)}"
     out = [write_instant(at) for at in found.exceptions]
     if out:
-        text = f"{text}\n\ncancelled ahead, so left out: {', '.join(out)}"
+        text = f"{text}\n\nleft out because they were cancelled in advance: {', '.join(out)}"
     reply.give({"before": _shown(found.before), "after": _shown(found.after), "exceptions": out}, text)
 
 

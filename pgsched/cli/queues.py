@@ -1,4 +1,4 @@
-"""``pgsched queues``: queues and what is set for them."""
+"""``pgsched queues``: queues and their settings."""
 
 from typing import Any
 
@@ -42,9 +42,9 @@ async def show(backend: Any, name: str) -> Answer:
 @_queue_options
 @actor_option
 async def create(backend: Any, name: str, pulled: bool, **given: Any) -> Answer:
-    """Create a queue while everything runs. Workers started with its name serve it."""
+    """Create a queue, without interrupting workers. Workers started with its name serve it."""
     advice = await backend.add_queue(name, pulled=pulled, settings=changes_in(given))
-    how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
+    how = "consumers claim from it" if pulled else f"serve it with pgsched worker --queues {name}"
     return Answer({"name": name}, f"created; {how}", advice)
 
 
@@ -61,12 +61,12 @@ async def create(backend: Any, name: str, pulled: bool, **given: Any) -> Answer:
 async def set_queue(backend: Any, name: str, **given: Any) -> Answer:
     """Change the given settings of a queue."""
     changes = changes_in(given, "--max-waiting 100000")
-    return changed(await backend.change_queue(name, changes), "set", "was so before", name=name)
+    return changed(await backend.change_queue(name, changes), "set", "unchanged", name=name)
 
 
 _NAME = click.argument("name")
 _PAUSES = "Pause a queue: workers start nothing more from it."
-switch(queues, _NAME, "pause_queue", _PAUSES, "paused", "was paused already")
+switch(queues, _NAME, "pause_queue", _PAUSES, "paused", "was already paused")
 switch(queues, _NAME, "resume_queue", "Resume a paused queue.", "resumed", "was not paused")
 
 

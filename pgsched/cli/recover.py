@@ -1,4 +1,4 @@
-"""``pgsched admin recover``: what a restored or copied database would fire, and the end of its hold."""
+"""``pgsched admin recover``: shows what a restored or copied database would fire, and releases its hold."""
 
 from dataclasses import asdict
 from typing import Any
@@ -51,9 +51,9 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     if not release and policy != HoldPolicy(**said):
         raise InvalidInput("--skip-older-than, --rate and --hold-client say how to release: add --release")
     if hold and release:
-        raise InvalidInput("hold it, or release it: not both")
+        raise InvalidInput("--hold excludes --release: give one of them")
     found = await recovery.preview(connection)
-    if hold or release:  # what follows may take a while, and is about what was found
+    if hold or release:  # the rest may take a while, and applies to the rows just found
         await verbs.pause(connection, "installation", **said)
     state = await installation_settings.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}
@@ -66,7 +66,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
 
 
 _NEXT = (
-    "nothing begins until it is released: pgsched admin recover --release, with --skip-older-than, --rate or "
+    "nothing starts until it is released: pgsched admin recover --release, with --skip-older-than, --rate or "
     "--hold-client"
 )
 
@@ -84,4 +84,4 @@ def _text(state: installation_settings.Installation, found: recovery.RecoveryPre
 
 
 def _released(done: ReleasedInstallation) -> str:
-    return f"released; {done.skipped:,} skipped, {done.spread:,} put off to fire at the rate"
+    return f"released; {done.skipped:,} skipped, {done.spread:,} postponed to fire at the rate"

@@ -1,7 +1,7 @@
-"""A command's one answer: text for people, or with ``--json`` exactly one object on standard output.
+"""A command's single answer: text, or with ``--json`` exactly one object on standard output.
 
-What is shown may come from anybody who schedules, answers or names something: whatever is not plainly a character is
-shown escaped, in each form and on either output.
+Its values may come from anyone who can schedule, answer a call or name something, so unprintable characters are escaped
+in both forms and on both outputs.
 """
 
 import re
@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Reply:
-    """Prints the one answer or error of a command; anything later goes to standard error."""
+    """Prints the single answer or error of a command. Everything else goes to standard error."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -34,8 +34,8 @@ class Reply:
         click.echo(_dumps(value) if self.as_json else _lines(text))
 
     def fail(self, code: str, message: str) -> None:
-        """Answers with an error; after an answer was given it goes to standard error in either form. No password is
-        repeated."""
+        """Answers with an error, without passwords. If an answer was already given, the error goes to standard error,
+        even with ``--json``."""
         message = without_passwords(message)
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
@@ -43,7 +43,7 @@ class Reply:
             click.echo(f"error: {_lines(message)}", err=True)
 
     def note(self, text: str) -> None:
-        """A remark beside the answer; never on standard output, and with no password."""
+        """Prints a note on standard error, without passwords."""
         click.echo(_lines(without_passwords(text)), err=True)
 
 
@@ -60,8 +60,8 @@ def json_option(command: Command) -> Command:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows under their headings, padded with spaces; empty cells are a dash. On a terminal the widest columns are cut
-    to what there is room for, but nothing that has the length of an id or less."""
+    """Rows under their headings, padded with spaces. None is shown as a dash. On a terminal, the widest columns are cut
+    to fit, but never below the length of an id."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     widths = _fitting(widths, shutil.get_terminal_size().columns) if sys.stdout.isatty() else widths
@@ -73,7 +73,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _fitting(widths: list[int], room: int) -> list[int]:
-    """The widths with which a line fits the room, as far as they can be made smaller."""
+    """Narrows the widest columns until a line fits, if possible."""
     over = sum(widths) + 2 * (len(widths) - 1) - room
     while over > 0 and (widest := max(widths)) > _UNCUT:
         beside = max((width for width in widths if width < widest), default=_UNCUT)
@@ -90,7 +90,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def listing(fields: Mapping[str, object]) -> str:
-    """One ``name  value`` a line."""
+    """Lines of ``name  value``."""
     width = max(map(len, fields))
     return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in fields.items())
 
@@ -110,7 +110,7 @@ def _dumps(value: object) -> str:
 
 
 def _as_json(found: re.Match[str]) -> str:
-    """Characters that JSON leaves as they are, and a terminal does not."""
+    """Escapes characters that JSON allows but a terminal would interpret."""
     if found[0].isprintable():
         return found[0]
     units = found[0].encode("utf-16-be")

@@ -10,9 +10,9 @@ from pgsched.cli.options import many_option, ordering_key_option, payload_option
 from pgsched.cli.parameters import label
 
 _NOT_SCHEDULED = {
-    "existing": "nothing was scheduled: the id is that of the execution or job that has this key",
-    "ended": "nothing was scheduled: the id is that of an execution with this key that has succeeded within 24 hours; "
-    "give new work a key of its own",
+    "existing": "nothing was scheduled: the id is that of the execution or job that already has this key",
+    "ended": "nothing was scheduled: the id is that of an execution with this key that succeeded within the last 24 "
+    "hours; give new work another key",
 }
 
 
@@ -35,7 +35,7 @@ _NOT_SCHEDULED = {
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @many_option("--option", "Delivery option, such as timeout=5s.")
 @many_option("--rule", "How it recurs, such as jitter=5m.")
-@many_option("--label", "Label by which it is found.", label)
+@many_option("--label", "Label, for finding it later.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )

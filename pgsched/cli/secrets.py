@@ -1,6 +1,6 @@
-"""``pgsched admin secrets``: what options name and nobody may read.
+"""``pgsched admin secrets``: secrets, which options refer to by name and which cannot be read back.
 
-A value comes by standard input or a prompt: arguments are for everybody on the machine to read.
+Values are read from standard input or a prompt, because every user of the machine can read process arguments.
 """
 
 import sys
@@ -37,7 +37,7 @@ secrets = CommandGroup("secrets")
 async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:
     """Store a secret of CLIENT as NAME, from standard input or a prompt.
 
-    It is sent to the hosts that are named, with their port unless that is 80 or 443, and to no other.
+    It is sent only to the given hosts. Give a host's port unless that is 80 or 443.
     """
     text = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
     made = await backend.store_secret(client, name, text, hosts=hosts or None)
@@ -58,14 +58,14 @@ async def list_secrets(backend: Any, client: str, limit: int, after: str | None)
 @actor_option
 async def drop(backend: Any, client: str, name: str) -> Answer:
     """Delete a secret; attempts that refer to it fail from then on."""
-    return changed(await backend.drop_secret(client, name), "dropped", "there was none", client=client, name=name)
+    return changed(await backend.drop_secret(client, name), "dropped", "does not exist", client=client, name=name)
 
 
 @database_command(secrets, with_settings=True)
 async def reseal(connection: Any, settings: Settings) -> Answer:
     """Encrypt all secrets with the first of secret_keys, so that the others can be removed."""
     done = await store.reseal_all(connection, KeyRing.parse(settings.secret_keys))
-    return Answer({"resealed": done}, f"{done} sealed anew")
+    return Answer({"resealed": done}, f"{done} resealed")
 
 
 @secrets.command("new-key")

@@ -47,7 +47,7 @@ count_option = click.option("--count-into", type=Path, hidden=True)
 def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
     with extra("server", by="pgsched api"):
-        from pgsched.api.server import serve  # first of all, while whoever tells it is busy with the database
+        from pgsched.api.server import serve  # first, while the parent is still preparing the database
     if told:
         hear_settings()
     settings = with_database(load_settings(flags))
@@ -78,14 +78,14 @@ def worker(
     count_into: Path | None,
     **flags: Any,
 ) -> None:
-    """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
+    """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in flight."""
     settings = with_database(load_settings(flags, delivers=True))
     if isolated:
         _serve_isolated(settings)
         return
     from pgsched.scheduler.channels import ways_out
 
-    ways_out(settings)  # here, so that it is said once and not by each process
+    ways_out(settings)  # reports invalid settings once, rather than from each process
     reply: Reply = context.obj
     try:
         if check:
@@ -104,18 +104,19 @@ def worker(
 
 
 def _check(settings: Settings, reply: Reply) -> None:
-    """Answers whether a worker of this machine is alive, for a container's health. Raises NotFound where none is."""
+    """Reports the living workers of this machine, for a container's health check. Raises NotFound if there are
+    none."""
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
     if not found:
-        raise NotFound(f"no worker of {host} is alive as far as the database knows: look at what it has logged")
+        raise NotFound(f"the database knows of no living worker on {host}: check the worker's log")
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 
 @contextmanager
 def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
-    """Shows the metrics of worker processes, where that is set."""
+    """Serves the metrics of worker processes, if that is set."""
     if not settings.metrics:
         yield None
         return
@@ -128,14 +129,14 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 def _work(
     settings: Settings, reply: Reply, metrics: "MetricsPage | None", *, supervised: bool, count_into: Path | None
 ) -> None:
-    """Works in this process. It may be one of several: then another keeps it running, and it counts into a directory
-    of that one."""
+    """Runs a worker in this process. If it is one of several, a supervisor keeps it running, and it writes its counts
+    to the supervisor's directory."""
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.worker_process import run_worker
 
     _begin(settings)
-    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in the settings; what handlers start is not to inherit it
+    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # already in settings; programs started by handlers must not inherit it
     orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
     into = metrics.directory if metrics else count_into
@@ -149,7 +150,7 @@ def _work(
             start_child=child_starter(settings) if app else None,
             orders=orders,
             counting=counting,
-            waits=not supervised,  # who starts others again knows better
+            waits=not supervised,  # a supervisor restarts it instead
         )
 
 
@@ -171,12 +172,12 @@ def _supervise(settings: Settings, reply: Reply, metrics: "MetricsPage | None") 
 
     _begin(settings)
     with explained():
-        awaited_database(settings, _events(None))  # here, so that it is said once and not by each process
+        awaited_database(settings, _events(None))  # reports an absent database once, rather than from each process
     asyncio.run(_keep_running(settings, reply, metrics))
 
 
 async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
-    settings = decided(settings)  # the processes write to this one, and not to where it writes
+    settings = decided(settings)  # children write to a pipe, so they cannot decide on the format themselves
     programs = [worker_program(number, settings, metrics) for number in range(1, settings.processes + 1)]
     log = Relay(reply.note, settings)
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
@@ -184,7 +185,7 @@ async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage 
 
 
 def worker_program(number: int, settings: Settings, metrics: "MetricsPage | None") -> Program:
-    """One worker process as a child, which counts for the metrics where they are shown."""
+    """One worker process as a child. It counts for the metrics page, if there is one."""
     own = dataclasses.replace(settings, processes=1, metrics="")
     return program(f"worker-{number}", ["worker", *counting_words(metrics.directory if metrics else None)], own)
 
@@ -199,8 +200,8 @@ def _ready(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> N
 
 
 def _begin(settings: Settings) -> None:
-    # Until it serves nothing is in hand, so it may end on the spot. Raising SystemExit would be no safer: what is being
-    # started may swallow it.
+    # Nothing is in flight before it serves, so it can exit at once. Raising SystemExit would be no safer: the code that
+    # is starting up might swallow it.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda *_: os._exit(0))
     begin_log(settings)

@@ -1,4 +1,4 @@
-"""Settings on the command line: the flag of each, and the merge with ``PGSCHED_*`` variables and ``pgsched.toml``."""
+"""Settings on the command line: their flags, merged with ``PGSCHED_*`` variables and ``pgsched.toml``."""
 
 import dataclasses
 import os
@@ -45,17 +45,17 @@ EVERYTHING = tuple(_FLAGS)
 
 
 def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
-    """Gives a command the flags of these settings, and ``--config``; they arrive as keyword arguments."""
+    """Adds the flags of these settings and ``--config``. Their values arrive as keyword arguments."""
 
     return options(_CONFIG, *map(_flag, names))
 
 
 def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settings:
-    """Merges the flags of a command, the environment and the file; for ``secret_keys`` holds what ``pgsched up`` has
-    kept in the data directory, where none of them speaks.
+    """Merges a command's flags, the environment and the file. If none of them sets ``secret_keys``, uses the keys that
+    ``pgsched up`` stored in the data directory.
 
-    Whoever ``delivers`` for the database of ``pgsched up`` calls private targets too, unless told otherwise: all its
-    workers do the same, and what is tried out there is on the same machine.
+    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default: what is tried
+    out there is usually on the same machine, and all its workers should behave alike.
 
     Raises InvalidSettings.
     """
@@ -65,21 +65,21 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
     if delivers and settings.database_url is None:
         settings = load(flags=given, environment=os.environ, file=file, defaults={"allow_private_targets": True})
     for variable in unread(os.environ):
-        click.echo(f"note: {variable} is no setting, and not read", err=True)
+        click.echo(f"note: {variable} is not a setting and is ignored", err=True)
     if settings.secret_keys:
         return settings
     return dataclasses.replace(settings, secret_keys=kept_keys(Path(settings.data_dir)))
 
 
 def with_database(settings: Settings) -> Settings:
-    """The settings with a database: the one that was set, or that of a ``pgsched up`` running in this data directory.
+    """The settings with a database: the one that is set, or that of a ``pgsched up`` running in this data directory.
 
-    Raises InvalidSettings when there is neither.
+    Raises InvalidSettings if there is neither.
     """
     url = settings.database_url or running_url(Path(settings.data_dir) / "postgres")
     if url is None:
         raise InvalidSettings(
-            "which database? set --database-url or PGSCHED_DATABASE_URL, or run pgsched up in this directory"
+            "no database is given: set --database-url or PGSCHED_DATABASE_URL, or run pgsched up in this directory"
         )
     return dataclasses.replace(settings, database_url=url)
 
@@ -90,7 +90,7 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 
 def as_variables(settings: Settings) -> dict[str, str]:
-    """The variables that say these settings."""
+    """The environment variables for these settings."""
     return {
         f"PGSCHED_{field.name.upper()}": str(value)
         for field in dataclasses.fields(settings)
@@ -99,7 +99,7 @@ def as_variables(settings: Settings) -> dict[str, str]:
 
 
 def without_settings() -> dict[str, str]:
-    """This process's environment, but for what says settings."""
+    """This process's environment without ``PGSCHED_*``."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
 
 

@@ -1,4 +1,4 @@
-"""``pgsched status``: how the whole stands, at a glance."""
+"""``pgsched status``: the state of the installation at a glance."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,11 +20,11 @@ _WORKER = ("id", "name", "queues", "release", "started_at")
 
 @database_command()
 async def status(connection: Any) -> Answer:
-    """Show executions by status, what was done in the last hour, the workers, how late the oldest due execution is, and
+    """Show executions by status, the last hour's throughput, the workers, how late the oldest due execution is, and
     what no worker can deliver.
 
-    Counts at most 10,000 of what is due, due later, held and ended, so it is quick among millions. Also lists
-    prepared transactions that have not ended: what they lock waits for them.
+    Each count stops at 10,000, so that it is quick among millions. Also lists prepared transactions that have not
+    ended: their locks block other work.
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)
@@ -60,7 +60,7 @@ def _objective(one: Objective) -> list[Any]:
 def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    if seconds >= BUCKETS[-1]:  # what is beyond it is counted together
+    if seconds >= BUCKETS[-1]:  # everything beyond is in one bucket
         return f"{BUCKETS[-1]:,.0f} s or more"
     return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
 
@@ -73,7 +73,7 @@ def _text(found: dict[str, Any]) -> str:
     parts = [listing({**counts, "oldest due": late, "time zone rules": found["tzdata"]})]
     if found["held_since"]:
         held = f"held for recovery since {found['held_since']:%Y-%m-%d %H:%M:%SZ}: {found['held_because']}"
-        parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched admin recover")
+        parts.insert(0, f"{held}\nsee what would fire, and release it: pgsched admin recover")
     if found["last_hour"]:
         parts.append(table(_DONE, [_done(one) for one in found["last_hour"]]))
     if found["objectives"]:

@@ -20,24 +20,24 @@ _PR_SET_PDEATHSIG = 1
 def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     """A pgsched command as a supervised program with exactly these settings.
 
-    ``-P`` keeps the directory it runs in from shadowing installed modules, and the empty file of settings keeps a
-    ``pgsched.toml`` there from adding to what was merged already.
+    ``-P`` keeps modules in the current directory from shadowing installed ones. The empty settings file keeps a
+    ``pgsched.toml`` there from adding to the merged settings.
     """
     stop = longest_stop(settings) if command[0] == "worker" else None
     return Program(name=name, command=_words(command), environment=as_environment(settings), longest_stop=stop)
 
 
 def api_program(settings: Settings | None = None) -> Program:
-    """The API as a supervised program. To import it takes longer than all else at a start, so it can be begun before
-    its settings are known: it reads them from its standard input."""
+    """The API as a supervised program. Its imports are the slowest part of starting up, so it can be started before its
+    settings are known: it reads them from its standard input."""
     said = b"" if settings is None else json.dumps(as_variables(settings)).encode() + b"\n"
     return Program(name="api", command=_words(["api", "--told"]), environment=without_settings(), said=said)
 
 
 def hear_settings() -> None:
-    """Takes over what ``api_program`` says, as if the environment had said it. Where nobody says anything any more it
-    ends the process."""
-    with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered: what comes next is for others
+    """Reads the settings that ``api_program`` sends into the environment. Ends the process if the pipe is closed
+    first."""
+    with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered: must not consume what follows
         line = heard.readline()
     if not line:
         os._exit(0)
@@ -49,23 +49,24 @@ def _words(command: Sequence[str]) -> list[str]:
 
 
 def counting_words(directory: Path | None) -> list[str]:
-    """What is added to the command of a worker process that counts for another."""
+    """The arguments for a worker process that writes its counts to this directory."""
     return [] if directory is None else [f"--count-into={directory}"]
 
 
 def longest_stop(settings: Settings) -> float | None:
-    """How many seconds a worker process may stay stopped by a signal."""
+    """How many seconds a worker process may stay stopped by a signal; None for no limit."""
     return settings.blocked_timeout + settings.lease if settings.blocked_timeout else None
 
 
 def stop_when_orphaned(settings: Settings) -> None:
-    """Sends this process SIGTERM when its standard input ends, and ends it the hard way if it does not drain then."""
+    """Sends this process SIGTERM when its standard input ends, and kills it if it does not drain in time."""
     _follow(0, settings, told=lambda: None, orphaned=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
 class Orders:
-    """The orders that a process with handlers gets from its supervisor, by its standard input, which is moved to where
-    handlers neither read nor close it. Until somebody listens nothing is in hand, and an order ends the process."""
+    """Receives the supervisor's orders in a process with handlers. Standard input is moved to another descriptor, so
+    that handlers can neither read nor close it. Until a callback is set nothing is in flight, and an order ends the
+    process."""
 
     def __init__(self, settings: Settings) -> None:
         self._stop: Callable[[], None] = lambda: os._exit(0)
@@ -76,7 +77,7 @@ class Orders:
         _follow(lifeline, settings, told=self._obey, orphaned=self._obey)
 
     def __call__(self, stop: Callable[[], None]) -> None:
-        """Has ``stop`` called, in a thread, when the supervisor says so or is gone."""
+        """Calls ``stop``, in a thread, when the supervisor says so or dies."""
         self._stop = stop
 
     def _obey(self) -> None:
@@ -84,9 +85,9 @@ class Orders:
 
 
 def _follow(lifeline: int, settings: Settings, *, told: Callable[[], None], orphaned: Callable[[], None]) -> None:
-    """Reads it in a thread. Ends the process the hard way if it does not drain once it is orphaned.
+    """Reads the lifeline in a thread. Kills the process if it does not drain in time after it is orphaned.
 
-    On Linux a process that a signal has stopped goes on when its parent ends: nobody else is left to end it."""
+    On Linux, a stopped process continues when its parent dies, because no other process would end it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 

@@ -1,22 +1,23 @@
 """Keeps child processes running, and stops them together.
 
-Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``) rather than
-forked or spawned interpreters of ours: they begin with nothing of the supervisor's memory, sockets or threads, show
-under their own name in ``ps``, take their settings from the environment as any worker does, and any program that keeps
-the three rules below can be supervised, which is also how this is tested.
+Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``), not forked or
+spawned interpreters. They share no memory, sockets or threads with the supervisor, have their own name in ``ps``, and
+take their settings from the environment like any worker. Any program that follows the three rules below can be
+supervised, which the tests make use of.
 
-1. The first line on a child's standard output says that it is ready. What it writes to standard error is passed on, and
-   its last lines explain a failure.
-2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about
-   (see ``stop_when_orphaned``). It begins with what the program is told, if it is told anything.
-3. It drains and exits on SIGTERM. Before it is sent that signal it is written a line to its standard input: one that
-   runs other people's code can so tell that it was not that code which sent it. Each child is a process group of its
-   own, so that a terminal's Ctrl-C reaches it once, through the supervisor.
+1. The first line on a child's standard output means that it is ready. Its standard error is passed on, and the last
+   lines of that explain a failure.
+2. Its standard input is a lifeline: it ends when the supervisor ends, for whatever reason (see
+   ``stop_when_orphaned``). It begins with the program's settings, if they are sent that way.
+3. A child drains and exits on SIGTERM. Before the signal, the supervisor writes a line to its standard input, so that a
+   child that runs other people's code knows that the signal did not come from that code. Each child has its own process
+   group, so that a terminal's Ctrl-C reaches it once, through the supervisor.
 
-A child that dies is started again: at once if it had been ready for a moment, after pauses that double if not. One that
-fails FAILURES times in a row within WINDOW seconds before it was ready ends everything. An exit status of EX_TEMPFAIL
-(the database is away) does not count as such a failure. One that stays stopped, as by SIGSTOP, is killed. The first
-SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the second kills them.
+A child that dies is started again: at once if it had been ready for STEADY seconds, otherwise after a pause that
+doubles each time. If a child fails FAILURES times in a row within WINDOW seconds before it is ready, everything ends.
+The exit status EX_TEMPFAIL (the database is away) does not count as a failure. A child that stays stopped, as by
+SIGSTOP, is killed. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the second kills
+them.
 """
 
 import asyncio
@@ -36,15 +37,15 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 STEADY = 1.0
 HAND_BACK = 3.0
-"""Seconds beyond the drain timeout that children get to hand their rows back."""
+"""Seconds after the drain timeout in which children hand their rows back."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A child to keep running. The environment is the whole of it. ``said`` is what it is told by its standard input.
-    ``longest_stop`` is how many seconds it may stay stopped; None: for ever."""
+    """A child to keep running. It gets exactly this environment, and ``said`` on its standard input. ``longest_stop``
+    is how many seconds it may stay stopped; None means for ever."""
 
     name: str
     command: Sequence[str]
@@ -53,7 +54,7 @@ class Program:
     longest_stop: float | None = None
 
     async def begin(self) -> asyncio.subprocess.Process:
-        """Starts a process of it, which is told nothing yet."""
+        """Starts a process, without writing ``said`` yet."""
         return await asyncio.create_subprocess_exec(
             *self.command,
             stdin=asyncio.subprocess.PIPE,
@@ -66,8 +67,9 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until told to stop. ``report`` gets every line for the operator, unless ``relay`` gets those that
-    programs write, with their names. ``begun`` are processes, by the name of their program, that were begun already."""
+    """Runs programs until it is stopped. ``report`` gets each line for the operator; lines that programs write go to
+    ``relay`` instead, with the program's name, if that is given. ``begun`` are processes that are already running, by
+    program name."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Supervisor:
     async def run(self, on_ready: Callable[[], None] | None = None) -> None:
         """Starts the programs, calls ``on_ready`` when each has been ready once, and returns when all have stopped.
 
-        Raises PgschedError with a program's last words when it cannot be started.
+        Raises PgschedError, with a program's last lines, if the program cannot be started.
         """
         loop = asyncio.get_running_loop()
         for number in _heard():
@@ -107,17 +109,17 @@ class Supervisor:
             task.result()
 
     def stop(self) -> None:
-        """Stops the children and then ``run``; called again, kills them."""
+        """Stops the children, after which ``run`` returns. A second call kills them."""
         self._times_told += 1
         self._told.set()
         if self._times_told == 1:
-            self._report("stopping: finishing what is in hand; once more stops at once")
+            self._report("stopping: finishing what is in flight; a second signal stops at once")
         else:
             self._signal(signal.SIGKILL)
 
     @property
     def processes(self) -> dict[str, int]:
-        """The process id of each program that runs just now, by name."""
+        """The process ids of the programs that are running, by name."""
         return {keeper.program.name: keeper.process.pid for keeper in self._keepers if keeper.process is not None}
 
     async def _announce(self, on_ready: Callable[[], None] | None) -> None:
@@ -131,7 +133,7 @@ class Supervisor:
             keeper.stop()
         _, late = await asyncio.wait(keeping, timeout=self._drain_timeout + HAND_BACK)
         if late:
-            self._report("not drained in time: killing what is left; its rows are taken over by others")
+            self._report("not drained in time: killing the remaining processes; other workers take over their rows")
             self._signal(signal.SIGKILL)
             await asyncio.wait(keeping)
 
@@ -142,7 +144,7 @@ class Supervisor:
 
 
 class _Keeper:
-    """One program's life: start, wait, start again."""
+    """Keeps one program running: starts it, waits for it to end, and starts it again."""
 
     def __init__(
         self,
@@ -183,7 +185,7 @@ class _Keeper:
         self.process = process = begun or await self.program.begin()
         if self.program.said and process.stdin is not None:
             process.stdin.write(self.program.said)
-        if self._stopping.is_set():  # told to stop while it was being started: nobody else has sent it the signal
+        if self._stopping.is_set():  # stop() came during the start, when there was no process to signal
             tell_to_stop(process)
         watching = asyncio.create_task(kill_if_stopped(process, self.program.longest_stop))
         try:
@@ -214,7 +216,7 @@ class _Keeper:
             self._relay(self.program.name, text)
 
     def _judge(self, status: int) -> None:
-        """Decides on the pause before the next start; raises if there must not be one."""
+        """Decides on the pause before the next start. Raises PgschedError after too many failures."""
         now, name, how = asyncio.get_running_loop().time(), self.program.name, how_it_ended(status)
         if self._ready_since is not None:
             self._report(f"{name} ended unexpectedly ({how}); starting it again")
@@ -225,17 +227,18 @@ class _Keeper:
         if self._ready_since is None and status != os.EX_TEMPFAIL:
             self._failures.append(now)
             if len(self._failures) == FAILURES and now - self._failures[0] <= WINDOW:
-                words = "\n".join(self._words) or "it said nothing"
+                words = "\n".join(self._words) or "it wrote nothing"
                 raise PgschedError(f"{name} could not be started {FAILURES} times in a row ({how}): {words}")
 
 
 def _heard() -> list[signal.Signals]:
-    """The signals that stop a supervisor, without a hang-up that it was started to ignore (nohup)."""
+    """The signals that stop a supervisor, except those ignored from the start (SIGHUP under nohup)."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
-    """Lets the readers come to the end of what a child wrote, unless something it started holds its output open."""
+    """Lets the readers reach the end of the child's output. Gives up after a second, since a grandchild may hold the
+    output open."""
     _, stuck = await asyncio.wait(reading, timeout=1)
     for task in stuck:
         task.cancel()
@@ -250,8 +253,8 @@ def tell_to_stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
-    """Kills a child that a signal has stopped for ``longest`` seconds: it can neither work nor end. Does nothing on
-    systems that do not tell whether a child is stopped."""
+    """Kills a child that a signal has kept stopped for ``longest`` seconds, as it can neither work nor exit. Does
+    nothing on systems that cannot report whether a child is stopped."""
     if longest is None or not hasattr(os, "waitid"):
         return
     since = None
@@ -259,7 +262,7 @@ async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | 
         while since is None or time.monotonic() - since < longest:
             await asyncio.sleep(min(1.0, longest / 4))
             how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-            is_stopped = os.waitid(os.P_PID, process.pid, how) is not None  # noqa: ASYNC222  it does not wait
+            is_stopped = os.waitid(os.P_PID, process.pid, how) is not None  # noqa: ASYNC222  does not block
             since = (since or time.monotonic()) if is_stopped else None
         process.kill()
 

@@ -1,4 +1,4 @@
-"""``pgsched targets``: target hosts that are left alone."""
+"""``pgsched targets``: sidelines and restores target hosts."""
 
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ targets = CommandGroup("targets")
 async def list_targets(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the hosts that fail, recover, or were sidelined by hand."""
     pages = partial(backend.list_sidelined, client=client)
-    return await listed(pages, limit, after, _COLUMNS, "no target is left alone")
+    return await listed(pages, limit, after, _COLUMNS, "no hosts are sidelined")
 
 
 @command(targets)
@@ -40,10 +40,10 @@ async def list_targets(backend: Any, client: str | None, limit: int, after: str 
 async def sideline(backend: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:
     """Stop calling a HOST; what is due waits.
 
-    HOST has its port, as in shop.example:8443, where the targets' URLs have one.
+    Give HOST with its port, as in shop.example:8443, if the targets' URLs have one.
     """
     done = await backend.sideline(host, client=client, until=until, note=note)
-    return changed(done, "sidelined", "was sidelined already", host=host, client=client)
+    return changed(done, "sidelined", "was already sidelined", host=host, client=client)
 
 
 @command(targets)

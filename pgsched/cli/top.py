@@ -1,4 +1,4 @@
-"""``pgsched top``: what is due, running and late at this moment, once or again and again."""
+"""``pgsched top``: shows what is due, running and late, once or continuously."""
 
 import asyncio
 import shutil
@@ -34,7 +34,7 @@ _WORKERS = ("worker", "id", "in hand", "at once", "longest", "queues")
 _CLIENTS = ("client", "due", "in hand", "late")
 _GATES = ("held back by", "held", "")
 _AROUND = 3
-"""Lines of a table beside its rows: a blank line, the columns, and how many rows are left out."""
+"""Lines of a table besides its rows: a blank line, the headings, and how many rows are left out."""
 
 
 @click.command()
@@ -77,7 +77,7 @@ async def _twice(url: str, sort: str, filter: str) -> tuple[Now, Shown]:
 
 
 async def _watch(url: str, every: float, sort: str, filter: str) -> None:
-    """Draws until it is interrupted. While the database is away the last frame stays, with the reason."""
+    """Draws until interrupted. While the database is away, keeps the last frame and shows the reason."""
     before, text = None, ""
     async with lending(url) as lend:
         while True:
@@ -101,7 +101,7 @@ async def _look(lend: Lend) -> Now:
 
 @contextmanager
 def _screen() -> Iterator[None]:
-    """The terminal's other screen, so that what was on it is there again afterwards."""
+    """Uses the terminal's alternate screen, so that its contents are restored afterwards."""
     click.echo("\x1b[?1049h", nl=False)
     try:
         yield
@@ -110,14 +110,14 @@ def _screen() -> Iterator[None]:
 
 
 def _draw(lines: Sequence[str]) -> None:
-    """Draws over what is there, line by line, so that nothing flickers."""
+    """Overwrites the screen line by line, which avoids flicker."""
     columns, rows = shutil.get_terminal_size()
     shown = "\n".join(f"{line[:columns]}\x1b[K" for line in lines[-rows:])
     click.echo(f"\x1b[H{shown}\x1b[J", nl=False)
 
 
 def ordered(found: Shown, sort: str, filter: str) -> Shown:
-    """The lines with this text in their name, by name and then in this order; gates as they are."""
+    """Filters the lines by name, and sorts them by the key ``sort``, then by name. Leaves gates unchanged."""
 
     def arranged(lines: Sequence[Any], name: Callable[[Any], str], edge: Callable[[Any], Edge]) -> list[Any]:
         kept = [line for line in lines if filter.lower() in name(line).lower()]
@@ -132,7 +132,7 @@ def ordered(found: Shown, sort: str, filter: str) -> Shown:
 
 
 def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
-    """A summary and four tables. With a ``room``, they have so many lines: each table has its share and says how many
+    """A summary and four tables. If ``room`` limits the number of lines, the tables share it, and each says how many
     rows it leaves out."""
     tables: list[tuple[Sequence[str], list[list[object]]]] = [
         (
@@ -154,7 +154,7 @@ def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
 
 
 def share(wanted: Sequence[int], room: int) -> list[int]:
-    """The rows that each table has: what it wants where that fits; otherwise none gets more than is left for all."""
+    """The number of rows for each table, max-min fair: a table that wants more than the others gets what they leave."""
     given = [0] * len(wanted)
     while room > 0 and (hungry := [place for place, count in enumerate(wanted) if given[place] < count]):
         for place in hungry[:room]:

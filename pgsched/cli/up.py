@@ -1,4 +1,4 @@
-"""``pgsched up``: everything in one terminal, with its own PostgreSQL where none is given."""
+"""``pgsched up``: runs everything in one terminal, with an embedded PostgreSQL unless a database is given."""
 
 import asyncio
 import dataclasses
@@ -51,7 +51,7 @@ def up(reply: Reply, /, **flags: Any) -> None:
     """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
-    if find_spec("litestar") is None:  # the API is a process of its own, which would say so late
+    if find_spec("litestar") is None:  # the API is a separate process, which would report this late
         raise InvalidSettings(missing("server", by="pgsched up"))
     settings = _with_free_port(load_settings(flags, delivers=True))
     run = _run_given if settings.database_url else _run_embedded
@@ -60,9 +60,9 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """The settings with a port that can be listened on; 0 becomes a free one.
+    """The settings with a port that can be listened on; port 0 becomes a free one.
 
-    Raises Conflict when the port is taken, InvalidSettings when the host is not an address of this machine.
+    Raises Conflict if the port is taken, InvalidSettings if the host name does not resolve.
     """
     host, port = settings.host, settings.port
     try:
@@ -79,7 +79,7 @@ def _with_free_port(settings: Settings) -> Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Begun:
-    """The API's process, which imports while the database is made ready, and the event loop that it belongs to."""
+    """The API's process, which imports while the database is being prepared, and the event loop it belongs to."""
 
     api: asyncio.subprocess.Process
     runner: asyncio.Runner
@@ -119,13 +119,13 @@ def _run_embedded(settings: Settings, reply: Reply, begun: _Begun) -> None:
 
 
 def _import_meanwhile(name: str) -> None:
-    """Imports in a thread what takes long and is needed next, while initdb and the server, which are processes of their
-    own, keep another core busy. Whoever imports it afterwards waits for the rest."""
+    """Imports a slow module in a thread while initdb and the server keep another core busy. A later import of it waits
+    for the rest."""
     threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 
 def _run_given(settings: Settings, reply: Reply, begun: _Begun) -> None:
-    """With a database of the user's: as a login of our own, where the address is that of a superuser."""
+    """Runs on the user's database. If its URL is a superuser's, uses our own logins instead."""
     settings = _with_secret_keys(settings)
     url = settings.database_url or ""
     _migrate(url, reply)
@@ -148,7 +148,7 @@ def _with_secret_keys(settings: Settings) -> Settings:
 def _migrate(url: str, reply: Reply) -> None:
     _, missing = bring_up(url)
     if missing:
-        reply.note(f"roles that this role may not create are missing: {', '.join(missing)}; see pgsched migrate")
+        reply.note(f"this role may not create the missing roles {', '.join(missing)}; see pgsched migrate")
 
 
 def _run(
@@ -162,7 +162,7 @@ def _run(
     try:
         with shown(settings) as metrics:
             begun.runner.run(_supervise(settings, reply, welcome, api_url, begun.api, server, metrics))
-    finally:  # what is left to do is quick, and must not be cut short
+    finally:  # the remaining clean-up is quick and must not be interrupted
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
     reply.note("stopped")
@@ -177,7 +177,7 @@ async def _supervise(
     server: EmbeddedPostgres | None,
     metrics: "MetricsPage | None",
 ) -> None:
-    settings = decided(settings)  # the processes write to this one, and not to where it writes
+    settings = decided(settings)  # children write to a pipe, so they cannot decide on the format themselves
     programs = [api_program(dataclasses.replace(settings, database_url=api_url))]
     numbers = range(1, settings.processes + 1)
     programs += [worker_program(number, settings, metrics) for number in numbers]

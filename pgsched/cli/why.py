@@ -11,8 +11,8 @@ from pgsched.store.lookup.row_types import Attempt, Execution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What is asked beside an execution: the time, whether consumers pull from its queue, and its client if that is on
-    hold."""
+    """What must be known besides the execution: the time, whether its queue is pulled, and its client if that is
+    held."""
 
     now: datetime
     is_pulled: bool = False
@@ -20,35 +20,35 @@ class Around:
 
 
 _STALLS = {
-    "waits: the queue is paused": "Its queue {queue} is paused; pgsched queues resume {queue} ends that.",
-    "waits: no worker serves the queue": "No living worker serves its queue {queue}; start one by pgsched worker "
+    "waits: the queue is paused": "Its queue {queue} is paused; resume it with pgsched queues resume {queue}.",
+    "waits: no worker serves the queue": "No living worker serves its queue {queue}; start one with pgsched worker "
     "--queues {queue}.",
 }
 _HOLDERS = {
-    "client": "Its client {name} has reached its limit, or was on hold a moment ago: see pgsched limits list --kind "
+    "client": "Its client {name} has reached its limit, or was held a moment ago: see pgsched limits list --kind "
     "client.",
-    "host": "The limit of the host {name} is used up, or somebody has sidelined the host: see pgsched limits list "
+    "host": "The limit of the host {name} is used up, or the host was sidelined by hand: see pgsched limits list "
     "--kind host and pgsched targets list.",
     "queue": "The limit of the queue {name} is used up: see pgsched limits list --kind queue.",
     "key": "The limit of the key {name} is used up: see pgsched limits list --kind key.",
-    "circuit": "The target host {name} fails, and is left alone until it recovers: see pgsched "
-    "targets list, which says why.",
-    "order": "Another execution under its ordering key {ordering_key} comes first, or blocks the key: see pgsched "
+    "circuit": "The target host {name} is failing, so it is not called until it recovers: see pgsched targets list "
+    "for the reason.",
+    "order": "Another execution with its ordering key {ordering_key} comes first, or blocks the key: see pgsched "
     "executions blocked --client {client}.",
     "worker": "No worker can deliver it: none has {name}. See pgsched status.",
-    "alone": "Worker processes ended while {name} ran, so it waits to be run apart from all others.",
-    "error": "It is set aside ({reason}). Mend that, then reschedule or cancel it.",
+    "alone": "Worker processes ended while {name} ran, so it waits to run separately from all others.",
+    "error": "It is parked ({reason}). Fix that, then reschedule or cancel it.",
 }
 _WITHDRAWN = {
-    "paused": "Its job was paused before its start: it runs if the job is resumed before that.",
-    "edited": "Its job was edited after its instant: it runs if the schedule still has that.",
-    "replaced": "Its job was replaced after its instant: it runs if the schedule still has that.",
+    "paused": "Its job was paused before it started: it runs if the job is resumed before its instant.",
+    "edited": "Its job was edited after its instant: it runs if the schedule still contains that instant.",
+    "replaced": "Its job was replaced after its instant: it runs if the schedule still contains that instant.",
 }
-_HOLD = "Its client {client} is on hold ({note}); pgsched clients release {client} ends that."
+_HOLD = "Its client {client} is held ({note}); release it with pgsched clients release {client}."
 _ENDS = {
-    "succeeded": "It has run: it succeeded at {finished_at}.",
+    "succeeded": "It succeeded at {finished_at}.",
     "failed": "It failed for good at {finished_at} ({reason}): see pgsched dead-letters show {id}.",
-    "expired": "It came too late, and expired at {finished_at} ({reason}).",
+    "expired": "It expired at {finished_at} before it could start ({reason}).",
     "skipped": "It was skipped at {finished_at} ({reason}).",
     "cancelled": "It was cancelled at {finished_at} ({reason}).",
 }
@@ -57,7 +57,7 @@ _ENDS = {
 def reasons(
     row: Execution, around: Around, *, attempts: Sequence[Attempt] = (), waits_for: Sequence[UUID] = ()
 ) -> list[str]:
-    """What there is to say of an execution, one sentence or two each."""
+    """Why the execution has not run, or what became of it, as a list of sentences."""
     if row.status in _ENDS:
         return [_of(row, _ENDS[row.status])]
     last = [f"Attempt {one.attempt} failed at {_at(one.finished_at)}: {one.error}" for one in attempts[-1:]]
@@ -65,17 +65,17 @@ def reasons(
         return [*last, _who_has_it(row)]
     if row.status == "held":
         if around.hold is not None and row.held_by == f"client:{row.client}":
-            return [*last, _of(row, _HOLD, note=around.hold.reason or "no reason is on record")]
+            return [*last, _of(row, _HOLD, note=around.hold.reason or "no reason is recorded")]
         return [*last, _what_holds_it(row, waits_for)]
     return [*last, *_when_it_comes(row, around.now, {one.error for one in attempts}, around.is_pulled)]
 
 
 def _who_has_it(row: Execution) -> str:
     if row.lease_owner is None:
-        who = "A consumer has it, or its target has answered 202 and is to complete it"
+        who = "A consumer has it, or its target answered 202 and will complete it"
     else:
         who = f"Worker {row.lease_owner} has it"
-    return f"{who}; the lease ends at {_at(row.lease_expires_at)} unless it is renewed."
+    return f"{who}; the lease expires at {_at(row.lease_expires_at)} unless it is renewed."
 
 
 def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
@@ -85,14 +85,14 @@ def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
             name = " for the client ".join(name.split(" ", 1))
         return _of(row, _HOLDERS.get(kind, "It is held back by {held_by}."), name=name)
     if waits_for:
-        return f"It waits for the end of {', '.join(map(str, waits_for))}."
+        return f"It waits for {', '.join(map(str, waits_for))} to end."
     if row.job_id is None:
-        return "It was scheduled for no instant: infinity."
-    return _WITHDRAWN.get(row.reason or "", "It waits for the run of its job before it.")
+        return "It has no instant: it was scheduled for infinity."
+    return _WITHDRAWN.get(row.reason or "", "It waits for its job's previous run.")
 
 
 def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:
-    """Of one that waits for its instant, or for somebody to claim it."""
+    """Reasons for an execution that waits for its instant, or to be claimed."""
     said = []
     if row.fire_at is not None and row.fire_at > now:
         left = timedelta(seconds=round((row.fire_at - now).total_seconds()))
@@ -100,18 +100,18 @@ def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bo
     if row.reason in _STALLS:
         said.append(_of(row, _STALLS[row.reason]))
     elif row.reason is not None and row.reason not in known:
-        said.append(f"It is put off for now ({row.reason.removeprefix('waits: ')}).")
+        said.append(f"It is postponed ({row.reason.removeprefix('waits: ')}).")
     if not said and is_pulled:
-        said.append(_of(row, "It is due, and no consumer has claimed it from its queue {queue} yet."))
+        said.append(_of(row, "It is due, but no consumer has claimed it from its queue {queue} yet."))
     return said or [
-        "It is due, and nothing on record keeps it back: workers are behind (pgsched status says how late "
-        "the oldest is), or a transaction that is still open has locked it."
+        "It is due, and nothing on record holds it back: workers are behind (pgsched status shows how late "
+        "the oldest is), or an open transaction has locked it."
     ]
 
 
 def _of(row: Execution, sentence: str, **more: str) -> str:
     fields = {name: getattr(row, name) for name in ("id", "client", "queue", "ordering_key", "held_by", "reason")}
-    filled = {name: "no reason is on record" if value is None else value for name, value in fields.items()}
+    filled = {name: "no reason is recorded" if value is None else value for name, value in fields.items()}
     return sentence.format(**filled, finished_at=_at(row.finished_at), **more)
 
 

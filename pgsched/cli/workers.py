@@ -1,4 +1,4 @@
-"""``pgsched workers``: who is at work, and who shall begin nothing more."""
+"""``pgsched workers``: lists, drains and resumes workers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ workers = CommandGroup("workers")
 
 @command(workers, "list")
 async def list_workers(backend: Any) -> Answer:
-    """List workers; what each has in hand is counted among the oldest due executions."""
+    """List workers. What each has in flight is counted among the oldest due executions only."""
     found = await backend.list_workers()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)) if found else "no workers")
 
@@ -29,6 +29,6 @@ async def show(backend: Any, id: int) -> Answer:
     return shown(await backend.get_worker(id))
 
 
-_DRAINS = "Drain a worker: it starts nothing more and finishes what it has in hand."
-switch(workers, _NUMBER, "drain_worker", _DRAINS, "drains", "was told so before")
+_DRAINS = "Drain a worker: it starts nothing more and finishes what it has in flight."
+switch(workers, _NUMBER, "drain_worker", _DRAINS, "draining", "was already draining")
 switch(workers, _NUMBER, "resume_worker", "Resume a drained worker.", "resumed", "was not drained")

@@ -177,7 +177,7 @@ def test_the_command_shows_the_difference_and_writes_nothing_in_a_dry_run(
     file.write_text(FILE.replace("15m", "20m").replace('key = "nightly"', 'key = "new"'), encoding="utf-8")
     found = apply()
     assert "changed   shop/poll  (every)\n  before  " in found.stdout
-    assert found.stderr == "note: no longer declared, and left: default/nightly; --prune cancels them\n"
+    assert found.stderr == "note: no longer declared, but kept: default/nightly; --prune cancels them\n"
     assert json.loads(apply("--prune", "--json").stdout)["removed"] == 1
 
 
@@ -272,7 +272,7 @@ def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, doubled: st
     lines = [f"  a{n + 1}: &a{n + 1} {doubled.format(n=n)}" for n in range(40)]
     head = "jobs:\n- key: a\n  target: python:a\n  every: 1h\n  payload: {a: &a0 {x: 1}}\n"
     file.write_text("\n".join([head, *lines]) + "\n")
-    with pytest.raises(InvalidInput, match="aliases stand for more than 16 MiB"):
+    with pytest.raises(InvalidInput, match="aliases expand to more than 16 MiB"):
         jobs_of(file)
 
 
@@ -287,8 +287,8 @@ def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("jobs: [", "is not YAML"),
-        ("jobs: []\njobs: []", "'jobs' comes twice"),
-        ("jobs: [{1: 2}]", "a name has to be text"),
+        ("jobs: []\njobs: []", "'jobs' occurs twice"),
+        ("jobs: [{1: 2}]", "a name must be text"),
         ("jobs: !!python/object/apply:os.getcwd []", "is not YAML"),
         ("jobs: []\n---\njobs: []", "is not YAML"),
         ("log_level: debug\njobs: []", "nothing else"),

@@ -45,7 +45,7 @@ def test_many_are_counted_cancelled_shown_and_stopped(run: Run, db: Db) -> None:
     assert item["filter"] == {"labels": {"team": "mail"}, "status": ["scheduled"]}
     assert answer(run, "show", started["id"]) == item | {"runs": None}
     assert run("bulk", "stop", started["id"]).output == "stopped\n"
-    assert run("bulk", "stop", started["id"]).output == "had ended before\n"
+    assert run("bulk", "stop", started["id"]).output == "had already ended\n"
 
 
 def test_many_are_moved(run: Run, db: Db) -> None:
@@ -121,7 +121,7 @@ def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
     assert found.stderr == "cancel: 1 done, 0 skipped, 0 failed\n"
     db.execute("update pgsched.bulk_operations set state = 'stopped'")
     found = run("bulk", "show", started, "--watch")
-    assert (found.exit_code, "was ended before it was done: somebody stopped it" in found.stderr) == (1, True)
+    assert (found.exit_code, "ended early: it was stopped" in found.stderr) == (1, True)
 
 
 def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,5 +160,5 @@ def test_a_line_tells_of_what_has_changed(capsys: pytest.CaptureFixture[str], mo
         "cancel: 9 done, 1 skipped, 0 failed",
     ]
     looks = _seen(("active", 0), ("cancelled", 5))
-    with pytest.raises(Conflict, match="the-id was ended before it was done: a lock"):
+    with pytest.raises(Conflict, match="the-id ended early: a lock"):
         watch_to_its_end(lambda: next(looks), Reply(as_json=False))

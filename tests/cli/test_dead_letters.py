@@ -54,7 +54,7 @@ def test_one_is_replayed_with_other_values(run: Run, db: Db) -> None:
 def test_one_is_discarded(run: Run, db: Db) -> None:
     one, _ = (str(dead_letter(db)) for _ in range(2))
     assert run("dead-letters", "discard", one, "--note", "known", "--actor", "ann").output == "discarded\n"
-    assert run("dead-letters", "discard", one).output == "was discarded already\n"
+    assert run("dead-letters", "discard", one).output == "was already discarded\n"
     assert [item["id"] for item in answer(run, "list", "--state", "discarded")["items"]] == [one]
 
 

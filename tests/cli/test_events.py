@@ -53,7 +53,7 @@ def test_it_is_a_table_for_people(db: Connection, run: Run) -> None:
     shown = run("events").stdout
     assert id in shown
     assert "not wanted" in shown
-    assert "nothing has ended" in run("events", "--client", "orders").stdout
+    assert "no executions have ended" in run("events", "--client", "orders").stdout
 
 
 @pytest.mark.parametrize(

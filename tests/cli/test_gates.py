@@ -18,7 +18,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
     words = ("targets", "sideline", "shop.example", "--client", "payments", "--note", "moving", "--actor", "ann")
     assert run(*words).output == "sidelined\n"
-    assert run(*words).output == "was sidelined already\n"
+    assert run(*words).output == "was already sidelined\n"
     assert "moving" in run("targets", "list").output
     [item] = json.loads(run("targets", "list", "--client", "payments", "--json").output)["items"]
     assert (item["host"], item["state"], item["until"]) == ("shop.example", "by hand", None)

@@ -59,7 +59,7 @@ def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connec
     assert [(one["client_id"], one["status"]) for one in found] == [("shop", "succeeded")] * 3
     assert {json.loads(one["payload"]) for one in found} == {f'a "quoted", line\n{n}' for n in (1, 2, 3)}
     assert _droppable(db) == (1, 3)
-    assert run("admin", "history", "archive", str(tmp_path / "put away")).output == "no day is to be archived\n"
+    assert run("admin", "history", "archive", str(tmp_path / "put away")).output == "no days to archive\n"
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
@@ -84,7 +84,7 @@ def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: p
         "outcome": "apart",
     }
     db.execute(_SOON)
-    assert "the days that had no table have one" in run("admin", "history", "adopt").output
+    assert "created the missing tables" in run("admin", "history", "adopt").output
     assert json.loads(run("admin", "history", "adopt", "--json").stdout)["items"][0] == {
         "table": "history",
         "outcome": "none",

@@ -38,8 +38,8 @@ def test_a_crontab_becomes_declarations(run: Run) -> None:
          "payload": {"command": ["/opt/shop/report.sh", "--weekly"]}},
     ]  # fmt: skip
     assert left == [
-        "left out: line 3: MAILTO: pgsched sends no mail of what a call says: see on_failure and alerts",
-        "left out: line 9: cron runs it by the clock of its machine: name that clock by --timezone",
+        "left out: line 3: MAILTO: pgsched does not mail responses: see on_failure and alerts",
+        "left out: line 9: cron runs it in its machine's time zone: give that zone with --timezone",
     ]
 
 
@@ -99,7 +99,7 @@ def test_the_same_entry_twice_is_declared_once(run: Run) -> None:
     ("@reboot curl https://a.example", "@reboot"),
     ("0 0 31 2 * curl https://a.example", "never"),
     ("~ 3 * * * curl https://a.example", "~"),
-    ("nothing at all", "this is no entry"),
+    ("nothing at all", "this is not a crontab entry"),
     ("@every_minute curl https://a.example", "@every_minute"),
     ("RANDOM_DELAY=30", "jitter"),
     ("TZ=Europe/Berlin", "CRON_TZ"),

@@ -157,5 +157,5 @@ def test_no_value_of_an_extra_field_costs_the_line(written: Written) -> None:
     [told] = written.objects
     assert (told["nan"], told["huge"][:2], told["mixed"], told["half"]) == ("nan", "0x", {"1": "{2}"}, "\ud800")
     assert (told["mute"], told["endless"]) == (
-        "(RuntimeError: it cannot be written)", "(RecursionError: it cannot be written)",
+        "(RuntimeError: cannot be converted)", "(RecursionError: cannot be converted)",
     )  # fmt: skip

@@ -59,7 +59,7 @@ def test_lines_beyond_what_is_kept_are_counted(pipe: tuple[int, int], monkeypatc
         logger.warning("%d %s", number, "x" * 200)
     *found, last = _read_lines(reads, "left out")
     assert [line.split()[0] for line in found] == [*map(str, range(len(found)))]
-    assert last == f"{3_000 - len(found)} lines were left out here, because nobody read them"
+    assert last == f"{3_000 - len(found)} lines were dropped here because the log was not being read"
 
 
 def test_a_log_whose_reader_is_gone_stops_nobody(pipe: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Commands over the API: each answers as over the database, or says that it asks the database itself."""
+"""Commands over the API: each answers as over the database, or says that it needs the database itself."""
 
 import json
 import uuid
@@ -200,7 +200,7 @@ def test_what_only_the_database_answers_says_so(run: Run, path: str) -> None:
     scope = ("--scope", "read") if path == "admin keys create" else ()
     found = run(*path.split(), *given, *scope, "--api", "http://127.0.0.1:1")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == f"error: pgsched {path} asks the database itself: leave --api out, and give --database-url\n"
+    assert found.stderr == f"error: pgsched {path} needs the database itself: leave --api out and give --database-url\n"
 
 
 def _refused(run: Run, *words: str, **environment: str) -> tuple[int, str]:
@@ -215,15 +215,15 @@ def test_an_address_that_is_none_is_refused(run: Run) -> None:
         status, said = _refused(run, "jobs", "list", "--api", wrong)
         assert (status, "is not the address of an API: write one such as" in said) == (2, True), said
     status, said = _refused(run, "jobs", "list", "--api", "https://ann:secret@pgsched.example")
-    assert (status, "has a password in it" in said, "ann:secret" in said) == (2, True, False)
+    assert (status, "contains a password" in said, "ann:secret" in said) == (2, True, False)
 
 
 def test_a_key_that_is_missing_wrong_or_too_narrow_says_what_to_do(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
-    assert "PGSCHED_API_KEY is not set: set it to a key that pgsched admin keys create has made" in there_is_none[1]
+    assert "PGSCHED_API_KEY is not set: set it to a key made by pgsched admin keys create" in there_is_none[1]
     other = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY=str(make_key(there)) + "x")
-    assert (other[0], "PGSCHED_API_KEY is not taken" in other[1]) == (1, True), other
+    assert (other[0], "PGSCHED_API_KEY is not accepted" in other[1]) == (1, True), other
     odd = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY="two words")
     assert (odd[0], "is no key of the API" in odd[1]) == (2, True), odd
     reads = str(make_key(there, clients=["shop"], scopes=["read"]))

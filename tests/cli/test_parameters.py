@@ -8,7 +8,7 @@ from pgsched.cli.parameters import json_text
 
 @pytest.mark.parametrize("text", ['{"n": NaN}', "Infinity", "-Infinity", '"\udcff"', "[1,]", ""])
 def test_what_is_no_json_is_refused_before_it_is_sent(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="it is not JSON"):
+    with pytest.raises(click.BadParameter, match="this is not JSON"):
         json_text(text)
 
 

@@ -47,7 +47,7 @@ def test_every_flag_that_might_have_a_password_refuses_it(run: Run, flag: str, g
     result = run("worker", flag, given, "--json")
     said = json.loads(result.stdout)["error"]
     assert (result.exit_code, said["code"]) == (2, "pgsched.invalid_settings")
-    assert f"{flag} has a password in it" in said["message"]
+    assert f"{flag} contains a password" in said["message"]
     assert f"set PGSCHED_{flag.removeprefix('--').replace('-', '_').upper()}" in said["message"]
     assert "hush" not in result.output
 

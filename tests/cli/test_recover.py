@@ -92,6 +92,6 @@ def test_the_installation_is_set_and_shown(run: Run) -> None:
         "hold-after-restart",
     )
     assert run(*words).output == "set\n"
-    assert run(*words).output == "was so before\n"
+    assert run(*words).output == "unchanged\n"
     found = json.loads(run("admin", "installation", "show", "--json").output)
     assert (found["history_days"], found["hold_after_restart"]) == (60, None)

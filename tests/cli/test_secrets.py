@@ -73,7 +73,7 @@ def test_a_secret_is_put_listed_sealed_anew_and_dropped(
     [listed] = pgsched("admin", "secrets", "list", "shop", **there)["items"]
     assert listed["hosts"] == ["b.example", "shop.example"]
     monkeypatch.setenv("PGSCHED_SECRET_KEYS", f"{new},{old}")
-    assert "1 sealed anew" in run("admin", "secrets", "reseal").output
+    assert "1 resealed" in run("admin", "secrets", "reseal").output
     monkeypatch.setenv("PGSCHED_SECRET_KEYS", old)
     refused = run("admin", "secrets", "reseal")
     assert (refused.exit_code, "its secret token" in refused.stderr) == (1, True)

@@ -52,7 +52,7 @@ def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
         "ann",
     )
     assert ask(*words) == {"client": "shop", "changed": True}
-    assert run(*words).output == "was so before\n"
+    assert run(*words).output == "unchanged\n"
     assert ask("clients", "set", "shop", "--clear", "weight", "--channel", "http")["changed"] is True
     assert ask("clients", "show", "shop")["channels"] == ["http"]
     assert ask("clients", "set", "shop", "--clear", "channels")["changed"] is True
@@ -72,11 +72,11 @@ def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
 def test_a_client_is_held_released_and_dropped(run: Run) -> None:
     assert run("clients", "hold", "shop", "--note", "unpaid").output == "held\n"
     assert "unpaid" in run("clients", "list").output
-    assert run("clients", "hold", "shop").output == "was held already\n"
+    assert run("clients", "hold", "shop").output == "was already held\n"
     assert run("clients", "release", "shop").output == "released\n"
     assert run("clients", "release", "shop").output == "was not held\n"
     assert run("clients", "drop", "shop").output == "dropped\n"
-    assert run("clients", "drop", "shop").output == "nothing was set\n"
+    assert run("clients", "drop", "shop").output == "had no settings\n"
 
 
 def test_a_secret_is_printed_once(run: Run, ask: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_secret_is_printed_once(run: Run, ask: Any) -> None:
     assert "AAAA" in shown
     assert secret[-4:] not in shown
     assert run("clients", "drop-signing-secret", "shop").output == "dropped\n"
-    assert run("clients", "drop-signing-secret", "shop").output == "there was none\n"
+    assert run("clients", "drop-signing-secret", "shop").output == "does not exist\n"
 
 
 def test_a_queue_is_made_set_paused_and_dropped(run: Run, ask: Any) -> None:
@@ -115,12 +115,12 @@ def test_what_is_scheduled_into_a_queue_can_be_listed_by_it(ask: Any) -> None:
 def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
     words = ("limits", "set", "host", "shop.example", "--rate", "100", "--per", "1m", "--burst", "10")
     assert ask(*words) == {"kind": "host", "name": "shop.example", "changed": True}
-    assert run(*words).output == "was so before\n"
+    assert run(*words).output == "unchanged\n"
     [item] = ask("limits", "list", "--kind", "host")["items"]
     assert (item["rate"], item["per"], item["burst"], item["concurrency"]) == (100, "PT60S", 10, None)
     assert "shop.example" in run("limits", "list").output
     assert run("limits", "drop", "host", "shop.example").output == "dropped\n"
-    assert run("limits", "drop", "host", "shop.example").output == "there was none\n"
+    assert run("limits", "drop", "host", "shop.example").output == "does not exist\n"
     assert run("limits", "list").output == "no limits\n"
 
 

@@ -160,7 +160,7 @@ def test_a_variable_of_somebody_else_is_named_and_not_read(
 ) -> None:
     monkeypatch.setenv("PGSCHED_IMAGE_TAG", "1.2.3")
     assert load_settings({}) == Settings()
-    assert "PGSCHED_IMAGE_TAG is no setting" in capsys.readouterr().err
+    assert "PGSCHED_IMAGE_TAG is not a setting" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

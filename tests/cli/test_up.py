@@ -132,4 +132,4 @@ def test_the_welcome_names_this_program_as_a_shell_finds_it(monkeypatch: pytest.
     beside = Path(sys.executable).with_name("pgsched")
     for path, named in ((beside.parent, "pgsched"), ("/nowhere", beside)):
         monkeypatch.setenv("PATH", str(path))
-        assert f"What became of them: {named} executions list" in welcome.text()
+        assert f"See the results: {named} executions list" in welcome.text()

@@ -51,8 +51,8 @@ def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -
     [
         ({"reason": "waits: the queue is paused"}, "Its queue orders is paused; pgsched queues resume orders"),
         ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue orders"),
-        ({"reason": "waits: an open transaction holds a lock"}, "put off for now (an open transaction holds a lock)"),
-        ({}, "nothing on record keeps it back"),
+        ({"reason": "waits: an open transaction holds a lock"}, "postponed (an open transaction holds a lock)"),
+        ({}, "nothing on record holds it back"),
     ],
 )
 def test_one_that_is_due_says_what_it_waits_for(given: dict[str, Any], sentence: str) -> None:
@@ -86,7 +86,7 @@ def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
 
 def test_a_held_one_without_a_holder_waits_for_others_for_its_job_or_for_ever() -> None:
     held = {"status": "held", "fire_at": None}
-    assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for the end of {ID}."]
+    assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for {ID} to end."]
     assert "its job before it" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
     assert "infinity" in reasons(_execution(**held), AT_NOON)[0]
 
@@ -107,7 +107,7 @@ def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
     db.execute("select pgsched.pause('client', 'shop', note => 'unpaid')")
     [held] = ask("why", row["id"])["why"]
     assert "client shop has reached its limit" in limited
-    assert held == "Its client shop is on hold (unpaid); pgsched clients release shop ends that."
+    assert held == "Its client shop is held (unpaid); release it with pgsched clients release shop."
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])
