@@ -68,9 +68,7 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
     if call is None:
         raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand with another target")
     if call.oidc_token is not None or call.oauth_token is not None:
-        raise InvalidInput(
-            "it sends a service account's token: store that as a secret and name it in the option auth"
-        )
+        raise InvalidInput("it sends a service account's token: store that as a secret and name it in the option auth")
     if job.state != "ENABLED":
         raise InvalidInput(f"it is {job.state.lower()}: resume it first, or schedule it by hand and pause it")
     if len(job.description) > _LONGEST_LABEL:

@@ -23,7 +23,7 @@ def jobs_in(file: Path) -> Any:
     except (yaml.YAMLError, ValueError, KeyError) as error:  # the latter two if a tag does not match its value
         raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
-        raise InvalidInput(f"{file} must be a mapping whose only name is jobs; settings belong in pgsched.toml")
+        raise InvalidInput(f"{file} must be a mapping with jobs and nothing else; settings belong in pgsched.toml")
     return found["jobs"]
 
 

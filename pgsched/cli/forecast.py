@@ -9,9 +9,7 @@ from pgsched.cli.command_decorators import database_command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
-_ADVICE = (
-    "Spread the load: give jobs a jitter or a window, and move one-shots to other instants; or run more workers."
-)
+_ADVICE = "Spread the load: give jobs a jitter or a window, and move one-shots to other instants; or run more workers."
 
 
 @database_command()

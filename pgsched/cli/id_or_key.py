@@ -54,6 +54,6 @@ def of_job(question: Question) -> Question:
 async def id_of_one(backend: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
     """Returns None if nothing is named. Raises InvalidInput if it is named twice, and whatever the backend raises."""
     if name is not None and key is not None:
-        raise InvalidInput(f"the {kind} is named twice: give the argument or --key, not both")
+        raise InvalidInput(f"the {kind} is named twice: give either the argument or --key")
     named = name if key is None else as_key(key)
     return None if named is None else await backend.identify(kind, named, client)

@@ -66,14 +66,12 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
     if zone is None:
         raise InvalidInput("cron runs it in its machine's time zone: give that zone with --timezone")
     if not words:
-        raise InvalidInput(
-            "it is not a single plain command: declare the call by hand, with any conditions"
-        )
+        raise InvalidInput("it is not a single plain command: declare that call by hand, with any conditions")
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(
             "it does more than get one address, or keeps the response in a file: "
-            "declare the call by hand, with its method, headers and payload"
+            "declare that call by hand, with its method, headers and payload"
         )
     if address is None and target is None:
         raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{name}")

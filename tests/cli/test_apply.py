@@ -279,7 +279,7 @@ def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, doubled: st
 def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text("jobs: &jobs [*jobs]")
-    with pytest.raises(InvalidInput, match="or for themselves"):
+    with pytest.raises(InvalidInput, match="or refer to themselves"):
         jobs_of(file)
 
 
@@ -295,7 +295,7 @@ def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
         ("- key: a", "nothing else"),
         ("", "nothing else"),
         ("jobs: {key: a}", "no array"),
-        ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or for themselves"),
+        ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or refer to themselves"),
     ],
 )
 def test_what_is_no_declaration_in_yaml_is_refused(tmp_path: Path, text: str, why: str) -> None:

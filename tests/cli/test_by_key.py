@@ -154,6 +154,6 @@ def test_a_key_means_what_has_it_now(run: Run, db: Db) -> None:
 
 def test_a_job_named_twice_and_none_are_refused(run: Run) -> None:
     twice = run("jobs", "show", "a", "--key", "b")
-    assert (twice.exit_code, twice.stderr) == (2, "error: the job is named twice: give the argument or --key, not both\n")
+    assert (twice.exit_code, twice.stderr) == (2, "error: the job is named twice: give either the argument or --key\n")
     none = run("executions", "why")
     assert (none.exit_code, none.stderr) == (2, "error: no execution is given: give its id or its key\n")

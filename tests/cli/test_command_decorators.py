@@ -259,7 +259,7 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     found = ask("executions", "forecast")
     assert (found["per_minute"], found["busiest"]) == (3, 3)
     assert any(one["hot"] for one in found["minutes"])
-    assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("executions", "forecast").output
+    assert "in the busiest minute of the last 7 days, workers made 3 attempts" in run("executions", "forecast").output
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_migrate_says_whose_tables_it_may_not_change(run: Run, database_url: str
             result = run("migrate", "--replace", env=at(as_login(database_url, "migrates")))
         finally:
             db.execute("drop owned by another cascade; drop role another, migrates")
-    assert (result.exit_code, "which is pgsched_owner where it is there" in result.stderr) == (1, True)
+    assert (result.exit_code, "pgsched_owner, if it exists" in result.stderr) == (1, True)
 
 
 def test_migrate_prints_sql_without_a_database(run: Run) -> None:

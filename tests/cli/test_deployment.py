@@ -99,7 +99,7 @@ def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPo
         program.send_signal(number)
         assert program.wait(20) == 0
     gone = run(*check, env=_password("scheduler"))
-    assert (gone.exit_code, "no worker of" in gone.stderr) == (1, True)
+    assert (gone.exit_code, "no living worker on" in gone.stderr) == (1, True)
 
 
 def _services() -> dict[str, Any]:

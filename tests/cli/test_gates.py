@@ -27,7 +27,7 @@ def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
 
 
 def test_nothing_is_left_alone_or_blocked_at_first(run: Run) -> None:
-    assert run("targets", "list").output == "no target is left alone\n"
+    assert run("targets", "list").output == "no hosts are sidelined\n"
     assert run("executions", "blocked").output == "no ordering key is blocked\n"
 
 
