@@ -1,9 +1,10 @@
--- Dead letters: executions that failed for good, in history and, once their day of it is gone, in kept_dead_letters. Each is
--- open until it is replayed or discarded. Whoever deals with one locks its row first, so of two the second sees what the
--- first did. The verbs run with their owner's rights, since no client may change history, and judge by the role that the
--- session acts as.
+-- Dead letters: executions that failed for good, in history and, once their day of it has been dropped, in
+-- kept_dead_letters. Each is open until it is replayed or discarded. A call that does either locks the row first, so a
+-- second one sees what the first has done. The functions run with their owner's rights, since no client may change
+-- history, and check the role that the session acts as.
 
--- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.
+-- The status is filtered outside the union, so that both halves are read in the order of their ids, by their own
+-- indexes.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
 select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_internal.target_host(d.target) as host, d.payload, d.options,
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
@@ -22,9 +23,10 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
   left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(d.partition)
   left join pgsched.clients c on c.client_id = d.client_id
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
-comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
+comment on view pgsched.dead_letters
+  is 'Executions that failed for good, and what was done about them, until they expire.';
 
--- An unknown one and another client's are told apart by nothing, and only one's own is locked.
+-- An unknown dead letter and another client's cannot be told apart, and only the caller's own is locked.
 create or replace function pgsched_internal.lock_dead_letter(id uuid, or_dependent boolean default false, out letter pgsched.history) language plpgsql volatile as $$
 declare
   live pgsched.executions;
@@ -34,7 +36,7 @@ begin
     execute 'select h.* from pgsched.history h where h.id = $1 and h.finished_at = $2 for update'
        into letter using lock_dead_letter.id, letter.finished_at;
   end if;
-  if letter.id is null then  -- in a later statement: one that was being moved has arrived
+  if letter.id is null then  -- a later statement sees a row that was being moved
     select k.* into letter from pgsched_internal.kept_dead_letters k
      where k.id = lock_dead_letter.id and pgsched_internal.acts_for(k.client_id) for update;
   end if;
@@ -59,8 +61,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
-  is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or
-PS011 otherwise.';
+  is 'Locks a dead letter that belongs to the caller and has not expired, or an execution that was skipped because one
+before it did not succeed; raises PS010 or PS011 otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
@@ -72,7 +74,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.unblock_after(uuid[])
-  is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.';
+  is 'Unblocks ordering keys that these dead letters blocked, since they have been dealt with.';
 
 create or replace function pgsched_internal.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
   language plpgsql volatile as $$
@@ -92,9 +94,10 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, text)
-  is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
+  is 'Records on a locked dead letter what was done about it, and by whom, and unblocks the ordering key that it
+blocked.';
 
--- Its work, where it has a name by which that can be told, is under way or has been done since.
+-- Its work is under way or has been done since, as far as a key or an instant of a job can tell.
 create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql volatile as $$
 declare
   held pgsched_internal.keys;
@@ -115,11 +118,12 @@ begin
     case when letter.job_id is not null then letter.scheduled_for else letter.finished_at end)).id;
 end $$;
 comment on function pgsched_internal.superseded_by(pgsched.history)
-  is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.';
+  is 'The execution that is waiting, is running or has succeeded since, under the same key or for the same instant of
+the job; otherwise null.';
 
--- It keeps its nominal instant, which may be what its work is about; what bounds an execution by its age is left out, for
--- that instant passed long ago. A plan of 0 says so for what its client gives by default. It belongs to no job: the job's
--- own runs neither wait for it nor end it.
+-- It keeps its nominal instant, which its work may depend on. Options that limit an execution's age are left out,
+-- because that instant passed long ago; a plan of 0 does the same for its client's defaults. It belongs to no job: the
+-- job's own runs neither wait for it nor end it.
 create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
@@ -141,8 +145,8 @@ begin
     perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
   end if;
   if letter.ordering_key is not null then
-    -- Its place is before what was to come after it at the same instant, too, and there ids decide: so its id begins with the
-    -- same time. To put it at the head of its key here would keep workers waiting until the end of this transaction.
+    -- It also goes before what was to come after it at the same instant, and there ids decide; so its id begins with
+    -- the same time. Making it the head of its key here would keep workers waiting until this transaction ends.
     new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then
@@ -161,8 +165,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
-  is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its
-work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.';
+  is 'Schedules a locked dead letter as an execution with all its attempts, and marks it. Returns its id, or null if its
+work is under way or has been done since. Raises PS001 for a target that does not fit its queue, and PS011 if that queue
+was dropped.';
 
 create or replace function pgsched.replay(
   id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
@@ -187,7 +192,7 @@ begin
       return pgsched.replay(letter.replayed_as, replay.target, replay.payload, replay.options, replay.note, replay.actor);
     elsif ended is null or ended = 'succeeded' then
       return letter.replayed_as;
-    end if;  -- it was taken back, or expired, and never ran to an end
+    end if;  -- it was cancelled, or expired, and never ran to an end
   elsif letter.dealt_with_at is not null then
     perform pgsched_internal.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it anew');
   end if;
@@ -206,10 +211,11 @@ begin
   return new_id;
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
-  is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it
-returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with
-its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or
-whose work is under way or was done since.';
+  is 'Runs a dead letter again as a new execution, with another target, payload or options if they are given, and
+returns the new id. Also runs an execution that was skipped because one before it did not succeed, once that one has
+been replayed. Called again, it returns the same id, unless that execution has failed, too. Raises PS001 for a target
+that does not fit its queue, PS010 for an unknown id, and PS011 if it has not failed, was discarded or has expired, if
+its queue was dropped, or if its work is under way or has been done since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -229,5 +235,5 @@ begin
   return true;
 end $$;
 comment on function pgsched.discard(uuid, text, text)
-  is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id,
-PS011 for one that has not failed, was replayed or has expired.';
+  is 'Marks a dead letter as discarded; it stays in history. False if it was discarded before. Raises PS010 for an
+unknown id, and PS011 if it has not failed, was replayed or has expired.';

@@ -1,7 +1,8 @@
--- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies say for what. The one
--- waited for carries awaited, and takes it along into history, where it is found (``dependents``). Lock order
--- everywhere: the one that waits, then those it waits for that wait, too, by partition and id, as settles take them, then dependencies;
--- never the ordering of a partition (see gates/ordering.sql), which workers lock after their rows.
+-- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies record what it waits
+-- for. The one waited for is marked as awaited, and keeps the mark in history, where it is found (``dependents``). The
+-- lock order is the same everywhere: the waiting execution; then the waiting ones that it waits for, by partition and
+-- id, as settles lock them; then dependencies. The ordering of a partition is never locked (see gates/ordering.sql),
+-- because workers lock it after their rows.
 
 create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -24,9 +25,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_after(text[], text, text, text)
-  is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.';
+  is 'True if an execution may wait for these; raises PS000 or PS002 with a hint otherwise.';
 
--- What lives first, what has ended second: a row on its way from one to the other is found by the later statement.
+-- Live executions first, ended ones second: a row that is moving from one to the other is found by the later statement.
 create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql volatile as $$
 declare
   named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
@@ -56,8 +57,8 @@ begin
   return found_id;
 end $$;
 comment on function pgsched_internal.find_execution(text, text)
-  is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none,
-PS011 for a job.';
+  is 'The id of a client''s execution by its id or key: the live one, otherwise the last that ended. Raises PS010 if
+there is none, and PS011 for a job.';
 
 create or replace function pgsched_internal.check_no_circle(execution_id uuid, after_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -70,11 +71,13 @@ begin
     'leave one of the two out');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
-  is 'True unless an execution would wait for itself, directly or through others; called by pgsched_internal.wait_for. PS011 if so.';
+  is 'True unless an execution would wait for itself, directly or through others; then raises PS011. Called by
+pgsched_internal.wait_for.';
 
--- One that waits is locked and marked: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in
--- no index of live rows. What runs is somebody's to settle, who shall not wait: it is noted, and workers mark it, or the end
--- that it has in history by then. Only where history would not have it is it locked.
+-- A waiting execution is locked and marked: its end has to wait for this transaction and then finds the mark. The
+-- update is HOT, because awaited is in no index of live rows. A running execution must be settled without waiting, so
+-- only a note is left, and workers mark it, or the end that it has in history by then. It is locked only if history
+-- would not record its end.
 create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
   language plpgsql volatile as $$
 declare
@@ -98,10 +101,10 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.mark_awaited(uuid, uuid, text)
-  is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.';
+  is 'Makes sure that the end of a client''s execution is reported to those that wait for it; false if it has ended.';
 
--- Afterwards a mark is found with the row or with its end, whichever it has by now: the row is looked at first. What somebody
--- has locked is left for a later turn.
+-- Later, the row or its end, whichever exists by then, is marked; the row is checked first. What another transaction
+-- has locked is left for a later pass.
 create or replace function pgsched_internal.mark_ends(most integer) returns void language plpgsql volatile as $$
 declare
   noted pgsched_internal.ends_to_mark;
@@ -125,10 +128,12 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.mark_ends(integer)
-  is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.';
+  is 'Marks executions that were running when others were scheduled after them, or their ends in history, up to a
+limit.';
 
--- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
--- for a client's by one transaction at a time: neither of two would see what the other adds.
+-- A dependency can close a circle only if something waits for the execution that is to wait. Only then is a circle
+-- searched for, and for each client by one transaction at a time, because two concurrent ones would not see each
+-- other's dependencies.
 create or replace function pgsched_internal.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
 ) returns boolean language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -146,7 +151,7 @@ begin
     perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
     perform pgsched_internal.check_no_circle(execution_id, after_id);
   end if;
-  if waiting.at_head then  -- it gives its place up: others may begin before it, and it may wait for one of them
+  if waiting.at_head then  -- it gives up its place: others may go first, and it may wait for one of them
     update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
   end if;
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
@@ -159,14 +164,15 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.wait_for(uuid, uuid, text, interval)
-  is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the
-outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.';
+  is 'Makes a held execution (fire_at infinity) wait for another one of its client: until that has succeeded, or with
+the outcome any until it has ended, and then for the delay. False, and changes nothing, if that one has ended already.';
 
 create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
   language sql volatile as $$
   delete from pgsched.dependencies d where d.execution_id = forget_dependencies.execution_id
 $$;
-comment on function pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.';
+comment on function pgsched_internal.forget_dependencies(uuid)
+  is 'Removes an execution''s dependencies; called once it is no longer held.';
 
 create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql volatile as $$
 declare
@@ -177,7 +183,7 @@ begin
          'leave it out, or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
-  is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
+  is 'True if an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
 
 create or replace function pgsched_internal.hold_for(home smallint, execution_id uuid, waits jsonb, instant timestamptz) returns boolean
   language plpgsql volatile as $$
@@ -202,7 +208,8 @@ begin
   return is_held;
 end $$;
 comment on function pgsched_internal.hold_for(smallint, uuid, jsonb, timestamptz)
-  is 'Has an execution of the caller''s wait for others, by the outcomes that it needs of them, or fire at an instant where all have ended so; whether it waits.';
+  is 'Makes an execution of the caller wait for others, by the outcomes that it needs of them; if all have ended that
+way, it fires at an instant. True if it waits.';
 
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
@@ -215,7 +222,7 @@ declare
   waits jsonb;
 begin
   select jsonb_object_agg(pgsched_internal.find_execution(client, name), after_outcome) into waits from unnest(after) as name;
-  perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
+  perform set_config('pgsched.notify', 'off', true);  -- it is held before anyone could claim it
   if key is null then
     placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
   else
@@ -223,7 +230,7 @@ begin
   end if;
   perform set_config('pgsched.notify', told, true);
   if placed.outcome not in ('created', 'replaced') then
-    return placed;  -- the key is taken by what runs, has ended or is kept
+    return placed;  -- the execution under the key is running, has ended or is kept
   end if;
   if pgsched_internal.hold_for(placed.partition, placed.id, waits, instant) then
     placed.fire_at := null;
@@ -233,4 +240,4 @@ begin
   return placed;
 end $$;
 comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text, jsonb)
-  is 'One execution that waits for others; called by pgsched.schedule_outcome.';
+  is 'Schedules one execution that waits for others; called by pgsched.schedule_outcome.';

@@ -1,6 +1,6 @@
--- What the end of an execution brings about for those that waited for it: they are released or skipped.
+-- What the end of an execution means for those that wait for it: they are released or skipped.
 
--- Called with the rows that wait locked, and one by one for those alone that never will fire.
+-- Called with the waiting rows locked, and row by row only for those that will never fire.
 create or replace function pgsched_internal.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   failed record;
@@ -16,13 +16,13 @@ begin
     perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status),
       result => jsonb_build_object('after', (select jsonb_object_agg(d.after_id, d.outcome) from pgsched.dependencies d
-                                              where d.execution_id = failed.execution_id)));  -- should it be replayed
+                                              where d.execution_id = failed.execution_id)));  -- for a later replay
     skipped := skipped || failed.execution_id;
   end loop;
   return skipped;
 end $$;
 comment on function pgsched_internal.skip_dependents(uuid[])
-  is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.';
+  is 'Ends those of these held executions that wait for the success of one that did not succeed; returns their ids.';
 
 create or replace function pgsched_internal.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
@@ -49,10 +49,10 @@ begin
   return all_fired;
 end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
-  is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.';
+  is 'Lets those of these held executions fire that no longer wait for anything; returns their ids.';
 
--- An end may have any number of dependents. So many are dealt with at a time, in the order of their ids, whatever becomes of them:
--- those that somebody has locked stand in nobody's way.
+-- An end may have any number of dependents. A limited number is processed at a time, in the order of their ids,
+-- whatever becomes of them; dependents that another transaction has locked do not delay the others.
 create or replace function pgsched_internal.dependents_of(ids uuid[], behind uuid, most integer, out dependents uuid[], out reached integer)
   language plpgsql stable as $$
 begin
@@ -68,12 +68,13 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
-  is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.';
+  is 'The first executions that wait for these ends (for the first end, those after an id), and the index of the last
+end that was checked.';
 
--- Locks the rows that wait, and passes over what somebody has locked just now: that dependency stays open, for a later
--- turn. What is still waited for is looked at in a later statement: of two that end in two transactions at the same
--- moment, the second to be noted sees the first.
--- An end decides for executions of its own client alone; one that stands in for what is nowhere (client null) for all.
+-- Locks the waiting rows and skips those that another transaction has locked: their dependency stays open for a later
+-- pass. What they still wait for is read in a later statement: of two that end in concurrent transactions, the second
+-- to be recorded sees the first. An end decides only for executions of its own client; an end that stands in for a
+-- missing execution (client null) decides for all.
 create or replace function pgsched_internal.note_ends(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
 ) returns integer language plpgsql volatile as $$
@@ -93,13 +94,14 @@ begin
   decided := pgsched_internal.skip_dependents(waiting) || pgsched_internal.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
-   where d.after_id = any (ids) and d.execution_id = any (dependents)  -- a scalar subquery: an anti-join might read the executions whole
+   where d.after_id = any (ids) and d.execution_id = any (dependents)  -- a scalar subquery: an anti-join might read all executions
      and (select e.id from pgsched.executions e
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
 end $$;
 comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.';
+  is 'Records these ends with all executions that wait for them; returns how many were released or skipped as a
+result.';
 
 create or replace function pgsched_internal.note_ends_with(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
@@ -114,13 +116,13 @@ begin
       raise;
     end if;
   end;
-  for n in 1..cardinality(dependents) loop  -- one of them is at fault, such as where two rows were given one id
+  for n in 1..cardinality(dependents) loop  -- one of them causes the error, for example if two rows were given the same id
     begin
       decided := decided + pgsched_internal.note_ends(ids, statuses, ends, clients, dependents[n:n]);
     exception when others then
       if not pgsched_internal.is_of_a_row(sqlstate) then
         raise;
-      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
+      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later pass finds a locked row unchanged
         perform pgsched_internal.put_away(e.partition, e.id, sqlerrm) from pgsched.executions e where e.id = dependents[n] and e.fire_at = 'infinity';
         delete from pgsched.dependencies d where d.execution_id = dependents[n] and d.after_id = any (ids);
       end if;
@@ -129,7 +131,8 @@ begin
   return decided;
 end $$;
 comment on function pgsched_internal.note_ends_with(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'The same; one with which that fails is held, with the reason, and the others are dealt with.';
+  is 'Records these ends like note_ends. A dependent that makes this fail is held, with the reason, and the others are
+processed.';
 
 create or replace function pgsched_internal.release_dependents(
   most integer, after uuid default null, behind uuid default null, width integer default 500,
@@ -143,7 +146,7 @@ declare
   places tid[];
   page record;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but consumers may wait for these rows
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
     into ids, statuses, ends, clients, places
@@ -164,7 +167,7 @@ begin
     read_to := ids[cardinality(ids)];
   end if;
   decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
-  update pgsched.history h set awaited = false  -- at their places: a plan made on an empty day reads its index whole for each
+  update pgsched.history h set awaited = false  -- by ctid: a plan made on an empty day would read its index whole for each
     from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached], places[:page.reached]) as ended(id, finished_at, client_id, place)
    where h.ctid = ended.place and h.finished_at = ended.finished_at and h.id = any (array[ended.id])
      and not exists (select from pgsched.dependencies d
@@ -173,11 +176,12 @@ begin
   get diagnostics noted = row_count;
 end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
-  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it
-on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them,
-how many executions were decided by that, and where to go on if there may be more.';
+  is 'Releases or skips the executions that waited for those that have ended. Checks up to a limit of ends after the id
+after (or from it on, if behind names one of its dependents), and of dependents (width). Returns how many ends were
+recorded with all that wait for them, how many executions that decided, and where to continue if there may be more.';
 
--- Most are found so. The ids of jobs' rows do not say where these stand. What was looked into in vain is not kept locked.
+-- Most are found this way. The ids of jobs' rows do not say in which partition they are. A partition searched in vain
+-- is not kept locked.
 create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   left_over uuid[] := ids;
@@ -196,15 +200,15 @@ begin
   end loop;
   return array(select i.id from unnest(left_over) with ordinality as i(id, n)
                 where i.id <> all (array(select h.id from pgsched.history h where h.awaited and h.id = any (left_over)))
-                  and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)  -- still
+                  and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)  -- not released meanwhile
                 order by i.n);
 end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
-  is 'Those of these executions that are waited for and neither live nor have an end in history that is yet to be noted.';
+  is 'Those of these awaited executions that are neither live nor have an end in history that is still to be recorded.';
 
--- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found. Of those that are
--- waited for so many are looked at, however many wait for each: the index is probed for the next one. One that has more dependents
--- than are dealt with at a time is come back to at once.
+-- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. A limited number of
+-- awaited executions is checked, however many wait for each: the index is probed for the next one. One with more
+-- dependents than are processed at a time is continued at once.
 create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare
@@ -238,5 +242,6 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)
-  is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for,
-behind the id after; how many executions were decided by that, and where to go on if there may be more.';
+  is 'Does the same for those that wait for an execution that no longer exists: it counts as cancelled. Checks up to a
+limit of awaited executions after the id after. Returns how many executions that decided, and where to continue if there
+may be more.';

@@ -1,5 +1,6 @@
--- How an execution ends, whoever ends it: what becomes of its row is written here, and what follows from its end. Plain successes,
--- from which nothing follows, are moved by the batch in settle_succeeded.sql and settle_discarded.sql; a test compares both ways.
+-- How an execution ends, whatever ends it: what becomes of its row is written here, and what follows from its end.
+-- Plain successes, from which nothing follows, are moved in batches by settle_succeeded.sql and settle_discarded.sql; a
+-- test compares both ways.
 
 create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
@@ -14,7 +15,8 @@ begin
     keep := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all');
   end if;
   if keep = 'all' or keep = 'failures' and status <> 'succeeded' then
-    -- A held execution stands at infinity, which is no instant in history, and one that nobody has in hand at the end of its lease.
+    -- A held execution's fire_at is infinity, which is no instant in history; fire_at of a leased one without an owner
+    -- is the end of its lease.
     insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
                                  partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
                                  result, reason, labels, waits)
@@ -31,9 +33,9 @@ begin
 end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
                                                    boolean, boolean)
-  is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may
-stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is
-false where the caller lets the next of its ordering key have its turn.';
+  is 'Moves an execution whose row was deleted to history, unless its client does not keep such ends, and does what
+follows; returns the status. It may cover its job''s instants up to the last one given. begun is false if a claim
+counted an attempt that never began; lets_next is false if the caller gives the next one of its ordering key its turn.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean
@@ -42,7 +44,7 @@ begin
   if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
   end if;
-  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then  -- what is of no job does not even look at them: they may be locked
+  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then  -- without a job, jobs are not even read, as they may be locked
     if exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
       perform pgsched_internal.count_outcome(ended.job_id, status);
     end if;
@@ -66,8 +68,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_end(pgsched.executions, pgsched.execution_status, text, smallint, jsonb, boolean)
-  is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering
-key is blocked or goes on.';
+  is 'What follows from the end of an execution: a target is notified, its job counts it, those that wait for it are
+released, and its ordering key is blocked or continues.';
 
 create or replace function pgsched_internal.tell_outcome(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb
@@ -75,7 +77,7 @@ create or replace function pgsched_internal.tell_outcome(
 declare
   told constant text := coalesce(ended.options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
                                                                when 'expired' then 'on_expired' end,
-    case when status = 'failed' then (  -- the word itself, where it fails, is not told there once more
+    case when status = 'failed' then (  -- a failed notification is not reported there again
       select c.dead_letter_target from pgsched.clients c
        where c.client_id = ended.client_id and c.dead_letter_target <> ended.target) end);
   before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
@@ -84,8 +86,9 @@ begin
   if told is null then
     return null;
   end if;
-  perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
-  -- An end is told also where its queue is full: no client can insert what is not awaited and says so.
+  perform set_config('pgsched.notify', 'on', true);  -- sessions that settle are silent
+  -- An outcome is reported even if the queue is full. No client can pass for it, because no client can insert a row
+  -- that sets awaited.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,
     pgsched_internal.any_partition_of(pgsched_internal.queue_to_tell(ended.partition, told)),
@@ -100,8 +103,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.tell_outcome(pgsched.executions, pgsched.execution_status, text, smallint, jsonb)
-  is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the
-options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.';
+  is 'Schedules the execution that reports another one''s outcome, in the transaction that settles it. Returns its id,
+or null if the options name no target for this outcome. A failure without one goes to its client''s
+dead_letter_target.';
 
 create or replace function pgsched_internal.skip_range(
   job pgsched.jobs, first timestamptz, last timestamptz, instants bigint, reason text
@@ -126,4 +130,5 @@ begin
   perform pgsched_internal.end_execution(skipped, 'skipped', reason, case when instants > 1 then last end, nullif(instants, 1));
 end $$;
 comment on function pgsched_internal.skip_range(pgsched.jobs, timestamptz, timestamptz, bigint, text)
-  is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.';
+  is 'Records instants of a job that had no row in history as skipped, all in one row. Raises PS012 if the session does
+not act for its client.';

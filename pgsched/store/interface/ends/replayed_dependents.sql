@@ -1,11 +1,12 @@
--- Replaying what was skipped since one that it waited for had no success.
+-- Replaying executions that were skipped because one that they waited for did not succeed.
 
--- What an execution had waited for is kept with it where it was skipped for want of a success (skip_dependents).
+-- If an execution is skipped because one that it waited for did not succeed, what it waited for is kept with it
+-- (skip_dependents).
 create or replace function pgsched_internal.was_dependent(letter pgsched.history) returns boolean language sql immutable parallel safe as $$
   select letter.status = 'skipped' and coalesce(jsonb_typeof(letter.result -> 'after') = 'object', false)
 $$;
 comment on function pgsched_internal.was_dependent(pgsched.history)
-  is 'Whether an execution was skipped since one that it waited for had no success.';
+  is 'True if an execution was skipped because one that it waited for did not succeed.';
 
 create or replace function pgsched_internal.last_replay(id uuid) returns uuid language plpgsql volatile as $$
 declare
@@ -20,9 +21,10 @@ begin
   end loop;
   return last;
 end $$;
-comment on function pgsched_internal.last_replay(uuid) is 'The execution by which another was replayed last; itself where it was not.';
+comment on function pgsched_internal.last_replay(uuid)
+  is 'The last execution that replayed another; the execution itself if it was not replayed.';
 
--- The end of a replay that its client keeps no history of was a success.
+-- If a replay has ended and its client keeps no history of it, it succeeded.
 create or replace function pgsched_internal.still_to_wait_for(letter pgsched.history) returns jsonb language plpgsql volatile as $$
 declare
   before record;
@@ -47,4 +49,5 @@ begin
   return waits;
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
-  is 'What an execution that was skipped has to wait for if it is replayed: what is not over yet; PS011 where one has had no success.';
+  is 'What a skipped execution still has to wait for if it is replayed: those that have not ended. Raises PS011 if one
+did not succeed.';

@@ -1,23 +1,27 @@
--- What becomes of an execution after an attempt of which somebody says how it ended: a worker or a consumer. They say
--- what happened, and the settle asks for the decision. What becomes of a lease that ran out with its worker is in live/reap.sql.
+-- What becomes of an execution after an attempt whose outcome a worker or a consumer reports. They report what
+-- happened, and the settle calls this to decide. What becomes of a lease that ran out with its worker is in
+-- live/reap.sql.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
-comment on function pgsched_internal.seconds_in(jsonb, text) is 'How long an option that is a duration is, in seconds; null where it is not given.';
+comment on function pgsched_internal.seconds_in(jsonb, text)
+  is 'The value of a duration option in seconds; null if it is not given.';
 
 create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
-comment on function pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.';
+comment on function pgsched_internal.default_attempts()
+  is 'The number of attempts after which an execution fails for good if its options do not give one.';
 
--- A list of waits says how many attempts there are, also where what it is laid over says otherwise.
+-- A list of waits determines the number of attempts, even if the options it overrides have one.
 create or replace function pgsched_internal.laid_over(options jsonb, defaults jsonb) returns jsonb
   language sql immutable parallel safe as $$
   select coalesce(defaults, '{}') || coalesce(options, '{}')
          || case when pgsched_internal.attempts_in(options) is not null
                  then jsonb_build_object('max_attempts', pgsched_internal.attempts_in(options)) else '{}' end
 $$;
-comment on function pgsched_internal.laid_over(jsonb, jsonb) is 'Options, and what the defaults have beside them.';
+comment on function pgsched_internal.laid_over(jsonb, jsonb)
+  is 'Options, completed with those defaults that they do not set.';
 
--- Of a backfill, which is late by intent, only its own options bound the age.
+-- The age of a backfill run, which is late by intent, is limited only by its own options.
 create or replace function pgsched_internal.options_of(own jsonb, client_id text, partition smallint, plan integer) returns jsonb
   language plpgsql stable parallel safe as $$
 declare
@@ -34,7 +38,7 @@ begin
                                               else of_client end);
 end $$;
 comment on function pgsched_internal.options_of(jsonb, text, smallint, integer)
-  is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.';
+  is 'The effective options of an execution: its own, then its client''s, then its queue''s.';
 
 create or replace function pgsched_internal.lateness(
   options jsonb, attempt integer, age double precision, out status pgsched.execution_status, out reason text
@@ -56,11 +60,11 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)
-  is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null
-where it may.';
+  is 'How an execution ends if its attempt with this number must not begin any more, so many seconds after its instant;
+nulls if it may begin.';
 
--- Drawn is what the wait is drawn by, from 0 to 1; where it is null there is no wait. Whether the power is over the maximum is told by logarithms: it might
--- be no number that there is.
+-- drawn is the random number that determines the wait, from 0 to 1; if it is null, there is no wait. Logarithms tell
+-- whether the power exceeds the maximum, because the power itself could overflow.
 create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
 declare
@@ -83,11 +87,12 @@ begin
   return (0.5 + drawn / 2) * initial * power(factor, attempt - 1);
 end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
-  is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.';
+  is 'Seconds to wait after the failed attempt with this number; drawn, from 0 to 1, spreads waits that are not a
+list.';
 
--- Options bound how long an execution can be postponed. Where they do not, each further time counts as a failed attempt a week after its
--- instant, or a handler could go on asking for ever. Where nothing is drawn there is no backoff; it is a number of whole
--- microseconds, since next to a bound a part of one would decide.
+-- Options limit how long an execution can be postponed. If they do not, each further postponement counts as a failed
+-- attempt a week after its instant; otherwise a handler could postpone forever. Without a random number there is no
+-- backoff. The wait is a whole number of microseconds, because next to a limit a fraction of one would decide.
 create or replace function pgsched_internal.decide(
   outcome text, error text, retryable boolean, wait double precision, attempt integer, age double precision, own jsonb, client_id text,
   partition smallint, plan integer, drawn double precision default random(),
@@ -104,7 +109,7 @@ begin
     return;
   end if;
   options := pgsched_internal.options_of(own, client_id, partition, plan);
-  if outcome = 'late' then  -- by a clock that may be ahead of this one by a moment: then it is claimed again
+  if outcome = 'late' then  -- the worker's clock may be slightly ahead; then it is claimed again
     late := pgsched_internal.lateness(options, attempt, age);
     status := coalesce(late.status, 'scheduled');
     delay := case when late.status is null then 0 end;
@@ -129,5 +134,6 @@ begin
 end $$;
 comment on function pgsched_internal.decide(text, text, boolean, double precision, integer, double precision, jsonb, text, smallint, integer,
                                             double precision)
-  is 'What becomes of an execution, so many seconds after its instant, by what its attempt came to: failed; postponed by its target; late,
-that is, too late to begin; or an end, which stands. Its status, in how many seconds it is tried again unless it ends, and the reason.';
+  is 'What becomes of an execution, so many seconds after its instant, by the outcome of its attempt: failed; postponed
+by its target; late, which means too late to begin; or an end, which is final. Returns its status, in how many seconds
+it is retried unless it ends, and the reason.';

@@ -1,5 +1,5 @@
--- What waits at a gate ends on time: nothing would have it begin, and so nobody would find that it is too late. What is set aside for an
--- error waits for somebody to mend that.
+-- Executions held at a gate end on time. Nothing else would find out that it is too late, because nothing would make
+-- them begin. What is held for an error waits until someone repairs it.
 
 create or replace function pgsched_internal.held_until(there pgsched.executions) returns timestamptz language sql stable parallel safe as $$
   select coalesce(there.start_at, there.scheduled_for, there.fire_at)
@@ -7,9 +7,10 @@ create or replace function pgsched_internal.held_until(there pgsched.executions)
     from pgsched_internal.options_of(there.options, there.client_id, there.partition, there.plan) o
 $$;
 comment on function pgsched_internal.held_until(pgsched.executions)
-  is 'When an execution that a gate is to hold ends, by its options and the defaults of its client and queue; null where they do not say.';
+  is 'When an execution that is about to be held by a gate ends, by its options and the defaults of its client and
+queue; null if they do not say.';
 
--- What somebody has locked, or the end of which needs what is locked, is left for a later turn.
+-- If another transaction has locked the row, or something that its end needs, it is left for a later pass.
 create or replace function pgsched_internal.end_if_late(partition smallint, id uuid) returns boolean
   language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
@@ -25,7 +26,7 @@ begin
   late := pgsched_internal.lateness(
     pgsched_internal.options_of(waiting.options, waiting.client_id, waiting.partition, waiting.plan), waiting.attempt + 1,
     extract(epoch from pgsched.now() - coalesce(waiting.start_at, waiting.scheduled_for))::float8);
-  if late.status is null then  -- a default is another than when it was held
+  if late.status is null then  -- a default has changed since it was held
     update pgsched.executions e set held_until = pgsched_internal.held_until(e)
      where e.partition = waiting.partition and e.id = waiting.id;
     return null;
@@ -42,10 +43,12 @@ exception when others then
   end if;
   return false;
 end $$;
-comment on function pgsched_internal.end_if_late(smallint, uuid) is 'Whether an execution that a gate holds has ended, for its time is over: null where it is not, and where it cannot end and
-is set aside; false where somebody has locked what its end needs.';
+comment on function pgsched_internal.end_if_late(smallint, uuid)
+  is 'True if an execution that a gate holds was ended because its time is over; null if its time is not over, or if it
+cannot end and is held for an error; false if another transaction has locked what its end needs.';
 
--- Whoever has locked what one end needs waits with all of theirs for a later turn: so they keep nobody else waiting, however many these are.
+-- Executions whose end needs something locked wait for a later pass, together with all others of the same holder, so
+-- that they never delay others, however many they are.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;
@@ -71,4 +74,4 @@ begin
   return ended;
 end $$;
 comment on function pgsched_internal.end_overdue(integer)
-  is 'Ends executions that a gate holds beyond their relevant_for or deadline, so many at a time; how many.';
+  is 'Ends executions that a gate holds beyond their relevant_for or deadline, up to a limit; returns how many.';

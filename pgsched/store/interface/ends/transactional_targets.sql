@@ -1,14 +1,15 @@
--- What takes effect in the transaction that settles it: sql: and notify: targets.
+-- Targets that take effect in the transaction that settles them: sql: and notify:.
 
--- With the owner's rights, for the session belongs to the role of a client, which may not settle by itself. Knowing the
--- id and the token of the lease is the permission; a client sees those of its own rows, and nobody can guess others'.
+-- Runs with the owner's rights, because the session belongs to a client's role, which may not settle by itself. Knowing
+-- the id and the token of the lease is the permission: a client sees those of its own rows, and those of others cannot
+-- be guessed.
 create or replace function pgsched_internal.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   settled pgsched.executions;
 begin
   perform pgsched_internal.check_result(settle_called.result, 'store it elsewhere and return a reference to it');
-  -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
+  -- Uses the partition's own table: a plan over all of them would be made, or all of them opened, each time.
   execute format('delete from pgsched_internal.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
      into settled using settle_called.id, token;
   if settled.id is null then
@@ -24,7 +25,7 @@ end $$;
 comment on function pgsched_internal.settle_called(smallint, uuid, bigint, jsonb)
   is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.';
 
--- With the caller's rights: the function of a target can do what the session's role can, and no more. It is called
+-- Runs with the caller's rights: the target's function can do what the session's role can, and no more. It is called
 -- before the row is locked, so that its lease can be renewed however long it takes.
 create or replace function pgsched_internal.call_target(
   schema text, function text, payload jsonb, client text, attempt integer, scheduled_for timestamptz,
@@ -36,7 +37,7 @@ begin
   perform pg_catalog.set_config('pgsched.execution_id', id::text, true), pg_catalog.set_config('pgsched.client', client, true),
           pg_catalog.set_config('pgsched.attempt', attempt::text, true),
           pg_catalog.set_config('pgsched.scheduled_for', scheduled_for::text, true);
-  -- As a scalar subquery, so that a second row is refused and not dropped.
+  -- A scalar subquery, so that a second row raises an error instead of being dropped.
   execute pg_catalog.format(
     'select (select case when pg_catalog.pg_typeof(called) operator(pg_catalog.<>) ''pg_catalog.void''::pg_catalog.regtype
                          then pg_catalog.to_jsonb(called) end from (select %I.%I($1) as called offset 0) calling)',
@@ -44,5 +45,6 @@ begin
   perform pgsched_internal.settle_called(partition, id, token, result);
 end $$;
 comment on function pgsched_internal.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
-  is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one
-transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.';
+  is 'Calls the function of an sql: target with the payload, and records the execution''s success with the result that
+it returned, in one transaction. The function can read the settings pgsched.execution_id, pgsched.attempt,
+pgsched.scheduled_for and pgsched.client.';

@@ -1,4 +1,5 @@
--- Jobs whose runs come after another's. Workers decide when a run's instant has come; here is what can be said when it is written.
+-- Jobs whose runs follow those of another job. Workers decide this when a run's instant comes; this file checks what
+-- can be checked on writing.
 
 create or replace function pgsched_internal.check_after_rule(after jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -11,9 +12,10 @@ begin
     or pgsched_internal.refuse('PS002', format('after cannot be %s', left(after::text, 100)),
          'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
 end $$;
-comment on function pgsched_internal.check_after_rule(jsonb) is 'True for the rule after of a job; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_after_rule(jsonb)
+  is 'True for a valid rule after of a job; raises PS002 with a hint otherwise.';
 
--- By one transaction of a client at a time: neither of two would see what the other adds.
+-- For a client, only one transaction at a time may check: two concurrent ones would not see each other's jobs.
 create or replace function pgsched_internal.circle_refused() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -29,6 +31,7 @@ begin
   end if;
   return new;
 end $$;
-comment on function pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.';
+comment on function pgsched_internal.circle_refused()
+  is 'Rejects a job that would follow itself, directly or through others.';
 create or replace trigger circle_refused before insert or update of rules, key on pgsched.jobs
   for each row when (new.rules ? 'after' and new.key is not null) execute function pgsched_internal.circle_refused();

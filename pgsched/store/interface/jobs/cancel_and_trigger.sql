@@ -1,6 +1,6 @@
--- What may be done with what waits. Lock order everywhere: the job first, then its waiting row, and a waiting row
--- that a worker has in hand at this moment is passed over: it runs, its claim leaves the job alone, and what comes after it
--- is for whoever plans the job next.
+-- Operations on jobs and waiting executions. The lock order is the same everywhere: the job, then its waiting row. A
+-- row that a worker is claiming at this moment is skipped: it runs, its claim leaves the job alone, and the job's next
+-- planner takes care of what follows.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -10,7 +10,7 @@ begin
   return case when pgsched_internal.acts_for(whose) then whose end;
 end $$;
 comment on function pgsched_internal.owner_of_job(uuid)
-  is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.';
+  is 'The client of a job, if the session acts for that client; null if the job is unknown or another client''s.';
 
 create or replace function pgsched_internal.lock_job(id uuid) returns pgsched.jobs language plpgsql volatile as $$
 declare
@@ -24,10 +24,11 @@ begin
   return job;
 end $$;
 comment on function pgsched_internal.lock_job(uuid)
-  is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.';
+  is 'Locks and returns a job of a client that the session acts for. Raises PS010 if it is unknown or another
+client''s.';
 
--- Whoever has a running row in hand must not wait for the caller's transaction, however long that stays open. What was claimed ahead of its
--- instant does not run yet.
+-- A worker or consumer that holds a running row must not wait for the caller's transaction, however long that stays
+-- open. A row that was claimed ahead of its instant does not run yet.
 create or replace function pgsched_internal.lock_live(partition smallint, id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   there pgsched.executions;
@@ -43,11 +44,11 @@ begin
     there := pgsched_internal.lock_waiting(lock_live.partition, lock_live.id);
     if there.id is not null then
       return there;
-    end if;  -- a worker claimed it, or it ended, in between
+    end if;  -- a worker has claimed it meanwhile, or it has ended
   end loop;
 end $$;
 comment on function pgsched_internal.lock_live(smallint, uuid)
-  is 'A live execution, locked while it waits; one that runs is not locked. Null for one that is over.';
+  is 'A live execution, locked if it is waiting; a running one is not locked. Null if it has ended.';
 
 create or replace function pgsched_internal.lock_execution(id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
@@ -59,7 +60,8 @@ begin
   return pgsched_internal.lock_live(home, lock_execution.id);
 end $$;
 comment on function pgsched_internal.lock_execution(uuid)
-  is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.';
+  is 'A live execution of a client that the session acts for, locked if it is waiting; null if it is unknown, another
+client''s or ended.';
 
 create or replace function pgsched_internal.has_ended(id uuid) returns boolean language plpgsql volatile as $$
 declare
@@ -68,7 +70,7 @@ begin
   return whose is not null and pgsched_internal.acts_for(whose);
 end $$;
 comment on function pgsched_internal.has_ended(uuid)
-  is 'Whether history knows an execution of a client that the session acts for.';
+  is 'True if history has an execution of a client that the session acts for.';
 
 create or replace function pgsched_internal.cancel_locked(there pgsched.executions, note text, actor text) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -87,7 +89,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.cancel_locked(pgsched.executions, text, text)
-  is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.';
+  is 'Cancels a locked execution, whether it is waiting or running; its job continues.';
 
 create or replace function pgsched_internal.check_named(id uuid, client text, key text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -96,7 +98,7 @@ begin
     or pgsched_internal.refuse('PS000', 'id, client and key name more than one thing, or none', 'give either id, or client and key');
 end $$;
 comment on function pgsched_internal.check_named(uuid, text, text)
-  is 'True for what names a job or an execution: its id, or whose it is and its key; raises PS000 otherwise.';
+  is 'True if the arguments name one job or execution: by its id, or by client and key. Raises PS000 otherwise.';
 
 create or replace function pgsched_internal.lock_named(client text, key text, live_only boolean default false) returns uuid
   language plpgsql volatile as $$
@@ -115,8 +117,8 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.lock_named(text, text, boolean)
-  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing. With live_only null where what it had has
-ended, however long ago.';
+  is 'What a client that the session acts for has under a key, which is locked. Raises PS010 if it has nothing. With
+live_only, null if what had the key has ended, however long ago.';
 
 create or replace function pgsched.cancel(
   id uuid default null, client text default null, key text default null, note text default null, actor text default null
@@ -154,13 +156,13 @@ begin
       perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', cancel.id), 'look it up in pgsched.status or pgsched.jobs');
     end if;
     return false;
-  elsif waiting.lease_token is not null then  -- whoever settles it at this moment comes first
+  elsif waiting.lease_token is not null then  -- a concurrent settle comes first
     select * into waiting from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id for update;
     if waiting.id is null then
       return false;
     end if;
   end if;
-  -- Where a client's own role cancels the client's own one-shot, history tells as much.
+  -- If a client's own role cancels the client's own one-shot, history already tells all that the log would.
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 or not exists (
        select from pgsched.clients c where c.client_id = waiting.client_id and c.database_role = pgsched_internal.acting_role()) then
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
@@ -170,8 +172,9 @@ begin
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text, text, text)
-  is 'Cancels a job, or an execution that waits or runs, by its id or by client and key: its worker ends the call, and whatever comes of that
-does not count. True if this call did it, false if it had ended before; PS010 for what there is not.';
+  is 'Cancels a job, or a waiting or running execution, by id or by client and key. The worker of a running execution
+ends the call, and its result does not count. True if this call cancelled it, false if it had ended before. Raises PS010
+if it does not exist.';
 
 create or replace function pgsched_internal.follow_move(before pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -188,8 +191,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'What follows where an execution that waits got another instant: it waits for no other, others of its ordering key may go before it
-unless it has begun before, and workers are told.';
+  is 'What follows when a waiting execution gets another instant: it waits for no other execution; others of its
+ordering key may go first, unless it has begun before; and workers are notified.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -198,12 +201,13 @@ begin
    where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched_internal.follow_move(waiting, move_to.fire_at);
 end $$;
-comment on function pgsched_internal.move_to(pgsched.executions, timestamptz) is 'Moves an execution that waits, and is locked, to another instant.';
+comment on function pgsched_internal.move_to(pgsched.executions, timestamptz)
+  is 'Moves a waiting execution, which is locked, to another instant.';
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
-  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
+  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- two calls in a transaction are two runs
   job pgsched.jobs;
   new_id uuid;
 begin
@@ -220,14 +224,14 @@ begin
             job.options, job.ordering_key)
     on conflict do nothing returning e.id into new_id;
     exit when found;
-    instant := instant + interval '1 microsecond';  -- the job has a row of that microsecond: one row for an instant
+    instant := instant + interval '1 microsecond';  -- one row for each instant: the job has one for that microsecond
   end loop;
   perform pgsched_internal.write_log('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id),
     'execution', new_id::text, after => jsonb_build_object('status', 'scheduled', 'fire_at', instant), client => job.client_id);
   return new_id;
 end $$;
 comment on function pgsched.trigger(uuid, text)
-  is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.';
+  is 'Runs a job now, in addition to its schedule and even if it is paused or finished; returns the execution''s id.';
 
 create or replace function pgsched_internal.job_named(name text, client text) returns uuid language plpgsql volatile as $$
 begin
@@ -238,7 +242,8 @@ begin
   end if;
   return name::uuid;
 end $$;
-comment on function pgsched_internal.job_named(text, text) is 'The id of a job that is named by it, or by client and key; PS010 where there is none.';
+comment on function pgsched_internal.job_named(text, text)
+  is 'The id of a job, given its id, or its client and key; raises PS010 if there is none.';
 
 create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
   language plpgsql volatile as $$
@@ -251,7 +256,7 @@ begin
     end if;
     perform pgsched_internal.refuse('PS011', format('job %s is %s', pause_job.job_id, job.state), 'only an active job can be paused');
   end if;
-  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
+  -- If an earlier pause is not accounted for yet, this one continues from its beginning.
   update pgsched.jobs j set state = 'paused', reason = pause_job.note, revision = j.revision + 1, updated_at = pgsched.now(),
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
          accounted_to = pgsched_internal.accounted_to(j, false)
@@ -260,7 +265,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.pause_job(uuid, text)
-  is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.';
+  is 'Pauses a job: nothing more is planned until it is resumed; running executions continue. False if it was paused
+already.';
 
 create or replace function pgsched_internal.resume_job(job_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -276,9 +282,10 @@ begin
   update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
          accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end
    where j.id = resume_job.job_id;
-  if job.state = 'invalid' then  -- its row may be parked
+  if job.state = 'invalid' then  -- its row may be held for an error
     perform pgsched_internal.withdraw(resume_job.job_id, 'resumed');
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.resume_job(uuid) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.';
+comment on function pgsched_internal.resume_job(uuid)
+  is 'Resumes a paused or invalid job from its next instant on. False if it was active already.';

@@ -1,4 +1,4 @@
--- Changing a job. What shall be different is said as JSON, with members called as the columns are; what is not named stays.
+-- Changing a job. Changes are given as JSON, with members named like the columns; what is not named stays the same.
 
 create or replace function pgsched_internal.check_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -38,10 +38,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_changes(jsonb)
-  is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.';
+  is 'True for changes that pgsched.edit can apply to a job; raises PS000 or PS002 with a hint otherwise.';
 
--- cron takes the place of every, and the reverse. A null is the default where there is one; what is given of payload, options,
--- rules and labels takes the place of all that was there.
+-- cron replaces every, and the other way round. A null means the default, if there is one. A given payload, options,
+-- rules or labels replaces the whole value.
 create or replace function pgsched_internal.edited(job pgsched.jobs, changes jsonb) returns pgsched.jobs
   language plpgsql stable as $$
 declare
@@ -80,7 +80,8 @@ begin
   end if;
   return after;
 end $$;
-comment on function pgsched_internal.edited(pgsched.jobs, jsonb) is 'A job as it would be after pgsched.edit; nothing is written.';
+comment on function pgsched_internal.edited(pgsched.jobs, jsonb)
+  is 'A job as it would be after pgsched.edit. Writes nothing.';
 
 create or replace function pgsched_internal.moves_instants(before pgsched.jobs, after pgsched.jobs) returns boolean
   language sql stable parallel safe as $$
@@ -89,9 +90,11 @@ create or replace function pgsched_internal.moves_instants(before pgsched.jobs, 
       or coalesce(before.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after', 'after']
            <> coalesce(after.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after', 'after']
 $$;
-comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
+comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs)
+  is 'True if an edit changes when the job fires.';
 
--- What is declared elsewhere would be changed back the next time that it is applied there. What says so is no part of the definition.
+-- A job that is declared elsewhere would be changed back the next time its declaration is applied. declared_by itself
+-- is not part of the definition.
 create or replace function pgsched_internal.refuse_declared(job pgsched.jobs, hint text) returns void
   language plpgsql volatile as $$
 begin
@@ -99,7 +102,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('job %s is declared by %L', job.id, job.declared_by), refuse_declared.hint);
   end if;
 end $$;
-comment on function pgsched_internal.refuse_declared(pgsched.jobs, text) is 'Raises PS011 for a job that is declared.';
+comment on function pgsched_internal.refuse_declared(pgsched.jobs, text) is 'Raises PS011 if a job is declared.';
 
 create or replace function pgsched_internal.edit_job(job_id uuid, changes jsonb, note text, actor text, force boolean) returns boolean
   language plpgsql volatile as $$
@@ -139,8 +142,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.edit_job(uuid, jsonb, text, text, boolean)
-  is 'Changes what is named of a job, and its waiting row with it. What is running goes on as it was. An invalid job becomes active, a
-finished one too where its schedule was changed; a paused one stays paused. Called by pgsched.edit.';
+  is 'Changes the named parts of a job, and its waiting row. Running executions continue unchanged. An invalid job
+becomes active, and so does a finished one if its schedule was changed; a paused one stays paused. Called by
+pgsched.edit.';
 
 create or replace function pgsched_internal.follow_edit(
   before pgsched.jobs, after pgsched.jobs, reason text, fires_anew boolean, keeps boolean
@@ -152,13 +156,14 @@ begin
   if moves or fires_anew then
     perform pgsched_internal.withdraw(after.id, reason, keeps => follow_edit.keeps);
   else
-    perform pgsched_internal.bring_along(after.id);  -- what is due stays due, however often a deployment says the same again
+    perform pgsched_internal.bring_along(after.id);  -- due rows stay due, however often a deployment repeats the definition
   end if;
 end $$;
 comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, text, boolean, boolean)
-  is 'Has the waiting rows of a job follow an edit, or the definition that has replaced another: at their instants, unless these are others or they live elsewhere now.';
+  is 'Adapts the waiting rows of a job after an edit or a replacement of its definition. They keep their instants,
+unless the instants or their partition changed.';
 
--- Where a worker has the row in hand at this moment, the job stays unplanned, and a planner goes on from that row.
+-- If a worker is claiming the row at this moment, the job stays unplanned, and a planner continues from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void
   language plpgsql volatile as $$
 declare
@@ -186,4 +191,4 @@ begin
   perform pgsched_internal.tell_of_change(job.id);
 end $$;
 comment on function pgsched_internal.bring_along(uuid)
-  is 'Has the waiting rows of a job that was edited follow it, at their instants; called by edit_job.';
+  is 'Adapts the waiting rows of an edited job, which keep their instants; called by edit_job.';

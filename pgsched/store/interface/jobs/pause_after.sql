@@ -1,4 +1,4 @@
--- Failures in a row, counted on the job where its rules ask for it, in the transaction that settles the run.
+-- Consecutive failures, counted on the job if its rules ask for it, in the transaction that settles the run.
 
 create or replace function pgsched_internal.count_outcome(job_id uuid, status pgsched.execution_status) returns boolean
   language plpgsql volatile as $$
@@ -22,5 +22,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.count_outcome(uuid, pgsched.execution_status)
-  is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle
+  is 'Counts a job''s consecutive failures and pauses it when they reach its rule pause_after; called with each settle
 of a run of a job that has the rule.';

@@ -1,13 +1,13 @@
--- The waiting rows of a job, and what becomes of them when the job is changed.
+-- The waiting rows of a job, and what becomes of them when the job changes.
 
 create or replace function pgsched_internal.partition_of(job pgsched.jobs) returns smallint
   language sql stable parallel safe as $$
   select q.first_partition + pgsched_internal.slot_for(job.client_id, coalesce(job.key, job.id::text), job.ordering_key)
     from pgsched.queues q where q.name = job.queue
 $$;
-comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.';
+comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The partition in which all new rows of a job live.';
 
--- A row that an edit passed over, because a worker had it in hand, stays where the job was then.
+-- A row that an edit skipped because a worker was claiming it stays in the job's former partition.
 create or replace function pgsched_internal.homes_of(job_id uuid) returns smallint[] language sql stable as $$
   select array_append(array(select m.partition from pgsched_internal.job_moves m where m.job_id = j.id), pgsched_internal.partition_of(j))
     from pgsched.jobs j where j.id = homes_of.job_id
@@ -19,9 +19,10 @@ create or replace function pgsched_internal.note_move(before pgsched.jobs) retur
   on conflict do nothing
 $$;
 comment on function pgsched_internal.note_move(pgsched.jobs)
-  is 'Notes where a job was before an edit that has its rows live in another partition from now on.';
+  is 'Records the former partition of a job before an edit that moves its rows to another one.';
 
--- The condition is always a text of the interface's own. Where it locks, it passes over what somebody has at this moment.
+-- The condition is always a text written in these files. If it locks, it skips rows that another transaction has
+-- locked.
 create or replace function pgsched_internal.rows_of_job(
   job_id uuid, condition text, revision integer default null, low timestamptz default null, high timestamptz default null
 ) returns setof pgsched.executions language plpgsql volatile as $$
@@ -34,10 +35,12 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.rows_of_job(uuid, text, integer, timestamptz, timestamptz)
-  is 'The rows of a job that wait or run and are as a condition says, wherever they live: $2 in it is a revision, $3 and $4 are instants.';
+  is 'The live rows of a job that meet a condition, in all its partitions. In the condition, $2 is a revision, and $3
+and $4 are instants.';
 
--- Nothing begins by a schedule that a job has no more, and only a worker can tell whether the one it has now still has that instant:
--- so the row is held until the job is planned again. It has no place among those of its ordering key meanwhile.
+-- No run may begin by a schedule that the job no longer has, and only a worker can tell whether the new schedule still
+-- has that instant. So the row is held until the job is planned again. Meanwhile it has no place under its ordering
+-- key.
 create or replace function pgsched_internal.hold_withdrawn(waiting pgsched.executions, reason text) returns void
   language plpgsql volatile as $$
 begin
@@ -55,7 +58,7 @@ end $$;
 comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
   is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.';
 
--- A pause takes what was to start during it; a start that is still to come may be later than the pause.
+-- A pause cancels what was to start during it; a delayed start may still come after the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
   select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null  -- held by an earlier change
@@ -64,10 +67,11 @@ create or replace function pgsched_internal.may_still_run(waiting pgsched.execut
                    and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.length_of(coalesce(job.rules ->> 'jitter', job.rules ->> 'window')) end
 $$;
 comment on function pgsched_internal.may_still_run(pgsched.executions, pgsched.jobs, boolean)
-  is 'Whether the planned row of a job that was edited or paused stands for an instant that has come, and whose run may still begin.';
+  is 'True if the planned row of a job that was edited or paused has an instant that has come, and its run may still
+begin.';
 
--- What was claimed before the job was changed, and handed back or held by a gate before it began. Its job has gone on without it, so its
--- instant has its account.
+-- Rows that were claimed before the job was changed, and were handed back or held by a gate before they began. The job
+-- was carried on without them, so their instants are accounted for.
 create or replace function pgsched_internal.follow_unbegun(job pgsched.jobs, reason text) returns void
   language plpgsql volatile as $$
 declare
@@ -87,11 +91,13 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.follow_unbegun(pgsched.jobs, text)
-  is 'Has the runs of a job that were handed back or held before they began follow its change: they run as it says now, or end.';
+  is 'Adapts runs of a changed job that were handed back or held before they began: they run with its new definition, or
+end.';
 
--- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has not come yet is the next
--- plan's; one that has come keeps its row where it may still run, or else its account in history, as the first of all those up to
--- now. A row that an earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
+-- Of a job's waiting rows only the planned one is withdrawn: triggered rows and retries stay. An instant that has not
+-- come yet is left to the next plan. If it has come, its row is kept if it may still run; otherwise history accounts
+-- for it, as the first of all instants up to now. A row that an earlier change skipped, and whose claim came to
+-- nothing, accounts only for its own instant.
 create or replace function pgsched_internal.withdraw(job_id uuid, reason text, keeps boolean default false) returns void
   language plpgsql volatile as $$
 declare
@@ -102,7 +108,7 @@ declare
   held uuid[] := '{}';
 begin
   select * into job from pgsched.jobs j where j.id = withdraw.job_id;
-  planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;  -- this change is the first since
+  planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;  -- the first change since it was planned
   for waiting in
     select w.* from pgsched_internal.rows_of_job(withdraw.job_id,
       'e.lease_token is null and e.attempt = 0 and e.plan > 0 for update skip locked') w
@@ -116,7 +122,7 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
-    elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
+    elsif waiting.awaited or not carries_on then  -- executions that wait for it are notified that it will not run
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason);
     elsif waiting.fire_at = 'infinity' then
       perform pgsched_internal.forget_dependencies(waiting.id);
@@ -127,9 +133,10 @@ begin
   perform pgsched_internal.tell_of_change(withdraw.job_id);
 end $$;
 comment on function pgsched_internal.withdraw(uuid, text, boolean)
-  is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps it is held where its run may still begin.';
+  is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps, the row is held if its run
+may still begin.';
 
--- Where nobody has planned what there is, the new schedule counts from where the old one would have.
+-- If the job's revision was never planned, the new schedule counts from where the old one would have.
 create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
   language sql stable parallel safe as $$
   select case when job.state in ('finished', 'invalid') then pgsched.now()
@@ -138,10 +145,10 @@ create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires
               else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
 $$;
 comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
-  is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.';
+  is 'Up to which instant a job that is being changed is accounted for, once its planned row is withdrawn.';
 
--- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
--- have carried the job on before the job could be locked for the change.
+-- A skipped row is locked by a claim that has not committed, so it still appears to be waiting. A claim that had
+-- committed would have carried the job on before the job could be locked for the change.
 create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer, held uuid[] default '{}') returns void
   language plpgsql volatile as $$
 declare
@@ -153,9 +160,10 @@ begin
   update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
 end $$;
 comment on function pgsched_internal.account_from_claimed(uuid, integer, uuid[])
-  is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.';
+  is 'Makes the planner continue from the due row that a worker is claiming while its job is changed.';
 
--- What was cancelled before its instant stays out, whatever is changed of the job. Of those instants that have passed none is planned again.
+-- An instant whose run was cancelled ahead stays excluded, whatever is changed in the job. Instants that have passed
+-- are not planned again anyway.
 create or replace function pgsched_internal.take_out(job_id uuid, instant timestamptz, actor text) returns void
   language plpgsql volatile as $$
 declare
@@ -171,9 +179,11 @@ begin
   update pgsched.jobs j set exceptions = ahead where j.id = take_out.job_id;
   perform pgsched_internal.write_log('take out', take_out.job_id, take_out.actor, jsonb_build_object('scheduled_for', instant), 'job');
 end $$;
-comment on function pgsched_internal.take_out(uuid, timestamptz, text) is 'Makes an instant whose run is cancelled an exception of its job.';
+comment on function pgsched_internal.take_out(uuid, timestamptz, text)
+  is 'Makes the instant of a cancelled run an exception of its job.';
 
--- The planner goes on from the last instant that is accounted for; only where nothing else would carry the job on.
+-- The planner continues from the last instant that is accounted for; called only if nothing else would carry the job
+-- on.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile as $$
 begin
@@ -183,9 +193,11 @@ begin
                         and e.plan = j.revision and e.attempt = 0);
   perform pgsched_internal.notify_workers('plan');
 end $$;
-comment on function pgsched_internal.carry_on(uuid, timestamptz) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
+comment on function pgsched_internal.carry_on(uuid, timestamptz)
+  is 'Has a worker plan the next row of a job whose planned row was cancelled.';
 
--- With the owner's rights: a job is spread among everybody's rows, also where the session may not see them. Their number is all it learns.
+-- Runs with the owner's rights: a job's rows are spread among the rows of all clients, even those that the session may
+-- not see. The session learns only their number.
 create or replace function pgsched_internal.crowding(partition integer, lows timestamptz[], highs timestamptz[]) returns setof bigint
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -195,4 +207,4 @@ begin
     using lows, highs;
 end $$;
 comment on function pgsched_internal.crowding(integer, timestamptz[], timestamptz[])
-  is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.';
+  is 'How many rows of a partition fall in each of these time spans, counted up to a thousand.';

@@ -1,11 +1,12 @@
--- What SQL can say of a job's recurrence by itself. Whether an expression ever occurs is for a worker to find out, but for
--- days that no month named has; it marks the job invalid, with the reason.
+-- Checks of a job's recurrence that SQL can do by itself. Whether an expression ever occurs is decided by a worker,
+-- except for days that none of its months has; the worker marks the job invalid, with the reason.
 
 create or replace function pgsched_internal.has_no_such_day(cron text) returns boolean language sql immutable parallel safe as $$
   select cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
       or cron ~* '[[:space:]]31[[:space:]]+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*[[:space:]]+[*?][[:space:]]*$'
 $$;
-comment on function pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.';
+comment on function pgsched_internal.has_no_such_day(text)
+  is 'True if a cron expression names days that none of its months has.';
 
 create or replace function pgsched_internal.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -55,9 +56,10 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_cron(text)
+  is 'True for a valid cron expression; raises PS002 with a hint otherwise.';
 
--- The forms that read_instant in domain/schedule.py takes: a test holds the two against each other.
+-- The forms that read_instant in domain/schedule.py reads; a test compares the two.
 create or replace function pgsched_internal.is_instant(value jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
@@ -97,7 +99,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_exclusion(jsonb)
-  is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.';
+  is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_spec(spec jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -119,7 +121,8 @@ begin
   end if;
   return pgsched_internal.check_cron(spec ->> 'cron');
 end $$;
-comment on function pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_spec(jsonb)
+  is 'True for a valid additional schedule of a job; raises PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.fault_of_values(rules jsonb, out problem text, out hint text)
   language sql immutable parallel safe as $$
@@ -151,7 +154,7 @@ create or replace function pgsched_internal.fault_of_values(rules jsonb, out pro
   ) f(problem, hint) limit 1
 $$;
 comment on function pgsched_internal.fault_of_values(jsonb)
-  is 'What is wrong with a rule that has one value, and what to write instead; nulls where nothing is.';
+  is 'What is wrong with a rule that has a single value, and what to write instead; nulls if nothing is.';
 
 create or replace function pgsched_internal.check_lists(rules jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -172,7 +175,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_lists(jsonb)
-  is 'True for further schedules and excluded times of a job; raises PS002 with what to write otherwise.';
+  is 'True for valid additional schedules and excluded times of a job; raises PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_rules(rules jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -202,7 +205,8 @@ begin
   end if;
   return pgsched_internal.check_lists(rules);
 end $$;
-comment on function pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_rules(jsonb)
+  is 'True for valid recurrence rules; raises PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_labels(labels jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -217,4 +221,5 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.';
+comment on function pgsched_internal.check_labels(jsonb)
+  is 'True for valid labels, an object of strings; raises PS000 with a hint otherwise.';

@@ -1,6 +1,6 @@
--- A job's run that a worker has in hand and that has not begun, when the job is edited, paused or cancelled. Only its worker knows
--- whether it has begun. So the change tells of the runs that are in hand, and those that have not begun follow the job from there,
--- as its waiting row did when the job was changed.
+-- A claimed run that has not begun when its job is edited, paused or cancelled. Only its worker knows whether it has
+-- begun. So the change announces the claimed runs, and from there those that have not begun follow the job, as its
+-- waiting row did when the job was changed.
 
 create or replace function pgsched_internal.tell_of_change(job_id uuid) returns void language plpgsql volatile as $$
 begin
@@ -8,12 +8,14 @@ begin
     from (select r.id from pgsched.jobs j, pgsched_internal.rows_of_job(j.id, 'e.plan > 0 and e.plan <> $2'
              ' and (e.lease_owner is not null and e.attempt = 1 or e.lease_token is null and e.attempt = 0)'
              ' order by e.scheduled_for desc limit 200', j.revision) r
-           where j.id = tell_of_change.job_id limit 200) found  -- a notification has room for 8000 bytes
+           where j.id = tell_of_change.job_id limit 200) found  -- a notification is limited to 8000 bytes
   having count(*) > 0;
 end $$;
-comment on function pgsched_internal.tell_of_change(uuid) is 'Tells the workers that have runs in hand of a job that was changed.';
+comment on function pgsched_internal.tell_of_change(uuid)
+  is 'Notifies the workers that have claimed runs of a changed job.';
 
--- An instant that is still to come when the job is changed is the next plan's, as one that waits; what had come keeps its account.
+-- An instant that is still to come when the job changes is left to the next plan, like a waiting row's; one that had
+-- come stays accounted for.
 create or replace function pgsched_internal.replan_from(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile as $$
 begin
@@ -29,7 +31,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.replan_from(pgsched.executions, pgsched.jobs)
-  is 'Has a job that goes on be planned from the instant of a run that did not begin, and counts that run no more.';
+  is 'Has a job that is still active planned again from the instant of a run that did not begin, and no longer counts
+that run.';
 
 create or replace function pgsched_internal.follow_change(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -50,7 +53,7 @@ begin
     end if;
     return;
   end if;
-  if had_come and job.state = 'paused' and there.fire_at > job.updated_at then  -- it may start after the pause
+  if had_come and job.state = 'paused' and there.fire_at > job.updated_at then  -- it may still start after the pause
     update pgsched.executions e set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = 0
      where e.partition = there.partition and e.id = there.id;
     perform pgsched_internal.hold_withdrawn(there, 'paused');
@@ -66,9 +69,10 @@ begin
   perform pgsched_internal.replan_from(there, job);
 end $$;
 comment on function pgsched_internal.follow_change(pgsched.executions, pgsched.jobs)
-  is 'Has a run that has not begun follow its job, which was changed since it was planned: it waits anew, ends, or is for the next plan.';
+  is 'Adapts a run that has not begun to its job, which was changed since it was planned: it waits again, ends, or is
+left to the next plan.';
 
--- Whoever changes a job locks it first. Nobody waits here: what is locked is asked about again.
+-- A change of a job locks the job first. This never waits: if something is locked, the worker asks again.
 create or replace function pgsched_internal.recall(partition smallint, id uuid, token bigint) returns text
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -96,5 +100,6 @@ begin
   return 'gone';
 end $$;
 comment on function pgsched_internal.recall(smallint, uuid, bigint)
-  is 'Has a leased run that has not begun follow its job, if that was changed since it was planned: gone then, or where it is not under
-this token any more; kept where it is as it was; locked where somebody has it or the job locked.';
+  is 'Adapts a leased run that has not begun to its job, if that was changed since it was planned. Returns gone if it
+was adapted or is no longer under this token, kept if nothing changed, and locked if another transaction has locked it
+or the job.';
