@@ -1,1 +1,1 @@
-"""The only room that speaks SQL."""
+"""All SQL is in this package."""

@@ -12,8 +12,10 @@ from pgsched.store.core.verb import BigInt, SmallInt, internal_verb
 from pgsched.store.verbs import Connection
 
 Step = Literal["going on", "adopted", "busy", "none", "apart"]
-"""What a step of ``adopt_strays`` came to: there are more steps; it was the last; somebody holds a lock; the default
-partition has no rows; or there are tables between the days that it has rows of, or none yet for today and tomorrow."""
+"""Outcome of one step of ``adopt_strays``: more steps remain; it was the last; another session holds a lock; the
+default partition has no rows; or its rows fall in days without tables while later tables exist, or today's or
+tomorrow's table is missing.
+"""
 
 
 # Days of history

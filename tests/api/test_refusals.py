@@ -22,7 +22,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
     ("ours", InvalidTarget, "; write one of", "select pgsched.schedule('ftp://shop.example')"),
-    ("rule", InvalidInput, "rule is: key is 1",
+    ("rule", InvalidInput, "the rule: key is 1",
      "insert into pgsched.jobs (target, every, key) values ('notify:a', '1 h', '')"),
     ("json", InvalidPayload, "RFC 8259", "select '{'::jsonb"),
     ("instant", InvalidSchedule, "write an instant such as", "select 'tomorrowish'::timestamptz"),
@@ -37,7 +37,7 @@ _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
     ("serial", Unavailable, "try again", "do $$ begin raise exception sqlstate '40001'; end $$"),
     ("full", Unavailable, "try again",
      "do $$ begin raise exception 'too many notifications in the NOTIFY queue' using errcode = '54000'; end $$"),
-    ("limit", InvalidInput, "write less", "do $$ begin raise exception 'too long' using errcode = '54000'; end $$"),
+    ("limit", InvalidInput, "shorten or", "do $$ begin raise exception 'too long' using errcode = '54000'; end $$"),
     ("ended", Unavailable, "try again", "select pg_terminate_backend(pg_backend_pid())"),
 ]  # fmt: skip
 

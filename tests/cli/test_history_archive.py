@@ -78,7 +78,7 @@ def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: p
     db.execute(_ENDED, ["20 days"])
     db.execute("select pg_stat_force_next_flush()")
     told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]
-    assert "3 rows of history without a table of their day" in told
+    assert "3 rows of history without a table for their day" in told
     assert json.loads(run("admin", "history", "adopt", "--json").stdout)["items"][0] == {
         "table": "history",
         "outcome": "apart",

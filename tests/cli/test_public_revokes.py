@@ -28,7 +28,7 @@ def test_where_any_login_may_fill_the_table_of_locks_it_is_said_where_to_read(ru
     result = run("migrate", env=at(database_url))
     assert result.exit_code == 0
     [said] = result.stderr.splitlines()
-    assert "any login can fill the server's table of locks or its disk" in said
+    assert "any login can fill the server's lock table or its disk" in said
     assert "docs/how-to/deploy.md" in said
 
 

@@ -127,7 +127,7 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["clients", "show", "nobody"], 1, "nothing is set"),
+        (["clients", "show", "nobody"], 1, "has no settings of its own"),
         (["clients", "set", "shop", "--weight", "101"], 2, "1 to 100"),
         (["clients", "set", "shop", "--weight", "heavy"], 2, "--weight"),
         (["clients", "set", "shop", "--dead-letter-target", "dead"], 2, "https://"),

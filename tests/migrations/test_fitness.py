@@ -59,7 +59,7 @@ def test_an_encoding_other_than_utf_8_is_refused(encoded: tuple[str, str]) -> No
 )
 def test_an_incompatible_setting_is_refused(empty_database_url: str, setting: str) -> None:
     _set(empty_database_url, setting)
-    with pytest.raises(InvalidSettings, match=r"it has to be \w+ in all sessions.*alter database … reset"):
+    with pytest.raises(InvalidSettings, match=r"it must be \w+ in all sessions.*alter database … reset"):
         migrate(empty_database_url)
     assert _schemas(empty_database_url) == (0,)
 

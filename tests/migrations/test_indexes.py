@@ -77,7 +77,7 @@ def test_a_locked_table_is_reported_and_blocks_no_other_session(
     db.execute("drop index pgsched.executions_key")
     with psycopg.connect(database_url) as other:
         other.execute("lock table pgsched.executions in row exclusive mode")
-        with pytest.raises(Unavailable, match="others keep locks for long"):
+        with pytest.raises(Unavailable, match="other transactions hold locks for too long"):
             rebuild_indexes(database_url)
         db.execute("select pgsched.schedule('python:x')")
     assert rebuild_indexes(database_url) == ["pgsched.executions_key"]

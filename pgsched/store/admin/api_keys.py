@@ -1,4 +1,4 @@
-"""API keys: created, listed and rotated."""
+"""Creates, lists and rotates API keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from pgsched.store.core.query import one, rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """A key, without its secret. ``clients`` is None for all; until ``former_until`` a former secret is taken too."""
+    """A key, without its secret. ``clients`` is None for all clients; the former secret is accepted until
+    ``former_until``.
+    """
 
     id: str
     subject: str
@@ -40,7 +42,7 @@ async def create(
     burst: int | None = None,
     actor: str | None = None,
 ) -> Token:
-    """Makes a key; its token cannot be had again. Raises InvalidInput and Refused."""
+    """Creates a key and returns its token, which cannot be retrieved again. Raises InvalidInput and Refused."""
     token = Token.new()
     await internal_verbs.create_key(
         connection,
@@ -60,14 +62,14 @@ async def create(
 async def rotate(
     connection: AsyncConnection[Any], id: str, *, keep_for: timedelta = timedelta(0), actor: str | None = None
 ) -> Token:
-    """Another secret for a key; the former one is taken for so long. Raises NotFound, Conflict and Refused."""
+    """Replaces a key's secret; the former one stays valid for ``keep_for``. Raises NotFound, Conflict and Refused."""
     token = Token.new(id)
     await internal_verbs.rotate_key(connection, id, token.hash, keep_for=keep_for, actor=actor)
     return token
 
 
 async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str | None = None) -> list[KeyRow]:
-    """At most ``limit`` keys in the order of their ids, those behind ``after``."""
+    """Returns up to ``limit`` keys after ``after``, ordered by id."""
     return await rows(connection, KeyRow, "admin/api_keys", id=None, after=after, limit=limit)
 
 

@@ -11,11 +11,11 @@ from pgsched.store.core.sql import statement
 Parent = Literal["history", "attempts"]
 PARENTS: tuple[Parent, ...] = ("history", "attempts")
 DAILY = (*PARENTS, "rollups")
-"""What is kept in days."""
+"""The tables that are partitioned by day."""
 
 
 async def read(connection: AsyncConnection[Any], parent: Parent, day: date) -> AsyncIterator[bytes]:
-    """A day as CSV with a line of headings, in pieces."""
+    """Yields one day as CSV with a header line, in chunks."""
     text = statement("admin/copy_day").replace("{parent}", parent)
     async with connection.cursor() as cursor, cursor.copy(text, {"day": day}) as copy:
         async for piece in copy:

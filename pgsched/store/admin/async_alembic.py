@@ -1,7 +1,7 @@
-"""psycopg's async connection as migrations use a connection: for an Alembic environment made from its async template.
+"""Adapts psycopg's async connection for migrations in an Alembic environment made from the async template.
 
-SQLAlchemy runs such an environment in a greenlet beside the event loop. ``run_async`` of its connection has the loop
-await something there, and returns when that is done.
+SQLAlchemy runs such an environment in a greenlet beside the event loop. ``run_async`` of its connection runs a
+coroutine on the loop and returns its result.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Driver = psycopg.AsyncConnection[Any]
 
 
 class Rows:
-    """What a statement returned."""
+    """The result rows of a statement."""
 
     def __init__(self, rows: list[Any]) -> None:
         self._rows = iter(rows)
@@ -31,7 +31,7 @@ class Rows:
 
 
 class AwaitedConnection:
-    """What migrations use of ``psycopg.Connection``: ``execute`` and ``transaction``."""
+    """The part of ``psycopg.Connection`` that migrations use: ``execute`` and ``transaction``."""
 
     def __init__(self, adapted: AdaptedConnection) -> None:
         self._adapted = adapted

@@ -1,4 +1,4 @@
-"""The audit log: who changed what, and what was so before and after."""
+"""The audit log: who changed what, and the values before and after."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from pgsched.store.lookup.row_types import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """A row of the audit log. ``before`` and ``after`` have what differs: None where there was, or is, no such thing.
-    ``client`` is whose it was, None where it concerns more than one.
+    """A row of the audit log. ``before`` and ``after`` hold the values that differ; each is None if the object did not
+    exist then. ``client`` is the owner, or None if more than one client is affected.
 
-    ``actor`` is who it was said to be, ``authenticated`` who the API knows it was; ``login``, ``process`` and
-    ``transaction`` tell the database session.
+    ``actor`` is the name that the caller gave, ``authenticated`` the subject that the API authenticated; ``login``,
+    ``process`` and ``transaction`` identify the database session.
     """
 
     id: int
@@ -40,8 +40,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Only changes of which all that is given is so; ``actor`` is the one that was named, or whom the API has
-    authenticated."""
+    """Selects changes that match every given value. ``actor`` matches the given name or the authenticated subject."""
 
     client: str | None = None
     subject: UUID | None = None
@@ -53,7 +52,7 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastChange:
-    """When something was changed last, and by whom."""
+    """When something last changed, and who changed it."""
 
     name: str
     at: datetime
@@ -62,6 +61,6 @@ class LastChange:
 
 
 async def last_changes(connection: AsyncConnection[Any], kind: str, names: Sequence[str]) -> dict[str, LastChange]:
-    """The last change of each of these things, by name; those that were never changed are left out."""
+    """Returns the last change of each of these objects, by name. Objects that never changed are left out."""
     last = await rows(connection, LastChange, "admin/last_changes", kind=kind, names=list(names)) if names else []
     return {one.name: one for one in last}

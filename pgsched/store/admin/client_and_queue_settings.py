@@ -11,7 +11,7 @@ from pgsched.store.core.sql import statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientForWorker:
-    """What a worker must know of a client."""
+    """What a worker needs to know about a client."""
 
     client_id: str
     keep: str
@@ -23,14 +23,15 @@ class ClientForWorker:
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[ClientForWorker]:
-    """The clients that have settings of their own; on a connection that speaks ``store.core.wire``."""
+    """Returns the clients that have settings of their own. The connection must speak ``store.core.wire``."""
     async with connection.cursor(row_factory=class_row(ClientForWorker)) as cursor:
         await cursor.execute(statement("admin/client_settings"), binary=True)
         return await cursor.fetchall()
 
 
 async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
-    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
-    ``store.core.wire``."""
+    """Returns for each queue its first partition, the defaults of its executions, and its weight. The connection must
+    speak ``store.core.wire``.
+    """
     cursor = await connection.execute(statement("admin/queue_settings"), binary=True)
     return await cursor.fetchall()

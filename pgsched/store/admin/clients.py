@@ -17,13 +17,13 @@ from pgsched.store.core.query import rows
 from pgsched.store.lookup.row_types import Json
 
 KEPT_FOR = timedelta(hours=24)
-"""How long a former signing secret is valid where nobody says otherwise."""
+"""How long a former signing secret stays valid by default."""
 _HINT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretHint:
-    """A signing secret by its last characters; ``valid_until`` is None for the one that is not former."""
+    """A signing secret, shown by its last characters; ``valid_until`` is None for the current one."""
 
     hint: str
     valid_until: datetime | None
@@ -34,7 +34,7 @@ class SecretHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
-    """What is set for a client."""
+    """A client's settings."""
 
     client: str
     keep: str
@@ -60,8 +60,9 @@ async def all_clients(
     start: str | None = None,
     client: str | None = None,
 ) -> list[ClientRow]:
-    """At most ``limit`` clients that something is set for, in the order of their names: those behind ``after``, or from
-    the name ``start`` on."""
+    """Returns up to ``limit`` clients that have settings, ordered by name: those after ``after``, or from the name
+    ``start`` onwards.
+    """
     found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, start=start, limit=limit)
     return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]
 
@@ -71,21 +72,21 @@ def _hints(stored: Any) -> list[SecretHint]:
 
 
 async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow:
-    """Raises NotFound for one that nothing is set for."""
+    """Returns a client's settings. Raises NotFound if it has none."""
     found = await all_clients(connection, limit=1, client=client)
     if not found:
-        raise NotFound(f"nothing is set for the client {client[:100]!r}: it goes by the defaults")
+        raise NotFound(f"the client {client[:100]!r} has no settings of its own: the defaults apply")
     return found[0]
 
 
 async def find_hold(connection: AsyncConnection[Any], client: str) -> ClientRow | None:
-    """The client, if it is on hold."""
+    """Returns the client if it is on hold, otherwise None."""
     found = await all_clients(connection, limit=1, client=client)
     return found[0] if found and found[0].state == "held" else None
 
 
 async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dict[str, int]:
-    """The weights of these clients, of those that something is set for; the others have 1."""
+    """Returns the weights of those clients that have settings; the others have weight 1."""
     found = await rows(connection, dict, "admin/weights", clients=list(names))
     return {one["client"]: one["weight"] for one in found}
 
@@ -99,10 +100,12 @@ async def rotate_signing_secret(
     keep_for: timedelta = KEPT_FOR,
     actor: str | None,
 ) -> str:
-    """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more.
+    """Replaces the signing secret and returns the new one, which is not shown again. The former ones stay valid for
+    ``keep_for``.
 
-    Raises InvalidInput for what is no signing secret; Conflict where there are no keys to seal it with, or too many
-    that are valid."""
+    Raises InvalidInput for an invalid signing secret, and Conflict if no keys are configured to seal it with, or if too
+    many secrets are still valid.
+    """
     made = new_signing_secret() if secret is None else secret
     parse_signing_secret(made)
     sealed = sealing(ring).seal(client, SIGNING, made)

@@ -1,4 +1,4 @@
-"""What is done about a held installation before workers go on: the same from the command line and over REST."""
+"""Applies a policy to a held installation before workers continue. The command line and the REST API both use it."""
 
 import asyncio
 import time
@@ -25,8 +25,9 @@ _CANCELLED_A_SECOND, _MOMENT = 100_000, 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedInstallation:
-    """How many executions were cancelled, and how many were put off to fire at the rate. ``released`` is false where
-    there was no time to do all of it: the installation is still held."""
+    """How many executions were cancelled, and how many were spread out at the rate. ``released`` is False if time ran
+    out: the installation is still held.
+    """
 
     released: bool
     skipped: int
@@ -35,7 +36,7 @@ class ReleasedInstallation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldPolicy:
-    """What is done before workers go on."""
+    """What to do before workers continue."""
 
     skip_older_than: timedelta | None = None
     rate: float | None = None
@@ -44,11 +45,11 @@ class HoldPolicy:
     actor: str | None = None
 
     async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> ReleasedInstallation:
-        """Holds the installation if nobody does, does what the policy says, and releases it. Unless it ``cancels``
-        itself, workers do, as they do any bulk operation.
+        """Holds the installation if it is not held yet, applies the policy, and releases it. With ``cancels`` False,
+        workers do the cancelling, as in any bulk operation.
 
-        Each step is in a transaction of its own, so that it can be ended at any moment, as it is after ``within``
-        seconds, and begun again. Raises Conflict where somebody ends the cancelling before it is through.
+        Each step is a transaction of its own, so the work can be interrupted at any moment, as it is after ``within``
+        seconds, and resumed. Raises Conflict if the bulk operation is stopped before it has finished.
         """
         until = time.monotonic() + within
         async with lend() as connection:
@@ -76,9 +77,7 @@ class HoldPolicy:
                 found = await bulk_pages.get_operation(connection, asked.id)
                 more = cancels and (await internal_verbs.advance_bulk(connection, asked.id, most=advancing.MOST)).more
             if found.state == "stopped":
-                raise Conflict(
-                    f"the bulk operation {asked.id} was stopped before it had cancelled all: nothing is released"
-                )
+                raise Conflict(f"the bulk operation {asked.id} was stopped before it had finished: nothing is released")
             if found.state == "finished" or time.monotonic() > until:
                 return found.done, found.state == "finished"
             if not more:

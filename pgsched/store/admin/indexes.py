@@ -1,8 +1,8 @@
-"""Makes indexes again that somebody has dropped, or that were not built to their end, while everything goes on.
+"""Rebuilds indexes that were dropped or left unfinished, while everything else continues.
 
-Each is built concurrently, which no reader and no writer waits for. PostgreSQL does not do so for a partitioned table:
-there each partition gets its index concurrently, and the index of the table takes them in. A build that was interrupted
-is continued.
+Each is built concurrently, so no reader or writer waits for it. PostgreSQL cannot do this for a partitioned table, so
+each partition gets its index concurrently, and these are attached to the table's index. An interrupted build is
+resumed.
 """
 
 import time
@@ -21,10 +21,11 @@ _AT_ONCE = waiting_for_locks("100ms")
 
 
 def rebuild_indexes(url: str) -> list[str]:
-    """Makes the indexes again that the record of the last migration has and the database has not, and tables of queues'
-    partitions, without which nothing of their queue is claimed; returns their names.
+    """Rebuilds the indexes that the last migration recorded and the database lacks, and missing partition tables,
+    without which nothing in their queue is claimed. Returns their names.
 
-    Raises Unavailable where somebody keeps a table from it: what was built until then stays."""
+    Raises Unavailable if another session's lock prevents it. What was built until then stays.
+    """
     with connect(url) as connection:
         connection.autocommit = True
         connection.execute(session_of_command(connection))
@@ -67,8 +68,9 @@ def _concurrently(definition: str) -> str:
 
 
 def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
-    """What is done ``at_once`` needs a lock for which others would stand in line: it is waited for a moment, again and
-    again."""
+    """Runs a statement. One that is run ``at_once`` takes a lock behind which others would queue, so it waits only
+    briefly for the lock, and tries again.
+    """
     deadline = time.monotonic() + at_the_most()
     connection.execute(_AT_ONCE if at_once else waiting_for_locks("60s"))
     while True:
@@ -76,7 +78,7 @@ def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
             connection.execute(text.encode())
         except psycopg.errors.LockNotAvailable as error:
             if not at_once or time.monotonic() > deadline:
-                why = f"others keep locks for long ({text}): end their transactions, and try again"
+                why = f"other transactions hold locks for too long ({text}): end them, and try again"
                 raise Unavailable(why) from error
             pause()
         else:

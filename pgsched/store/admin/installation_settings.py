@@ -1,4 +1,4 @@
-"""The settings of the installation as a whole, and whether it is held for recovery."""
+"""Reads the settings of the installation as a whole, and whether it is held for recovery."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from pgsched.store.core.query import one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What is set. ``held_since``: when it was held, and nothing has begun since; ``reason`` says why."""
+    """The installation's settings. No execution has begun since ``held_since``; ``reason`` says why it is held."""
 
     history_days: int
     audit_days: int

@@ -1,13 +1,12 @@
-"""The logins that ``pgsched up`` makes, so that nothing it runs is a superuser.
+"""Creates the logins for ``pgsched up``, so that nothing it runs is a superuser.
 
-It migrates as the role it is given. Where that is a superuser, the workers log in as one that is a member of
-``pgsched_worker`` and no more, the API as a member of ``pgsched_api``, and the client ``default`` gets a role of its
-own, as which the functions that its ``sql:`` targets name are called.
+``pgsched up`` migrates as the role it is given. If that is a superuser, the workers log in as a member of
+``pgsched_worker`` alone, the API as a member of ``pgsched_api``, and the client ``default`` gets a role of its own, as
+which the functions that its ``sql:`` targets name are called.
 
-Passwords stand in a file in the format of libpq's password file, which its owner alone may read; the addresses that
-processes are given name the file. So no password is on a command line or in an environment. Logins are made once for
-each such file and named after what they are for: ``pgsched_up``, or where another file has that, ``pgsched_up_`` and
-some digits.
+Passwords are kept in a file in libpq's password file format that only its owner can read; the addresses passed to
+processes name the file. So no password is on a command line or in an environment. Logins are created once for each such
+file and named after their purpose: ``pgsched_up`` or, if that belongs to another file, ``pgsched_up_`` and some digits.
 """
 
 import fcntl
@@ -35,7 +34,7 @@ _API = ("pgsched_api_up", "pgsched_api")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
 _LET_CREATE_TABLES = "grant create on schema public to {}"
-# These name a role, which no parameter can: psycopg.sql quotes it.
+# These name a role, which cannot be a parameter: psycopg.sql quotes it.
 _CREATE = "create role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls"
 
 Connection = psycopg.Connection[Any]
@@ -43,8 +42,9 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The addresses at which workers and the API log in, and the role of the client ``default``, where there is one.
-    ``told_url`` is that of the workers with the password in it: libpq alone reads a password file."""
+    """The addresses at which workers and the API log in, and the role of the client ``default``, if it has one.
+    ``told_url`` is the workers' address with its password in it, for programs that do not read libpq's password file.
+    """
 
     url: str
     api_url: str
@@ -53,24 +53,24 @@ class Logins:
 
 
 def is_superuser(url: str) -> bool:
-    """Whether the role of this address is one. Raises psycopg.Error."""
+    """Whether the role of this address is a superuser. Raises psycopg.Error."""
     with transaction(url) as connection:
         row = connection.execute(statement("admin/is_superuser")).fetchone()
     return bool(row and row[0])
 
 
 def let_act_as_api(url: str) -> None:
-    """Makes the login of this address a member of ``pgsched_api``, as whom the API acts. Raises psycopg.Error."""
+    """Makes the login of this address a member of ``pgsched_api``, which the API acts as. Raises psycopg.Error."""
     with transaction(url) as connection:
         connection.execute(statement("admin/grant_api"))
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
-    """Makes the logins as the superuser of this address, or finds them in the file, and logs in as the first of them.
+    """Creates the logins as the superuser of this address, or finds them in the file, and logs in as the first of them.
 
-    In a cluster that is ours the roles of those names are taken over, what runs may create tables and functions in
-    the schema public, and no other login may fill the server's table of locks. Raises psycopg.Error, also where the
-    server does not let the login in, and OSError.
+    In a cluster of our own, existing roles of those names are reused, workers may create tables and functions in the
+    schema public, and other logins are kept from filling the server's lock table. Raises OSError, and psycopg.Error,
+    also if the server rejects the new login.
     """
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
@@ -91,7 +91,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
 
 
 def as_login(url: str, role: str, passwords: Path) -> str:
-    """The same address for another login, whose password is in the file."""
+    """Returns the address for another login, whose password is in the file."""
     return _address(url, quote(role), [f"passfile={quote(str(passwords.absolute()))}"])
 
 
@@ -103,7 +103,7 @@ def _address(url: str, login: str, more: list[str]) -> str:
 
 
 def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
-    """The role of the client default: the one somebody gave it, or else one that is made."""
+    """Returns the role of the client default: the one it has been given, or else a new one."""
     found = connection.execute(statement("admin/default_role")).fetchone()
     given = found[0] if found else None
     if given is None or given in entries:
@@ -115,7 +115,7 @@ def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bo
 
 
 def _login(connection: Connection, entries: dict[str, str], name: str, group: str, *, is_ours: bool) -> str:
-    """A role that logs in with the password of its entry, and is a member of the group."""
+    """Creates or updates a role that logs in with the password of its entry and is a member of the group."""
     there = connection.execute(statement("admin/roles_among"), {"names": [*entries, name]})
     taken = {str(row[0]) for row in there}
     role = _name_of(name, taken, entries, is_ours=is_ours)
@@ -123,7 +123,7 @@ def _login(connection: Connection, entries: dict[str, str], name: str, group: st
     identifier = sql.Identifier(role)
     if role not in taken:
         connection.execute(sql.SQL(_CREATE).format(identifier))
-    # What the server is told, and may log, is no password but what it compares one with.
+    # The server receives, and may log, only a verifier, not the password.
     verifier = connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
     connection.execute(sql.SQL("alter role {} login password {}").format(identifier, sql.Literal(verifier)))
     connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(group), identifier))
@@ -141,9 +141,9 @@ def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bo
 
 @contextmanager
 def _entries(passwords: Path) -> Iterator[dict[str, str]]:
-    """The passwords in the file by their roles; what is added is written when this ends. One process at a time."""
+    """Yields the passwords in the file by role, and writes new ones at the end. One process at a time."""
     passwords.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq passes over one that others can read
+    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores one that others can read
         fcntl.flock(file, fcntl.LOCK_EX)
         lines = [line.strip().split(":") for line in file]
         entries = {line[3]: line[4] for line in lines if len(line) == 5}

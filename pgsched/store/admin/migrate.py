@@ -1,4 +1,4 @@
-"""Brings a database to this release's schema."""
+"""Migrates a database to this release's schema."""
 
 import io
 import time
@@ -19,7 +19,7 @@ from pgsched.store.core.sql import statement
 
 
 def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> Config:
-    """An Alembic configuration for pgsched's own versions."""
+    """Returns an Alembic configuration for pgsched's own versions."""
     config = Config(output_buffer=output)
     config.set_main_option("script_location", str(migrations_dir()).replace("%", "%%"))
     if url is not None:
@@ -28,12 +28,12 @@ def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> C
 
 
 def migrate(url: str, *, anew: bool = False) -> list[str]:
-    """Upgrades the database; harmless when repeated or run by several processes at once. With
-    ``anew`` functions, views, triggers and rights are made again, though they be this release's.
+    """Upgrades the database. Safe to repeat, and to run in several processes at once. With ``anew``, functions, views,
+    triggers and rights are replaced even if they are already this release's.
 
-    Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as one that
-    may, then migrate again. Raises Unavailable when the database cannot be reached or takes no writes,
-    InvalidSettings where pgsched cannot be in it, and SchemaMismatch where a later release has migrated it.
+    Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as a role
+    that may, then migrate again. Raises Unavailable if the database cannot be reached or is read only, InvalidSettings
+    if it does not suit pgsched, and SchemaMismatch if a later release has migrated it.
     """
     try:
         with transaction(url) as connection:
@@ -54,8 +54,9 @@ def migrate(url: str, *, anew: bool = False) -> list[str]:
 
 
 def _upgrade(url: str) -> None:
-    """Runs the versions and replaces the interface, in one transaction. Where somebody else comes to have a lock while
-    that has others, it gives back all of them and begins anew."""
+    """Runs the versions and replaces the interface, in one transaction. If it cannot get a lock while holding others,
+    it rolls back and starts again.
+    """
     deadline = time.monotonic() + at_the_most()
     while True:
         try:
@@ -67,14 +68,14 @@ def _upgrade(url: str) -> None:
 
 
 def _advance_sequences(connection: psycopg.Connection[Any]) -> None:
-    """Where the rows came by logical replication, the sequences have stayed behind them."""
+    """Advances the sequences if rows came by logical replication, which leaves sequences behind."""
     row = connection.execute(statement("admin/may_advance_sequences")).fetchone()
     if row and row[0]:
         connection.execute(internal_verbs.advance_sequences.text())
 
 
 def _is_done(connection: psycopg.Connection[Any]) -> bool:
-    """Whether there is nothing to do; that is found out without a lock that anybody would wait for."""
+    """Whether the database is up to date. Checking takes no lock that others would wait for."""
     row = connection.execute(statement("admin/has_revisions")).fetchone()
     found = revisions(connection) if row and row[0] else []
     if is_newer(found):
@@ -83,7 +84,7 @@ def _is_done(connection: psycopg.Connection[Any]) -> bool:
 
 
 def migration_sql() -> str:
-    """The whole upgrade as SQL, for a database administrator to read and run."""
+    """Returns the whole upgrade as SQL, for a database administrator to read and run."""
     buffer = io.StringIO()
     command.upgrade(alembic_config(output=buffer), "heads", sql=True)
     return buffer.getvalue()

@@ -10,12 +10,14 @@ from pgsched.store.core.query import one, rows, value
 from pgsched.store.lookup.row_types import Json
 
 MOST_COUNTED = 10_000
-"""So many waiting executions of a queue are counted where it is listed, and no more."""
+"""Waiting executions of a listed queue are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A queue. ``waiting`` is counted up to 10,000; the partitions are the first one and the fifteen after it."""
+    """A queue. ``waiting`` is counted up to 10,000; the queue has ``first_partition`` and the fifteen partitions after
+    it.
+    """
 
     name: str
     options: Json
@@ -34,8 +36,8 @@ async def all_queues(connection: AsyncConnection[Any]) -> list[QueueRow]:
 
 
 async def get_queue(connection: AsyncConnection[Any], name: str) -> QueueRow:
-    """Raises NotFound."""
-    missing = f"there is no queue {name[:100]!r}; create it, or look in the list of queues"
+    """Returns the queue. Raises NotFound."""
+    missing = f"there is no queue {name[:100]!r}; create it, or check the list of queues"
     return await one(connection, QueueRow, "admin/queues", missing, name=name, most=MOST_COUNTED)
 
 

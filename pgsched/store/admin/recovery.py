@@ -1,4 +1,4 @@
-"""What would fire once a held installation is released, and what is done about it before."""
+"""Shows what would fire once a held installation is released, and spreads it out beforehand."""
 
 import time
 from collections.abc import Sequence
@@ -21,7 +21,9 @@ _MOVED_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """What of a client and a queue fires at once: those that are due, and those that workers had ``in_hand``."""
+    """A client's executions in a queue that fire at once: those that are due, and those ``in_hand``, which workers had
+    claimed.
+    """
 
     client: str
     queue: str
@@ -35,7 +37,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueExecution:
-    """One of those that have been due the longest."""
+    """One of the executions that have been due the longest."""
 
     id: UUID
     client: str
@@ -54,8 +56,9 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryPreview:
-    """What fires once the installation is released. ``calls`` is of what is due or comes within a day, as far as
-    20,000 executions tell."""
+    """What fires once the installation is released. ``calls`` covers what is due now or within a day, judged by at most
+    20,000 executions.
+    """
 
     overdue: Sequence[Overdue]
     oldest: Sequence[OverdueExecution]
@@ -71,8 +74,9 @@ async def preview(connection: AsyncConnection[Any]) -> RecoveryPreview:
 
 
 async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
-    """Moves what is due to instants from now on, ``rate`` of them a second, in the order in which it was due. Returns
-    how many were moved, and whether that was all: it ends at a moment of the monotonic clock, and can be begun again.
+    """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
+
+    Returns how many were moved, and whether that was all. Stops at ``until`` (monotonic clock), and can be resumed.
     """
     async with lend() as connection:
         places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")

@@ -1,14 +1,13 @@
-"""Replacing functions, views, triggers and rights while everything goes on.
+"""Replaces functions, views, triggers and rights while everything else continues.
 
-What is on record says which release's they are, with which migration and for which roles. Where that is what this
-release would make, nothing is touched and no lock is taken; where a later release made them, this one refuses, for what
-runs by now may need them. Else the tables are locked all at once and for as long
-as the replacement takes, a fraction of a second. Who stands in line for a table lock has everybody else stand in
-line behind it: so each lock is waited for only a moment, and if one is not to be had, all are given back and it is
-tried again.
+A record says which release made them, at which migration and for which roles. If they match what this release would
+make, nothing is changed and no lock is taken. If a later release made them, this one refuses, because running processes
+may need them. Otherwise all tables are locked at once, for as long as the replacement takes: a fraction of a second. A
+session that waits for a table lock makes everyone else queue behind it. So each lock is waited for only briefly; if one
+cannot be had, all are released, and it tries again.
 
-Before a version of the tables runs, the same locks are taken in the same way. They are kept until the transaction ends,
-so neither the version nor the replacement after it waits for anybody while it holds what others need.
+Before a version migrates the tables, the same locks are taken in the same way. They are kept until the transaction
+ends, so neither the version nor the replacement after it waits for a lock while it holds locks that others need.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ from pgsched.version import __version__
 Connection = psycopg.Connection[Any]
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
-# A view, and a function whose body is bound when it is made, come after what they name; rights come last.
+# A view, and a function whose body is bound on creation, must follow what they name; rights come last.
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions", "core/locks",
     "core/lookups", "core/culprits", "jobs/after", "jobs/recurrence_rules", "schedule/checks", "schedule/schedule",
@@ -52,30 +51,30 @@ _APART = (0.1, 0.5)
 
 
 def interface_sql() -> list[str]:
-    """The interface's files in the order in which they depend on each other."""
+    """Returns the texts of the interface's files, in dependency order."""
     folder = files("pgsched.store").joinpath("interface")
     return [folder.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in INTERFACE_FILES]
 
 
 def digest() -> str:
-    """What this release's interface is told by."""
+    """Returns the digest that identifies this release's interface."""
     return hashlib.sha256("\n".join(interface_sql()).encode()).hexdigest()
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether a database has this release's interface, for its present revision and roles. Takes no lock of note."""
+    """Whether a database has this release's interface, for its current revision and roles. Takes no heavy lock."""
     if connection.execute(statement("admin/has_facts")).fetchone() != (True,):
         return False
     return connection.execute(is_current_sql()).fetchone() == (True,)
 
 
 def is_current_sql() -> bytes:
-    """The statement that asks for it, where there are the tables that it reads."""
+    """Returns the statement that checks this, for databases that have the tables that it reads."""
     return _recorded("admin/interface_is_current").encode()
 
 
 def check_not_newer(connection: Connection) -> None:
-    """Raises SchemaMismatch where a later release than this one made the interface."""
+    """Raises SchemaMismatch if a later release made the interface."""
     if connection.execute(statement("admin/has_facts")).fetchone() != (True,):
         return
     found = connection.execute(statement("admin/newer_interface"), {"numbers": _numbers(__version__)}).fetchone()
@@ -87,49 +86,50 @@ def check_not_newer(connection: Connection) -> None:
 
 
 def _numbers(release: str) -> list[int]:
-    """What of a version says whether it is later; an early version of a release counts as the release."""
+    """Returns the numbers by which releases are compared; a pre-release counts as its release."""
     found = re.match(r"[0-9]+(\.[0-9]+)*", release)
     return [int(number) for number in found.group().split(".")] if found else []
 
 
 def forget(connection: Connection) -> None:
-    """Has the interface be made anew by the next migration."""
+    """Makes the next migration replace the interface."""
     if connection.execute(statement("admin/has_facts")).fetchone() == (True,):
         connection.execute(statement("admin/forget_interface"))
 
 
 def note_sql() -> str:
-    """The statements that record which interface was made and what there is then, as text."""
+    """Returns the statements, as text, that record which interface was made and the catalogue as it is then."""
     release = statement("admin/record_release").replace("{release}", f"'{__version__}'")
     release = release.replace("{serves_from}", f"'{serves_from()}'")
     return ";\n".join([_recorded("admin/record_interface"), release, statement("admin/record_catalogue")])
 
 
 def _recorded(name: str) -> str:
-    """A statement about the record, which is printed too: its one value, a digest, stands in the text."""
+    """Returns a statement about the record. It may be printed, so its only value, a digest, is inlined."""
     record = statement("admin/interface_record").replace("%(digest)s", f"'{digest()}'")
     return statement(name).replace("{record}", record)
 
 
 def lock_all(connection: Connection) -> None:
-    """Locks all tables until the open transaction ends. Raises Unavailable where somebody keeps one from it."""
+    """Locks all tables until the open transaction ends. Raises Unavailable if another session's lock prevents it."""
     _repeat(_try_to_lock, connection, at_the_most())
 
 
 def replace(connection: Connection, *, locked: bool = False) -> None:
-    """Replaces the interface in the open transaction. Raises Unavailable where somebody keeps a table or view from it.
+    """Replaces the interface in the open transaction. Raises Unavailable if another session's lock prevents it.
 
-    Where all tables are ``locked`` already it gives up soon, for all wait behind them."""
+    If all tables are already ``locked``, it gives up soon, because everyone is waiting behind it.
+    """
     _repeat(_try_to_replace, connection, _AT_THE_MOST_WITH_LOCKS if locked else at_the_most())
 
 
 def at_the_most() -> float:
-    """For how many seconds it is tried."""
+    """Returns the number of seconds to keep trying."""
     return _AT_THE_MOST
 
 
 def pause() -> None:
-    """Waits before the next try, so that two that stand in each other's way do not go on so."""
+    """Waits a random time before the next try, so that two migrations do not keep blocking each other."""
     time.sleep(random.uniform(*_APART))
 
 
@@ -137,7 +137,7 @@ def _repeat(attempt: Callable[[Connection], bool], connection: Connection, secon
     deadline = time.monotonic() + seconds
     while not attempt(connection):
         if time.monotonic() > deadline:
-            raise Unavailable(f"others keep locks that are needed for a moment: {_holders(connection)}")
+            raise Unavailable(f"other sessions hold locks that the migration needs: {_holders(connection)}")
         pause()
 
 
@@ -152,12 +152,12 @@ def _try_to_replace(connection: Connection) -> bool:
 
 
 def _try_to_lock(connection: Connection) -> bool:
-    # What a version still waits for is a partition of its own: an autovacuum there ends within a second.
+    # A version may still wait for one of its partitions: an autovacuum there ends within a second.
     return _with_all_locked(connection, lambda: connection.execute(locally(waiting_for_locks("2s"))))
 
 
 def _with_all_locked(connection: Connection, do: Callable[[], object]) -> bool:
-    """Whether it was done; if not, no lock is kept."""
+    """Returns True if it was done. If not, no lock is kept."""
     if connection.execute(statement("admin/interface_holders"), {"views_only": True}).fetchone():
         return False
     try:
@@ -179,4 +179,4 @@ def _lock(connection: Connection) -> None:
 
 def _holders(connection: Connection) -> str:
     rows = connection.execute(statement("admin/interface_holders"), {"views_only": False}).fetchall()
-    return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "nobody any more, try again"
+    return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "none any more, try again"

@@ -1,12 +1,12 @@
-"""The revisions of the schema that this release carries, and whether a database is at the newest.
+"""The schema revisions in this release, and whether a database is at the newest.
 
-They are read from the version files as text: Alembic, which applies them, takes longer to import than all that a worker
-or the API needs besides.
+They are read from the version files as text, because importing Alembic, which applies them, takes longer than importing
+everything else a worker or the API needs.
 
-A process of an earlier release works on a later schema as long as nothing that it uses was taken out of that. Each
-version says by ``serves_from`` how far back that goes: it names the revision of the oldest release whose processes work
-on it. A version that only adds names the same as the one before it, one that takes something out names a later
-revision. Migrations record it in the database, for the earlier release does not have the file.
+A process of an earlier release works on a later schema as long as nothing it uses has been removed. Each version states
+in ``serves_from`` how far back that goes: it names the revision of the oldest release whose processes still work. A
+version that only adds repeats the value of the one before it; a version that removes something names a later revision.
+Migrations record the value in the database, as the earlier release does not have the file.
 """
 
 import ast
@@ -22,11 +22,11 @@ from pgsched.store.core.query import value
 from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
-"""It has the table of versions, and the names of revisions begin with it."""
+"""The schema that contains the version table; the names of revisions begin with it."""
 
 
 def migrations_dir() -> Path:
-    """Where the Alembic versions are: inside the installed package, or beside it in a checkout."""
+    """Returns the directory of Alembic versions: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).parents[2]
     inside = package / "migrations"
     return inside if inside.is_dir() else package.parent / "migrations"
@@ -34,15 +34,15 @@ def migrations_dir() -> Path:
 
 @cache
 def known_revisions() -> frozenset[str]:
-    """All revisions that this release carries, the newest and what came before it."""
+    """Returns all revisions in this release."""
     return frozenset(_versions())
 
 
 @cache
 def expected_revision() -> str:
-    """The newest revision this release carries.
+    """Returns the newest revision in this release.
 
-    Raises SchemaMismatch where an installation has lost its version files.
+    Raises SchemaMismatch if the installation has lost its version files.
     """
     versions = _versions()
     newest = set(versions) - {names["down_revision"] for names in versions.values()}
@@ -52,20 +52,20 @@ def expected_revision() -> str:
 
 
 def serves_from() -> str:
-    """The revision of the oldest release whose processes work on this release's schema."""
+    """Returns the revision of the oldest release whose processes work on this release's schema."""
     found: str = _versions()[expected_revision()]["serves_from"]
     return found
 
 
 def _versions() -> dict[str, dict[str, Any]]:
-    """What each version says of itself, by its revision."""
+    """Returns the declarations of each version, by revision."""
     files = sorted((migrations_dir() / "versions").glob("*.py"))
     named = [_literals(file.read_text(encoding="utf-8")) for file in files]
     return {names["revision"]: names for names in named}
 
 
 def _literals(source: str) -> dict[str, Any]:
-    """What is assigned to single names in a module, where that is a literal."""
+    """Returns the literals that a module assigns to plain names."""
     found = {}
     for node in ast.parse(source).body:
         match node:
@@ -88,17 +88,17 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
 
 
 async def is_served(connection: psycopg.AsyncConnection[Any], found: Sequence[str]) -> bool:
-    """Whether a database that is at these revisions has the schema of this release, or a later one that serves it."""
+    """Whether a database at these revisions has this release's schema, or a later one that still serves it."""
     return expected_revision() in found or serves(found, await value(connection, "admin/fact", fact="serves from"))
 
 
 def serves(found: Sequence[str], since: str | None) -> bool:
-    """Whether processes of this release work on a schema at these later revisions, which serves releases ``since``."""
+    """Whether this release works on a schema at these later revisions, which serves releases from ``since`` on."""
     return is_newer(found) and since in known_revisions()
 
 
 def is_newer(found: Sequence[str]) -> bool:
-    """Whether a database has a revision that this release does not know, nor comes after."""
+    """Whether a database has a revision that is unknown to this release and not older than it."""
     return any(revision not in known_revisions() and not _is_before(revision) for revision in found)
 
 
@@ -107,12 +107,12 @@ def _is_before(revision: str) -> bool:
 
 
 def newest_of(found: Sequence[str]) -> str | None:
-    """The last of these revisions that is pgsched's; None where none is."""
+    """Returns the newest pgsched revision among these, or None."""
     return max((revision for revision in found if revision.startswith(f"{SCHEMA}_")), default=None)
 
 
 def mismatch(found: Sequence[str]) -> SchemaMismatch:
-    """What is to be done about a database that is at these revisions, and not at this release's."""
+    """Returns an error that says what to do about a database that is at these revisions instead of this release's."""
     there = ", ".join(found) or "no revision"
     if is_newer(found):
         return SchemaMismatch(
@@ -122,5 +122,5 @@ def mismatch(found: Sequence[str]) -> SchemaMismatch:
 
 
 def revisions(connection: psycopg.Connection[Any]) -> list[str]:
-    """The revisions that a database is at, with those of its own that another project keeps in the same table."""
+    """Returns the database's revisions, including those that another project keeps in the same table."""
     return [row[0] for row in connection.execute(statement("admin/revisions"))]

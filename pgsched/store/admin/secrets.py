@@ -1,4 +1,4 @@
-"""Secrets of clients, those that options name above all: sealed here, kept by the database, and opened by workers."""
+"""Clients' secrets, mainly those that options name: sealed here, stored in the database, opened by workers."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pgsched.store.core.query import rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRow:
-    """A secret, without what is in it, and the hosts to which it goes."""
+    """A secret, without its content, and the hosts that may receive it."""
 
     name: str
     created_at: datetime
@@ -26,7 +26,7 @@ class SecretRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealed:
-    """A secret as the database keeps it."""
+    """A secret as the database stores it."""
 
     client_id: str
     name: str
@@ -44,9 +44,10 @@ async def put(
     hosts: Sequence[str] | None = None,
     actor: str | None,
 ) -> bool:
-    """Keeps a secret that goes to these ``hosts`` alone; None stands for those that it had, and for none where it is
-    new. False where it takes the place of another. Raises InvalidInput, Refused; Conflict where there are no keys to
-    seal it with, or too many secrets."""
+    """Stores a secret that may be sent only to ``hosts``; None keeps the hosts of an existing secret, and means no
+    hosts for a new one. Returns False if it replaced another. Raises InvalidInput and Refused, and Conflict if no
+    sealing keys are configured or there are too many secrets.
+    """
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
     given = None if hosts is None else list(hosts)
@@ -56,19 +57,20 @@ async def put(
 async def all_secrets(
     connection: AsyncConnection[Any], client: str, *, limit: int, after: str | None = None
 ) -> list[SecretRow]:
-    """At most ``limit`` secrets of a client by name, those behind ``after``."""
+    """Returns up to ``limit`` secrets of a client after ``after``, ordered by name."""
     return await rows(connection, SecretRow, "admin/secrets", client=client, after=after, limit=limit)
 
 
 async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str, str]]) -> list[Sealed]:
-    """Those of these clients and names that there are."""
+    """Returns the secrets that exist among these pairs of client and name."""
     clients, names = [client for client, _ in wanted], [name for _, name in wanted]
     return await rows(connection, Sealed, "admin/wanted_secrets", clients=clients, names=names)
 
 
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
-    """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, naming
-    the one, where a key is missing."""
+    """Reseals with the first key all secrets that are sealed with another. Returns how many. Raises CannotOpen, naming
+    the secret, if a key is missing.
+    """
     keys, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
     while found := await rows(connection, Sealed, "admin/sealed_secrets", signing=SIGNING, **_place(last)):
         for row in found:
@@ -89,15 +91,15 @@ def _anew(ring: KeyRing, row: Sealed) -> bytes:
     except CannotOpen as error:
         what = "its signing secret" if row.name == SIGNING else f"its secret {row.name}"
         raise CannotOpen(
-            f"client {row.client_id!r}, {what}: {error}; give that key, or have a new secret in its place, or drop it"
+            f"client {row.client_id!r}, {what}: {error}; add that key, or replace the secret, or drop it"
         ) from None
 
 
 def sealing(ring: KeyRing | None) -> KeyRing:
-    """Raises Conflict where there is none."""
+    """Returns the ring. Raises Conflict if it is None."""
     if ring is None:
         raise Conflict(
-            "there are no keys to seal secrets with: set PGSCHED_SECRET_KEYS to what pgsched admin secrets new-key "
-            "prints, for the API, the workers and this command alike"
+            "there are no keys to seal secrets with: set PGSCHED_SECRET_KEYS to the output of pgsched admin secrets "
+            "new-key, for the API, the workers and this command alike"
         )
     return ring

@@ -1,10 +1,10 @@
-"""What a migration runs: its own SQL file, and around it the schema, the roles and the public interface.
+"""The steps of a migration: its own SQL file, and around it the schema, the roles and the public interface.
 
-Tables are migrated and their versions are frozen; functions, views, triggers and rights are *replaced* after every
-upgrade from ``interface/*.sql``, in the same transaction. An organisation with an Alembic environment of its own calls
-``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on what
-its sessions are set to, and ours must not: ours run under the settings that all sessions of pgsched have, and each time
-those that there were are put back.
+Tables are migrated, and their versions are frozen. Functions, views, triggers and rights are *replaced* after every
+upgrade from ``interface/*.sql``, in the same transaction. An organisation with its own Alembic environment calls
+``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on the
+settings of its sessions, and ours must not: ours run with the settings of all pgsched sessions, and each time the
+earlier settings are restored afterwards.
 """
 
 import re
@@ -32,7 +32,7 @@ _NAMES = ", ".join(f"'{name}'" for name in re.findall(r"set (\w+) =", PINNED))
 
 
 def sqlalchemy_url(url: str) -> str:
-    """The same address for SQLAlchemy's psycopg dialect."""
+    """Returns the address for SQLAlchemy's psycopg dialect."""
     scheme, _, rest = url.partition("://")
     return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else url
 
@@ -45,7 +45,9 @@ def run(sql: str) -> None:
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Has the transaction set as all sessions of pgsched are, and then as it was; where it fails it is over anyway."""
+    """Applies the settings of pgsched sessions to the transaction, and restores the earlier ones. After an error the
+    transaction is over anyway.
+    """
     _execute(statement("admin/remember_settings").replace("{names}", _NAMES) + PINNED_LOCALLY + ";")
     yield
     _execute(statement("admin/restore_settings"))
@@ -53,7 +55,7 @@ def pinned() -> Iterator[None]:
 
 def _execute(sql: str) -> None:
     if context.is_offline_mode():
-        context.get_context().impl.static_output(sql)  # as it is: compiled as a statement, its % would be doubled
+        context.get_context().impl.static_output(sql)  # verbatim: compiled as a statement, its % would be doubled
         return
     _driver().execute(sql.encode())
 
@@ -72,8 +74,9 @@ def _driver() -> psycopg.Connection[Any]:
 
 
 def before_upgrade() -> None:
-    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs. Locks tables
-    that a version is to be run on. Does nothing for a command that only looks, such as ``alembic current``."""
+    """Creates the schema and, if the migrating role may, the roles. From then on no other migration runs. Locks the
+    tables if a version is to run on them. Does nothing for a read-only command, such as ``alembic current``.
+    """
     if not _migrates():
         return
     with pinned():
@@ -88,16 +91,16 @@ def before_upgrade() -> None:
 
 
 def _is_behind() -> bool:
-    """Whether there are tables of an earlier revision."""
+    """Whether the tables are at an earlier revision."""
     there = _driver().execute(statement("admin/has_facts")).fetchone() == (True,)
     return there and expected_revision() not in revisions(_driver())
 
 
 def after_upgrade() -> None:
-    """Replaces functions, views, triggers and rights by those of this release, unless they are these already.
+    """Replaces functions, views, triggers and rights with those of this release, unless they already are.
 
-    Does nothing for a command that only looks, nor where the tables that they are about are not there: as long as only
-    versions of their own have been run.
+    Does nothing for a read-only command, or while pgsched's tables do not exist because only the organisation's own
+    versions have run.
     """
     if not _migrates():
         return
@@ -115,25 +118,27 @@ def after_upgrade() -> None:
 
 
 def _migrates() -> bool:
-    """Whether the command is on its way to a revision."""
+    """Whether the command migrates to a revision."""
     try:
         return context.get_revision_argument() is not None
-    except KeyError:  # as ``current`` and ``revision`` have it
+    except KeyError:  # raised for ``current`` and ``revision``
         return False
 
 
 def _reached() -> list[str]:
-    """What the version table says, which may be one of their own, found by the settings of their sessions."""
+    """Returns pgsched's revisions from the version table of the environment, which may be its own, under its sessions'
+    settings.
+    """
     return [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
 
 
 def _record_revision(reached: list[str]) -> None:
-    """Says in our own version table what was reached, for an environment that keeps its versions in another one."""
+    """Records in our own version table what was reached, for an environment that keeps its versions in another one."""
     _driver().execute(statement("admin/record_revisions"), {"reached": reached})
 
 
 def roles_sql() -> str:
-    """The script that makes the roles, for whoever has CREATEROLE."""
+    """Returns the script that creates the roles, for a role with CREATEROLE."""
     return files("pgsched.store").joinpath("roles.sql").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The workers as an operator sees them: what each serves and has in hand."""
+"""The workers as an operator sees them: the queues each serves and the executions it has in hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ from pgsched.store.lookup.now import MOST, QUEUES, Edge, edges_of_queues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
-    """A worker. ``delivers`` are its handlers and the kinds of targets that it can call, and ``concurrency`` how many
-    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``.
-    ``in_hand`` is counted among the oldest due executions of each partition; where it was ``cut`` there may be more."""
+    """A worker. ``delivers`` lists its handlers and the kinds of targets that it can call; ``concurrency`` is how many
+    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``. ``in_hand``
+    is counted among the oldest due executions of each partition; if ``cut``, there may be more.
+    """
 
     id: int
     name: str
@@ -35,7 +36,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionInHand:
-    """An execution that a worker has in hand."""
+    """An execution that a worker has claimed."""
 
     id: UUID
     client: str
@@ -47,7 +48,7 @@ class ExecutionInHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerWorker:
-    """A worker that has left: its process stopped, or it was lost since ``lost_since``."""
+    """A worker that has left: its process stopped, or it has been lost since ``lost_since``."""
 
     id: int
     name: str
@@ -59,7 +60,7 @@ class FormerWorker:
 
 
 async def all_workers(connection: AsyncConnection[Any], worker: int | None = None) -> list[WorkerRow]:
-    """Those that are registered, in the order in which they came; with ``worker`` that one alone."""
+    """Returns the registered workers in the order in which they registered, or only ``worker``."""
     found = await rows(connection, dict, "admin/workers", worker=worker)
     edges = await edges_of_queues(connection) if found else []
     held = {edge.worker: edge for edge in edges if edge.worker is not None}
@@ -68,21 +69,21 @@ async def all_workers(connection: AsyncConnection[Any], worker: int | None = Non
 
 
 async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow:
-    """Raises NotFound."""
+    """Returns the worker. Raises NotFound."""
     for one in await all_workers(connection, worker):
         return one
-    raise NotFound(f"there is no worker {worker}; it has left, or look in the list of workers")
+    raise NotFound(f"there is no worker {worker}; it may have left: check the list of workers")
 
 
 async def former_workers(
     connection: AsyncConnection[Any], worker: int | None = None, *, limit: int
 ) -> list[FormerWorker]:
-    """At most ``limit`` of those that have left in the last 7 days, the last first; with ``worker`` that one alone."""
+    """Returns up to ``limit`` workers that left in the last 7 days, latest first, or only ``worker``."""
     return await rows(connection, FormerWorker, "admin/former_workers", worker=worker, limit=limit)
 
 
 async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[ExecutionInHand]:
-    """The oldest that it has in hand, as far as they are among the oldest due of each partition."""
+    """Returns the worker's oldest executions in hand, as far as they are among the oldest due of each partition."""
     return await rows(
         connection, ExecutionInHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit
     )

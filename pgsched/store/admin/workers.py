@@ -15,13 +15,12 @@ from pgsched.store.core.sql import statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredWorker:
-    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
+    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` lists its
     capabilities (``domain.capability``); instants are the database's, in seconds.
 
-    ``held``: why the installation is held, if it is.
-
-    ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back; ``draining``:
-    it was told to begin nothing more.
+    ``held`` is why the installation is held, if it is. A worker is ``gone`` if none of its sessions is left, ``lost``
+    once it has been declared so and its rows may be taken back, and ``draining`` if it has been told to begin nothing
+    more.
     """
 
     id: int
@@ -40,8 +39,9 @@ class RegisteredWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry, and
-    ``former`` the number that it had before, 0 for none. It runs ``concurrency`` executions at once."""
+    """What a worker registers about itself (see RegisteredWorker). ``instance`` is the name that all its sessions
+    carry, and ``former`` the number that it had before, or 0. It runs ``concurrency`` executions at once.
+    """
 
     name: str
     instance: str
@@ -55,19 +55,19 @@ class Introduction:
 
 
 async def register(connection: AsyncConnection[Any], introduction: Introduction) -> int:
-    """Announces a worker; returns its number."""
+    """Registers a worker and returns its number."""
     given = asdict(introduction)
     parameters = given | {"queues": list(introduction.queues), "delivers": list(introduction.delivers)}
     return int(await value(connection, "admin/register_worker", **parameters) or 0)
 
 
 async def declare(connection: AsyncConnection[Any], worker: int, delivers: Sequence[str]) -> None:
-    """Says which capabilities a worker has now, and has the others read it."""
+    """Records a worker's current capabilities, and makes the other workers read them."""
     await connection.execute(statement("admin/declare_worker"), {"worker": worker, "delivers": list(delivers)})
 
 
 async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) -> bool:
-    """Says that the worker lives; False when it was declared lost meanwhile."""
+    """Renews the worker's registration. Returns False if it has been declared lost meanwhile."""
     cursor = await connection.execute(statement("live/renew_worker"), {"worker": worker, "term": term})
     return await cursor.fetchone() is not None
 
@@ -78,25 +78,28 @@ async def retire(connection: AsyncConnection[Any], worker: int) -> None:
 
 
 async def watch(connection: AsyncConnection[Any]) -> list[RegisteredWorker]:
-    """Every registered worker."""
+    """Returns every registered worker."""
     return await rows(connection, RegisteredWorker, "admin/watch_workers")
 
 
 async def declare_lost(connection: AsyncConnection[Any], found: Sequence[RegisteredWorker]) -> list[int]:
-    """Bars these workers from renewing, but those that have done so since they were looked at; returns the barred."""
+    """Declares these workers lost, except those that have renewed since they were read. Returns the numbers of those
+    declared lost.
+    """
     named = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
     return await column(connection, "admin/declare_lost", **named)
 
 
 async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
-    """Drops lost workers whose rows were taken back."""
+    """Deletes lost workers whose rows were taken back."""
     await connection.execute(statement("admin/forget_workers"), {"workers": list(workers)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones;
-    and the names of queues by number."""
+    """The first partitions of a worker's queues that exist and are not pulled, and of those that are paused; and queue
+    names by number.
+    """
 
     queues: list[int]
     paused: list[int]
@@ -111,7 +114,9 @@ async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Ser
 
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
-    """Announces that a worker polls the queues of these partitions for the next moment. False if another one does."""
+    """Announces that a worker will poll the queues of these partitions for a while. Returns False if another worker
+    does.
+    """
     parameters = {"worker": worker, "queues": _numbers(partitions)}
     cursor = await connection.execute(statement("admin/watch_queues"), parameters)
     if all(row[0] for row in await cursor.fetchall()):
@@ -121,7 +126,7 @@ async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions
 
 
 async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> None:
-    """Ends that announcement."""
+    """Withdraws the announcement."""
     await connection.execute(statement("admin/unwatch_queues"), {"worker": worker, "queues": _numbers(partitions)})
 
 
@@ -130,16 +135,16 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
 
 
 def of_host(connection: Connection[Any], host: str) -> list[str]:
-    """The names of a machine's workers that are alive as far as the database knows."""
+    """Returns the names of a machine's workers that are alive according to the database."""
     return [row[0] for row in connection.execute(statement("admin/workers_of_host"), {"host": host})]
 
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
-    """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
+    """Raises NotFound unless all these queues exist, and Conflict if one of them is pulled by consumers."""
     cursor = connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
     found = {row[0]: row[3] for row in cursor}
     missing = [name for name in queues if name not in found]
     if missing:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
     if pulled := [name for name in queues if found[name]]:
-        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another, and claim from this one")
+        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another queue, and claim from this one")

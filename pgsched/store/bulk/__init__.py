@@ -1,1 +1,1 @@
-"""Bulk operations: what a filter names is counted, changed at a rate, shown and stopped."""
+"""Bulk operations: executions that a filter selects are counted, changed at a rate, listed and stopped."""

@@ -1,8 +1,7 @@
-"""Carries out bulk operations: chunk by chunk, each in a transaction that notes how far it came.
+"""Carries out bulk operations in chunks, each in a transaction that records its progress.
 
-So a crash between two chunks loses and doubles nothing, however many workers there are. The rows of a backfill are
-planned no more than ``AHEAD`` of their pace before they fire: whatever else becomes due goes between them, and little
-is left to take back when it is cancelled.
+So a crash between two chunks loses and repeats nothing, however many workers there are. A backfill's rows are planned
+at most ``AHEAD`` of their time: other due executions run in between, and little has to be undone if it is cancelled.
 """
 
 import asyncio
@@ -22,8 +21,9 @@ from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
-"""How many rows a chunk changes. Each has a subtransaction, and more of them than PostgreSQL keeps at hand would cost
-every other session."""
+"""Rows changed per chunk. Each uses a subtransaction, and more of these than PostgreSQL caches would slow down every
+other session.
+"""
 _PLANNED = 250
 AHEAD = timedelta(seconds=2)
 NOTHING = Chunk(0, more=False, finished=False)
@@ -32,7 +32,7 @@ _ENDED_BY = "pgsched"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A backfill in hand, its pace, and what is in its way."""
+    """A backfill in progress, its pace, and what holds it up."""
 
     id: UUID
     job_id: UUID
@@ -48,31 +48,31 @@ class Taken:
 
     @property
     def room(self) -> int:
-        """How many rows may be planned now; at least one, once the last is near."""
+        """How many rows may be planned now; at least one, once the last planned row is close."""
         lead = self.paced_until - self.now
         found = max(0, int(self.rate * (AHEAD - lead).total_seconds()))
         return max(1, found) if lead <= AHEAD / 2 else found
 
     def instants_after(self, recurrence: Recurrence, most: int) -> list[datetime]:
-        """The next instants that are not accounted for yet."""
+        """Returns the next instants that are not accounted for yet."""
         after = self.starts_at - MICROSECOND if self.reached_at is None else self.reached_at
         return [at for at in recurrence.instants(after, most) if at < self.ends_at]
 
 
 async def active(connection: AsyncConnection[Any]) -> list[Active]:
-    """The operations that are not done, the oldest first."""
+    """Returns the unfinished operations, oldest first."""
     return await rows(connection, Active, "bulk/active")
 
 
 async def advance(connection: AsyncConnection[Any], one: Active) -> Chunk:
-    """Does the next chunk of an operation. Raises InvalidSchedule, or OverflowError, where a backfill cannot go on."""
+    """Does the next chunk of an operation. Raises InvalidSchedule or OverflowError if a backfill cannot continue."""
     if one.action == "backfill":
         return await plan_chunk(connection, one.id, most=_PLANNED)
     return await internal_verbs.advance_bulk(connection, one.id, most=MOST)
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
-    """Stops an operation that cannot go on, with the reason; whether it did."""
+    """Stops an operation that cannot continue, with the reason. Returns True if it was still active."""
     async with connection.transaction():
         if not await verbs.stop_bulk(connection, id, actor=_ENDED_BY):
             return False
@@ -83,9 +83,9 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
 async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> Chunk:
     """Accounts for at most ``most`` instants of a backfill, in one transaction.
 
-    Plans nothing while the rows planned before are still ahead, while other rows of the partition are late, and where
-    another worker has the backfill in hand. Raises InvalidSchedule, or OverflowError, where the schedule of its job
-    makes no sense any more.
+    Plans nothing while earlier rows are still far ahead, while other rows of the partition are late, or while another
+    worker is processing the backfill. Raises InvalidSchedule or OverflowError if the schedule of its job is no longer
+    valid.
     """
     async with connection.transaction():
         found = await rows(connection, Taken, "bulk/take_backfill", operation=id)

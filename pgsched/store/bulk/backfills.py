@@ -1,5 +1,8 @@
-"""Counts what a backfill would run. An instant counts as run if history has its success; one that history does not
-keep, or no longer keeps, counts as not run."""
+"""Counts what a backfill would run.
+
+An instant counts as run if history has its success. A success that history does not keep, or no longer keeps, counts as
+not run.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,14 +34,14 @@ class Range:
 
     @classmethod
     def of(cls, filter: str) -> "Range":
-        """What a filter that the database has checked says."""
+        """Reads the range from a filter that the database has checked."""
         given = orjson.loads(filter)
         start, end = (datetime.fromisoformat(given[name]) for name in ("from", "to"))
         return cls(job_id=UUID(given["job"]), start=start, end=end)
 
 
 async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tuple[int, int]:
-    """How many instants a range has, and how many of them have succeeded. Raises NotFound, and InvalidSchedule."""
+    """Returns how many instants a range has, and how many of them succeeded. Raises NotFound and InvalidSchedule."""
     found = await recurrence_of(connection, wanted.job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
     run_already = 0
@@ -48,20 +51,20 @@ async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tup
 
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
-    """When a job fires. Raises NotFound, and InvalidSchedule for one that makes no sense."""
+    """Returns when a job fires. Raises NotFound, and InvalidSchedule if its schedule is invalid."""
     missing = f"there is no job {job_id}; look it up among the jobs"
     job = await one(connection, Definition, "bulk/job_to_backfill", missing, job=job_id)
     return await asyncio.to_thread(job.recurrence)
 
 
 def instants_in(found: Recurrence, wanted: Range) -> int:
-    """How many instants a range has."""
+    """Returns how many instants a range has."""
     counted = found.missed(wanted.start - MICROSECOND, wanted.end - MICROSECOND)
     return counted.count if counted else 0
 
 
 async def _succeeded(connection: AsyncConnection[Any], wanted: Range) -> AsyncIterator[list[int]]:
-    """In blocks, so that a range of millions is not held at once."""
+    """Yields successful instants in blocks, so that millions of them are not in memory at once."""
     async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
         span = {"job": wanted.job_id, "start": wanted.start, "end": wanted.end}
         await cursor.execute(statement("bulk/succeeded_instants"), span)

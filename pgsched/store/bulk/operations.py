@@ -1,4 +1,4 @@
-"""Asks for bulk operations; ``lookup.bulk_pages`` shows them."""
+"""Starts bulk operations; ``lookup.bulk_pages`` shows them."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,9 +20,11 @@ async def ask(
     counted_within: float = COUNTED_WITHIN,
     **given: Any,
 ) -> BulkAsked:
-    """Counts what the filter, which is JSON, names, as far as there is time; has it done unless it is a dry run.
-    ``given`` is what ``verbs.bulk`` takes besides. Raises the driver's error where it is refused, and InvalidSchedule
-    where a job has no instants to backfill."""
+    """Counts what the JSON filter selects, as far as time allows, and starts the operation unless it is a dry run.
+
+    ``given`` are further arguments of ``verbs.bulk``. Raises the driver's error if the operation is refused, and
+    InvalidSchedule if a job has no instants to backfill.
+    """
     given["within"] = timedelta(seconds=counted_within)
     if action != "backfill":
         id, matched, complete = await verbs.bulk(connection, action, filter, dry_run=dry_run, **given)

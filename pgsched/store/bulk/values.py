@@ -1,4 +1,4 @@
-"""What bulk operations are, and what one turn at one comes to."""
+"""Bulk operations, and the result of one chunk."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,16 +9,17 @@ from pgsched.domain.round_robin import Payers
 from pgsched.store.lookup.row_types import Json
 
 Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
-"""What is done: to executions that wait or run, to dead letters, to instants of a job that have passed, or to jobs."""
+"""The action: on executions that wait or run, on dead letters, on past instants of a job, or on jobs."""
 ACTIONS: tuple[Action, ...] = get_args(Action)
 COUNTED_WITHIN = 5.0
-"""Seconds after which counting ends."""
+"""Seconds after which counting stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkAsked:
-    """How many a filter names. ``id`` is null after a dry run. Where not ``complete``, there was no time to count more
-    than ``matched``. Those to be ``skipped`` are instants that history knows to have succeeded."""
+    """How many a filter selects. ``id`` is null after a dry run. If not ``complete``, time ran out after counting
+    ``matched``. ``skipped`` are instants that have succeeded according to history.
+    """
 
     id: UUID | None
     matched: int
@@ -30,10 +31,10 @@ class BulkAsked:
 class BulkOperation:
     """A bulk operation and its progress.
 
-    ``total`` is how many the filter named, None where there was no time to count them. Those ``skipped`` had begun or
-    ended, or were no longer meant, when it was their turn; those that ``failed`` could not be changed. An instant of a
-    backfill is ``done`` once it has a row. ``reason`` says what it waits for, or why it was given up. What has no
-    ``rate`` was done at once.
+    ``total`` is how many the filter selected, None if there was no time to count them. Those ``skipped`` had begun,
+    ended or stopped matching by their turn; those ``failed`` could not be changed. An instant of a backfill is ``done``
+    once it has a row. ``reason`` says what the operation waits for, or why it was given up. Without a ``rate`` it was
+    done at once.
     """
 
     id: UUID
@@ -58,8 +59,9 @@ class BulkOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """The executions of a backfill: ``live`` ones wait or run and ``finished`` ones are over, among them ``failed`` and
-    ``cancelled`` ones."""
+    """The executions of a backfill: ``live`` ones wait or run, and ``finished`` ones have ended, some of them
+    ``failed`` or ``cancelled``.
+    """
 
     live: int
     finished: int
@@ -69,14 +71,14 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkDetail(BulkOperation):
-    """A bulk operation, its progress and, of a backfill, its ``runs``."""
+    """A bulk operation, its progress and, for a backfill, its ``runs``."""
 
     runs: Runs | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Active:
-    """One that is not done, and the clients that it is for; None stands for all."""
+    """An unfinished operation, and the clients that it is for; None stands for all."""
 
     id: UUID
     action: str
@@ -84,12 +86,12 @@ class Active:
 
     @property
     def payers(self) -> Payers:
-        """Whose share of the time it takes; one for all clients has a share of its own."""
+        """The clients whose share of the time it uses; an operation for all clients has its own share."""
         return frozenset(client or "" for client in self.clients)
 
 
 class Chunk(NamedTuple):
-    """What became of one turn at a bulk operation. ``more``: the next chunk need not wait."""
+    """The result of one chunk of a bulk operation. ``more``: the next chunk need not wait."""
 
     done: int
     more: bool

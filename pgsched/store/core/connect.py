@@ -1,4 +1,4 @@
-"""Connections of workers: one for each role, so that claiming, settling and listening never wait for each other."""
+"""A worker's connections: one for each role, so that claiming, settling and listening never wait for each other."""
 
 import asyncio
 import contextlib
@@ -19,26 +19,27 @@ Connection = AsyncConnection[tuple[Any, ...]]
 
 PATIENCE: LiteralString = "250ms"
 _INSTANCE = "fallback_application_name"
-_PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
+_PREPARED = 1000  # statement texts, each for one partition of a queue or for all of them: a few dozen for each queue
 
 
 def signed(url: str, instance: str) -> str:
-    """The same address for sessions that carry a worker's name, by which the others see that its process is there."""
+    """Returns the address with the worker's instance name added, by which other workers see that it is alive."""
     return make_conninfo(url, **{_INSTANCE: instance})
 
 
 async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralString = PATIENCE) -> Connection:
-    """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.core.wire``.
+    """Opens a connection for one role of a worker, in autocommit and with prepared statements. ``raw`` speaks
+    ``store.core.wire``.
 
-    Hot statements name their partitions and match by index; the session's planner settings keep a table whose
-    statistics lag behind from being read whole or out of order, and a plan once made from being made again. A statement
-    waits for a lock no longer than its ``patience``: what others may lock is skipped, and this is for what was
-    forgotten. Raises psycopg.OperationalError when the server cannot be reached.
+    Hot statements name their partitions and match by index. The session's planner settings prevent full and unordered
+    scans of tables with stale statistics, and make PostgreSQL keep a plan once it is made. A statement waits for a lock
+    no longer than ``patience``: rows that others may lock are skipped, so this is a safety net. Raises
+    psycopg.OperationalError if the server cannot be reached.
     """
     connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
     connection.prepared_max = _PREPARED
-    # Named by the connection: where a pooler starts to lend one's session to another, a name that is not there is an
-    # error, and one that is there would be somebody else's statement.
+    # Statement names are unique to the connection. If a pooler begins to lend one client's session to another, an
+    # unknown name is an error, but a known name would run another client's statement.
     connection._prepared._prepared_idx = secrets.randbits(48)
     try:
         own = WORKER + waiting_for_locks(patience)
@@ -59,16 +60,17 @@ def _ways(url: str, role: str) -> dict[str, Any]:
 
 _LAST_STATEMENT = 1.0
 _UNUSED = 60.0
-"""Seconds after which a connection that is needed seldom is closed. No turn of a service has one for as long."""
+"""Seconds after which an idle connection that is seldom needed is closed. No pass of a service uses one for this long.
+"""
 
 
 class Link:
-    """A role's connection that is made when it is needed, and made anew after it broke.
+    """A role's connection, opened when it is first needed and reopened after it breaks.
 
-    ``greet`` is called with each new one before anybody gets it, and then ``warm``, with whether it is the first, for
-    which nothing waits yet; where they raise, nobody gets it.
-    One that is needed ``seldom`` does not stay open. Links with the same ``lineage`` know of each other's servers, and
-    leave one that was replaced.
+    Each new connection is passed to ``greet`` before any caller gets it, and then to ``warm``, together with whether it
+    is the first one, for which nothing is waiting yet. If either raises, the connection is closed. A connection that is
+    needed ``seldom`` does not stay open. Links with the same ``lineage`` share what they know of servers, and leave one
+    that has been replaced.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class Link:
 
     @property
     def open(self) -> Connection | None:
-        """The connection that there is, as far as is known."""
+        """The open connection, if there is one as far as we know."""
         return None if self._connection is None or self._connection.closed else self._connection
 
     async def _connect(self) -> Connection:
@@ -119,7 +121,7 @@ class Link:
         return await connect(url, self._role, raw=self._raw, patience=self._patience)
 
     async def drop_unused(self) -> None:
-        """Lets go of a connection that is needed seldom, and was not for a while."""
+        """Closes a seldom-needed connection that has not been used for a while."""
         connection = self.open
         if not self._seldom or connection is None or time.monotonic() - self._used_at < _UNUSED:
             return
@@ -127,8 +129,9 @@ class Link:
             await self.drop()
 
     async def drop(self, error: Exception | None = None) -> None:
-        """Lets go of the connection; after an error that left it usable it is kept. One to a server that takes no
-        writes, as a primary does that has become a standby, is of no use: the next may lead to the new primary."""
+        """Closes the connection, unless the error left it usable. A connection to a server that is read only, such as a
+        primary that has become a standby, is always closed: the next may lead to the new primary.
+        """
         connection = self._connection
         if connection is None:
             return
@@ -138,8 +141,8 @@ class Link:
             if status == psycopg.pq.TransactionStatus.IDLE:
                 return
         self._connection = None
-        # Another service's statement may be under way on it: let it end first, or a new connection could get the same
-        # file descriptor while the event loop still watches it for the old one.
+        # Another service may still be running a statement on it. Let that finish first, or a new connection could get
+        # the same file descriptor while the event loop still watches it for the old one.
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_STATEMENT), connection.lock:

@@ -1,9 +1,9 @@
-"""Finds the row that made a batch fail, so that the others go on without it in the same turn.
+"""Finds the row that made a batch fail, so that the rest of the batch can continue in the same pass.
 
-A batch is one transaction over many rows of many clients: what one of them cannot take, fails all. It is then done by
-halves, and these again, down to single rows. Of n rows k of which cannot be done, that takes about k log n of them, and
-nothing where all goes well. What to do with a row that was found out is for the caller: one that is locked waits
-(``is_a_lock``), any other is parked (``store.live.set_aside``).
+A batch is one transaction over many rows of many clients, so one bad row fails them all. The batch is then split in
+half, and each half again, down to single rows. With k bad rows among n, that takes about k log n transactions; if all
+goes well, it costs nothing. The caller decides what to do with a bad row: a locked one waits (``is_a_lock``), and any
+other is parked (``store.live.set_aside``).
 """
 
 import re
@@ -17,8 +17,9 @@ import psycopg
 from pgsched.errors import PgschedError
 
 _PATIENCE = 5.0
-# By class: values, rules, limits of the program, what a function raises, our own, corruption, and what others do to a
-# row at the same moment. Not: connections, rights, names, room on disk or in memory, shutdown, which are no row's.
+# SQLSTATE classes that one row can cause: values, rules, program limits, errors raised by functions, our own,
+# corruption, and conflicts with a concurrent transaction. Not included: connections, privileges, names, lack of disk or
+# memory, shutdown.
 _OF_A_ROW = ("21", "22", "23", "27", "2F", "38", "39", "40", "44", "54", "P0", "PS", "XX")
 _LOCKS = frozenset({"55P03", "40001", "40P01"})
 _TOO_LONG = "57014"
@@ -32,7 +33,7 @@ _RAISED = (
     ValueError,
 )
 
-_PLACE = re.compile(r"\(\d+,\d+\)")  # of a row in its table; the server names it in every language
+_PLACE = re.compile(r"\(\d+,\d+\)")  # a row's position in its table; the server writes it the same in every language
 
 Row = TypeVar("Row")
 
@@ -46,14 +47,14 @@ class Culprit(NamedTuple, Generic[Row]):
 
 @dataclass(slots=True)
 class Parted(Generic[Row]):
-    """What became of those that were not done. Nothing was tried with ``untried``: it took too long already."""
+    """The rows that were not done. The ``untried`` were not attempted because time ran out."""
 
     culprits: list[Culprit[Row]] = field(default_factory=list)
     untried: list[Row] = field(default_factory=list)
 
 
 def is_of_a_row(error: BaseException) -> bool:
-    """Whether a single row can be at fault, and not the connection, the server or the statement."""
+    """Whether a single row can be at fault, rather than the connection, the server or the statement."""
     if isinstance(error, psycopg.Error):
         state = error.sqlstate
         if state is None:
@@ -63,18 +64,19 @@ def is_of_a_row(error: BaseException) -> bool:
 
 
 def is_a_lock(error: BaseException) -> bool:
-    """Whether another transaction held a lock, so that the same may succeed a moment later."""
+    """Whether another transaction held a lock, so that a retry may succeed a moment later."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 
 def is_a_brief_lock(error: BaseException) -> bool:
-    """Whether another transaction held a lock that is on no row, such as on the end of a table that many extend in
-    turn. Nobody holds those for long, and to do the work by halves would take them more often: so it is done again."""
+    """Whether another transaction held a lock that is not on a row, such as the lock to extend a table. Such locks are
+    brief, and splitting the batch would take them more often, so the batch is retried as a whole.
+    """
     return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
 
 
 def took_too_long(error: BaseException) -> bool:
-    """Whether a statement was ended for taking too long."""
+    """Whether a statement was cancelled because it took too long."""
     return isinstance(error, psycopg.Error) and error.sqlstate == _TOO_LONG
 
 
@@ -85,9 +87,10 @@ async def by_halves(
     failed: Exception | None = None,
     patience: float = _PATIENCE,
 ) -> Parted[Row]:
-    """Does the work with all rows but those with which it fails. ``failed`` is the error of having tried all at once.
+    """Does the work for all rows except those that make it fail. ``failed`` is the error of an attempt with all of
+    them.
 
-    The work is done as a whole or, where it raises, not at all. Raises what is no row's fault.
+    ``work`` must be all or nothing: if it raises, it has done nothing. Raises any error that no single row can cause.
     """
     parted = Parted[Row]()
     end = time.monotonic() + patience
@@ -119,10 +122,10 @@ async def _attempt(work: Callable[[Sequence[Row]], Awaitable[None]], part: Seque
 
 
 def reason_of(error: Exception) -> str:
-    """One line for the owner of the row, which the database can store."""
+    """Returns the error as one line for the row's owner, in a form that the database can store."""
     return clean(" ".join(str(error).split()))[:500] or type(error).__name__
 
 
 def clean(text: str) -> str:
-    """The text as the database can store it."""
+    """Returns the text without anything that the database cannot store."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Checks that a database is fit for pgsched: its settings, and that no rows arrive from another."""
+"""Checks that a database is fit for pgsched: its settings, and that no rows are replicated into it."""
 
 from typing import Any, NamedTuple
 
@@ -10,13 +10,13 @@ from pgsched.store.core.sql import statement
 OLDEST = 15
 READ_ONLY = (
     "the database takes no writes: it is a replica, or set to be read only. Give the address of the primary, such as "
-    "postgresql://user@host1,host2/database?target_session_attrs=read-write; or, where it is the primary: "
-    "alter database … reset default_transaction_read_only, or the same of the role or the system"
+    "postgresql://user@host1,host2/database?target_session_attrs=read-write; or, if it is the primary, run "
+    "alter database … reset default_transaction_read_only, or the same for the role or the system"
 )
 
 
 class DatabaseSettings(NamedTuple):
-    """What ``core/database_settings`` answers."""
+    """The result row of ``core/database_settings``."""
 
     major: int
     encoding: str
@@ -44,21 +44,23 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
 
 
 def check_not_following(connection: psycopg.Connection[Any]) -> None:
-    """Raises Conflict while executions arrive from another database: the workers there call their targets."""
+    """Raises Conflict if executions are replicated into this database, because workers on the source call their
+    targets.
+    """
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(
             f"executions arrive here from another database, by the subscription {', '.join(found)}: run workers there,"
-            " or stop them and drop the subscription before any begins here"
+            " or stop them and drop the subscription before starting any here"
         )
 
 
 def problem_of(found: DatabaseSettings) -> str | None:
-    """Why pgsched cannot be in such a database; None where it can."""
+    """Returns why pgsched cannot use such a database, or None if it can."""
     if found.major < OLDEST:
-        return f"its server is PostgreSQL {found.major}; it has to be {OLDEST} or later"
+        return f"its server is PostgreSQL {found.major}; it must be {OLDEST} or later"
     if found.encoding != "UTF8":
         return (
-            f"its encoding is {found.encoding}, in which not every payload and name can be stored. Make one that is "
+            f"its encoding is {found.encoding}, which cannot store every payload and name. Create one that is "
             "encoded in UTF-8: create database … encoding 'UTF8' template template0"
         )
     for name, value, wanted in (
@@ -68,7 +70,7 @@ def problem_of(found: DatabaseSettings) -> str | None:
     ):
         if value != wanted:
             return (
-                f"{name} is {value}, and it has to be {wanted} in all sessions, also those of services: "
-                f"alter database … reset {name}, or the same of the role"
+                f"{name} is {value}, and it must be {wanted} in all sessions, including those of services: "
+                f"alter database … reset {name}, or the same for the role"
             )
     return None

@@ -1,13 +1,13 @@
 """Keeps a process off a primary that has been replaced.
 
-Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off goes on with the old one
-when it is back: it takes writes again, and knows nothing of the standby that has been promoted meanwhile. So each new
-connection is asked for the server's timeline. The newest one that was seen counts: a connection to a server with an
-older one is closed, also one that was made before, and if the address names several hosts the others are tried. A
-server that does not tell its timeline, as some managed ones, is taken as it is.
+Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off continues on the old one
+when it comes back: it accepts writes, unaware that a standby has been promoted. So pgsched asks for the server's
+timeline on each new connection. The newest one seen counts: a connection to a server with an older timeline is closed,
+even if it was opened earlier, and if the address names several hosts, the others are tried. A server that does not
+reveal its timeline, as some managed ones do not, is accepted.
 
-What is remembered is this process's own. A process all of whose connections lead to the old primary learns of the new
-one by ``look_at_all``, if the address names both.
+Each process remembers only what it has seen itself. If all its connections lead to the old primary, it learns of the
+new one through ``look_at_all``, provided that the address names both.
 """
 
 import os
@@ -29,26 +29,26 @@ _UNKNOWN = 0, 0
 
 
 class Lineage:
-    """The newest timeline that was seen of each server, and those of the connections that there are."""
+    """The newest timeline seen of each server, and the timelines of the open connections."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
         self._of: WeakKeyDictionary[AsyncConnection[Any], tuple[int, int]] = WeakKeyDictionary()
 
     async def connect(self, make: Callable[[str], Awaitable[Session]], url: str) -> Session:
-        """A connection to a primary that was not replaced. Raises OperationalError where there is none."""
+        """Opens a connection to a primary that has not been replaced. Raises OperationalError if none is found."""
         found = await self._admitted(await make(url))
         for address in [] if found else hosts_of(url):
             with suppress(psycopg.OperationalError):
                 found = found or await self._admitted(await make(address))
         if found is None:
             raise psycopg.OperationalError(
-                "the server is a primary that another one has replaced: it has an older timeline than was seen before"
+                "the server is a primary that has been replaced: its timeline is older than one seen before"
             )
         return found
 
     async def note(self, connection: AsyncConnection[Any]) -> None:
-        """Takes note of the timeline of the connection's server. Connections to one that it has replaced break."""
+        """Records the timeline of the connection's server, and breaks connections to servers with an older one."""
         server, timeline = self._of[connection] = await _read(connection)
         if timeline > self._newest.get(server, 0):
             self._newest[server] = timeline
@@ -57,7 +57,7 @@ class Lineage:
                     _break(other)
 
     async def look_at_all(self, url: str) -> None:
-        """Takes note of every server among several that the address names; of none if it names a single one."""
+        """Records the timeline of every server in the address, or does nothing if it names only one."""
         hosts = hosts_of(url)
         for address in hosts if len(hosts) > 1 else []:
             with suppress(psycopg.Error):
@@ -66,7 +66,7 @@ class Lineage:
                     await self.note(connection)
 
     def _is_outdated(self, connection: AsyncConnection[Any]) -> bool:
-        """Whether its server has been replaced since the connection was made."""
+        """Whether the server has been replaced since the connection was made."""
         server, timeline = self._of.get(connection, _UNKNOWN)
         return timeline < self._newest.get(server, 0)
 
@@ -82,7 +82,7 @@ class Lineage:
 
 
 def hosts_of(url: str) -> list[str]:
-    """The same address for each single one of its hosts."""
+    """Splits the address into one for each of its hosts."""
     given = conninfo_to_dict(url)
     hosts, ports = (str(given.get(name) or "").split(",") for name in ("host", "port"))
     if len(ports) == 1:
@@ -91,13 +91,13 @@ def hosts_of(url: str) -> list[str]:
 
 
 def _break(connection: AsyncConnection[Any]) -> None:
-    """Shuts its socket, so that waiting for an answer fails at once: a commit may wait for a standby for ever."""
+    """Shuts down its socket, so that waiting for an answer fails at once: a commit may wait forever for a standby."""
     with suppress(psycopg.OperationalError, OSError), socket.socket(fileno=os.dup(connection.fileno())) as found:
         found.shutdown(socket.SHUT_RDWR)
 
 
 async def _read(connection: AsyncConnection[Any]) -> tuple[int, int]:
-    with suppress(psycopg.errors.Error):  # it stands by, or does not tell
+    with suppress(psycopg.errors.Error):  # it is a standby, or does not reveal its timeline
         async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
             await cursor.execute(statement("core/timeline"), prepare=False)
             if row := await cursor.fetchone():

@@ -6,5 +6,5 @@ from psycopg import AsyncConnection, sql
 
 
 async def listen(connection: AsyncConnection[Any], channel: str) -> None:
-    """Has notifications on this channel come to this connection. A channel is a name, which no parameter can be."""
+    """Subscribes this connection to a channel. The channel is a name, which cannot be a parameter."""
     await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))

@@ -1,10 +1,10 @@
 """Finds out whether the server's lock table is large enough.
 
-It is shared by all sessions of a server. Who reads ``pgsched.status`` holds a lock on each partition and each of its
-indexes until the transaction ends, and where the table is full, no transaction that writes can begin.
+All sessions of a server share it. A transaction that reads ``pgsched.status`` holds a lock on each partition and each
+of its indexes until it ends. While the table is full, no transaction that writes can begin.
 
-All readers of the view hold the same locks. The server notes each lock once, and who holds it in a second table, which
-it makes twice as large: that is the one which readers fill.
+All readers of the view hold the same locks. The server records each lock once, and its holders in a second table that
+is twice as large: readers fill that one.
 """
 
 import math
@@ -16,24 +16,24 @@ from psycopg import AsyncConnection
 from pgsched.store.core.sql import statement
 
 OPEN = (
-    "any login can fill the server's table of locks or its disk, and while one is full nothing is delivered: "
+    "any login can fill the server's lock table or its disk, and while either is full nothing is delivered: "
     "docs/how-to/deploy.md says which rights to revoke"
 )
 READERS = 20
-"""So many transactions that have read the view are to have room at the same time."""
+"""There should be room for this many concurrent transactions that have read the view."""
 _HOLDERS = 2
-"""For so many holders of each lock PostgreSQL makes room."""
+"""PostgreSQL makes room for this many holders of each lock."""
 
 
 class LockCapacity(NamedTuple):
-    """``held`` by one reader of the view; the server has room for ``each`` of its ``sessions``, taken together."""
+    """One reader of the view holds ``held`` locks; the server has room for ``each`` times ``sessions`` in total."""
 
     held: int
     each: int
     sessions: int
 
     def advice(self) -> str | None:
-        """What to set, where there is too little room."""
+        """Returns what to set if there is too little room, otherwise None."""
         room = _HOLDERS * self.each * self.sessions
         if READERS * self.held <= room:
             return None
@@ -45,7 +45,7 @@ class LockCapacity(NamedTuple):
 
 
 def public_revokes() -> str:
-    """The script by which no login but ours may fill the table, for a database on a server of our own."""
+    """Returns the script that stops other logins from filling the table, for a database on a server of our own."""
     return files("pgsched.store").joinpath("public_revokes.sql").read_text(encoding="utf-8")
 
 
@@ -55,7 +55,7 @@ async def find_room(connection: AsyncConnection[Any]) -> LockCapacity:
 
 
 async def remarks(connection: AsyncConnection[Any]) -> list[str]:
-    """What the operator of a server may want to know about its room for locks; nothing where all is well."""
+    """Returns remarks for the operator about the server's room for locks, or an empty list if all is well."""
     advice = (await find_room(connection)).advice()
     found = [advice] if advice else []
     [(is_open,)] = await (await connection.execute(statement("core/open_to_public"))).fetchall()

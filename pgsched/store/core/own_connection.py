@@ -1,7 +1,7 @@
-"""One transaction on a connection of its own: how commands, checks and migrations reach a database.
+"""Runs one transaction on a connection of its own: how commands, checks and migrations reach a database.
 
-It holds with any pooler in between. Nothing is prepared, for the name of a prepared statement would be left with the
-server's connection, where somebody else's statement has the same name; and what is set ends with the transaction.
+This works through any pooler. Nothing is prepared, because a prepared statement would stay on the server's connection,
+where another client may use the same name. Settings end with the transaction.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,7 +14,7 @@ from psycopg import AsyncConnection, Connection, IsolationLevel
 from pgsched.store.core.session_settings import KEPT_ALIVE, command_locally
 
 Lend = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
-"""Lends a connection for the time of a block."""
+"""Lends a connection for the duration of a block."""
 _WAYS: dict[str, Any] = KEPT_ALIVE | {
     "connect_timeout": 10,
     "application_name": "pgsched",
@@ -25,14 +25,14 @@ _WAYS: dict[str, Any] = KEPT_ALIVE | {
 
 @contextmanager
 def transaction(url: str) -> Iterator[Connection[Any]]:
-    """Committed when the block ends, undone when it raises. Raises psycopg.OperationalError where no server is."""
+    """Commits when the block ends; rolls back if it raises. Raises psycopg.OperationalError if no server answers."""
     with connect(url) as connection:
         connection.execute(command_locally(connection))
         yield connection
 
 
 def connect(url: str) -> Connection[Any]:
-    """A connection that prepares nothing, and whose transactions see what was committed before each statement."""
+    """Opens a connection that prepares nothing and uses READ COMMITTED."""
     connection = psycopg.connect(url, **_WAYS)
     connection.isolation_level = IsolationLevel.READ_COMMITTED
     return connection
@@ -40,7 +40,7 @@ def connect(url: str) -> Connection[Any]:
 
 @asynccontextmanager
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
-    """``transaction`` for who awaits."""
+    """Async version of ``transaction``."""
     async with await _connected(url) as connection:
         await connection.execute(command_locally(connection))
         yield connection
@@ -48,8 +48,7 @@ async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
 
 @asynccontextmanager
 async def lending(url: str) -> AsyncIterator[Lend]:
-    """Lends one connection to whom comes one after the other, in a transaction for each; and another one in its place
-    once that is broken."""
+    """Lends one connection to one caller after another, each in its own transaction. Reconnects if it breaks."""
     kept: AsyncConnection[Any] | None = None
 
     @asynccontextmanager

@@ -1,9 +1,9 @@
-"""Finds out whether there is a pooler in between, and whether a session keeps its connection to the server.
+"""Finds out whether a pooler is in between, and whether a session keeps its server connection.
 
-A pooler in transaction mode (PgBouncer's ``pool_mode = transaction``, and what others have of it) lends the server's
-connection for one transaction. What belongs to a session is then not to be had: names by which the others see that a
-worker lives, notifications, prepared statements, settings. No pooler says which mode it is in. It shows: a session has
-the same process of the server all the time, and while it lasts nobody else has that one.
+A pooler in transaction mode (PgBouncer's ``pool_mode = transaction``, and similar modes of others) lends a server
+connection for one transaction. Nothing that belongs to a session then works: names that show that a worker lives,
+notifications, prepared statements, settings. No pooler reveals its mode, but it can be observed: a true session keeps
+the same server process throughout, and no other session has that process meanwhile.
 """
 
 import asyncio
@@ -20,27 +20,29 @@ _ROUNDS, _PATIENCE, _LOOK = 4, 15.0, 5.0
 
 
 async def is_pooled(connection: AsyncConnection[Any]) -> bool:
-    """Whether the server says another process than the one that answered when the connection was made: poolers answer
-    for themselves. For a connection in autocommit."""
+    """Whether the server process differs from the one that the connection reported when it was opened: poolers report
+    one of their own. The connection must be in autocommit.
+    """
     return await _process(connection) != connection.info.backend_pid
 
 
 async def check_sessions(url: str, setting: str = "database_url") -> None:
-    """Raises InvalidSettings, naming the setting, where the address leads to no sessions; psycopg.OperationalError
-    where it leads nowhere."""
+    """Raises InvalidSettings, naming the setting, if the address leads to a pooler without sessions, and
+    psycopg.OperationalError if it cannot be reached.
+    """
     if not await has_sessions(url):
         raise InvalidSettings(
-            f"{setting} leads to a pooler that lends a server's connection for one transaction or statement, and a "
+            f"{setting} leads to a pooler that lends a server connection for one transaction or statement, but a "
             "worker needs sessions: set it to PostgreSQL's own address, or to a pool in session mode (PgBouncer: "
             "pool_mode = session)"
         )
 
 
 async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
-    """Asks again and again whether the address leads to sessions, for a pooler may be told otherwise while it runs.
+    """Checks repeatedly that the address leads to sessions, because a pooler may be reconfigured while it runs.
 
-    Returns where no pooler is in between; raises InvalidSettings once one leaves no sessions. That the database is
-    away, or the pool is used up, says nothing.
+    Returns if no pooler is in between. Raises InvalidSettings once a pooler stops keeping sessions. Ignores an
+    unreachable database and an exhausted pool, which prove nothing.
     """
     while True:
         await asyncio.sleep(every)
@@ -53,17 +55,18 @@ async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
 
 
 async def has_sessions(url: str) -> bool:
-    """Whether connections to this address keep their server's process, and share it with nobody.
+    """Whether connections to this address keep their server process to themselves.
 
-    Two connections take turns. A pool that lends for a transaction gives the second one what the first has just given
-    back; or, where it goes round, the first one something else the next time.
+    Two connections take turns. A pool that lends per transaction gives the second what the first has just returned or,
+    if it rotates, gives the first a different process next time.
     """
     try:
         async with asyncio.timeout(_PATIENCE):
             return await _have_sessions(url)
     except TimeoutError:
         raise Unavailable(
-            f"no two connections within {_PATIENCE:g} s: a worker process holds about ten, so let the pool be larger"
+            f"could not get two connections within {_PATIENCE:g} s: a worker process holds about ten, so make the pool "
+            "larger"
         ) from None
 
 
@@ -74,7 +77,7 @@ async def _have_sessions(url: str) -> bool:
         for _ in range(_ROUNDS):
             try:
                 taken = await _in_transaction(second)
-            except psycopg.errors.ProtocolViolation:  # no transactions at all: a pool that lends for a statement
+            except psycopg.errors.ProtocolViolation:  # no transactions at all: a pool that lends per statement
                 return False
             if taken == own:
                 return False

@@ -1,7 +1,7 @@
-"""Sends a statement by its name, and reads its answer: one value, a column, or rows as objects.
+"""Sends a statement by its name, and reads the result: one value, a column, or rows as objects.
 
-Instants are read in UTC, and JSON digit for digit. Each function makes a cursor of its own, so that it does not matter
-how the caller's connection reads rows; and raises InvalidInput for text that PostgreSQL cannot store.
+Instants are read in UTC, and JSON digit for digit. Each function opens its own cursor, so the caller's row settings do
+not matter. Each raises InvalidInput for text that PostgreSQL cannot store.
 """
 
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ _TIMESTAMPTZ = postgres.types["timestamptz"].oid
 
 
 class _Instant(TimestamptzLoader):
-    """In UTC; None for infinity; the last or first instant there is for one that Python cannot hold."""
+    """Reads an instant in UTC: None for infinity, and Python's first or last datetime for one out of its range."""
 
     def load(self, data: Buffer) -> datetime | None:  # type: ignore[override]
         text = bytes(data)
@@ -36,27 +36,27 @@ class _Instant(TimestamptzLoader):
 
 
 class _Json(Loader):
-    """As it is stored, digit for digit."""
+    """Reads JSON as stored, digit for digit."""
 
     def load(self, data: Buffer) -> msgspec.Raw:
         return msgspec.Raw(bytes(data))
 
 
 async def first(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> tuple[Any, ...] | None:
-    """The first row; None where there is none."""
+    """Returns the first row, or None if there is none."""
     async with reading(connection, tuple_row) as cursor:
         await _send(cursor, name, parameters)
         return await cursor.fetchone()
 
 
 async def value(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> Any:
-    """The first value of the first row; None where there is none."""
+    """Returns the first value of the first row, or None if there is no row."""
     row = await first(connection, name, **parameters)
     return row[0] if row else None
 
 
 async def column(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> list[Any]:
-    """The first value of every row."""
+    """Returns the first value of every row."""
     async with reading(connection, tuple_row) as cursor:
         await _send(cursor, name, parameters)
         return [row[0] for row in await cursor.fetchall()]
@@ -65,14 +65,14 @@ async def column(connection: AsyncConnection[Any], name: str, /, **parameters: A
 async def rows(
     connection: AsyncConnection[Any], kind: type[Row], name: str, /, *clauses: str, **parameters: Any
 ) -> list[Row]:
-    """Every row as an object of this kind; the statement has these of its clauses."""
+    """Returns every row as an object of this kind. ``clauses`` are added to the statement."""
     async with reading(connection, class_row(kind)) as cursor:
         await _send(cursor, name, parameters, clauses)
         return await cursor.fetchall()
 
 
 async def one(connection: AsyncConnection[Any], kind: type[Row], name: str, missing: str, /, **parameters: Any) -> Row:
-    """The first row as an object of this kind. Raises NotFound, with what is missing, where there is none."""
+    """Returns the first row as an object of this kind. Raises NotFound with the text ``missing`` if there is none."""
     found = await rows(connection, kind, name, **parameters)
     if not found:
         raise NotFound(missing)
@@ -85,14 +85,14 @@ async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any],
 
 
 def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:
-    """A cursor that reads instants in UTC, and JSON digit for digit."""
+    """Returns a cursor that reads instants in UTC, and JSON digit for digit."""
     cursor = connection.cursor(row_factory=factory)
     read_exactly(cursor)
     return cursor
 
 
 def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
-    """Makes a connection or cursor hand out instants in UTC, and JSON as its text."""
-    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # else it has that of its connection
+    """Makes a connection or cursor return instants in UTC, and JSON as text."""
+    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # otherwise inherited from its connection
         reader.adapters.register_loader("timestamptz", _Instant)
         reader.adapters.register_loader("jsonb", _Json)

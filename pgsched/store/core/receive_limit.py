@@ -1,12 +1,12 @@
-"""A session that is told no more than a bound, whatever its server sends.
+"""A session that receives no more than a bound, whatever its server sends.
 
-libpq reads a message whole, up to a gigabyte of it, gathers notices and notifications, and keeps the room for the
-largest message as long as the session lasts. Where functions of clients decide what is sent, that is for them to
-decide: an error has a message, a detail and a hint of any length, and a setting of the session does not help that they
-can change. So what the server sends passes a meter on its way to libpq, which ends the session at the bound.
+libpq reads a message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer of the largest
+message's size for as long as the session lasts. If clients' functions decide what is sent, they control that memory: an
+error has a message, a detail and a hint of any length, and no session setting prevents it, because a function can
+change settings. So everything the server sends passes through a meter on its way to libpq, which ends the session at
+the bound.
 
-The meter takes the place of the connection's socket once that is open, whether by TCP or Unix socket, with TLS or
-without.
+The meter replaces the connection's socket once that is open, whether TCP or Unix, with or without TLS.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from typing import Any
 from psycopg import AsyncConnection
 
 MOST = 4 * 1024 * 1024
-"""Bytes that a server may send for one call."""
+"""Maximum bytes from the server for one call."""
 _PIECE = 65_536
 
 
 class Metered(AsyncConnection[Any]):
-    """A connection behind a meter, which is put there by ``measure``."""
+    """A connection behind a meter, which ``measure`` installs."""
 
     meter: "Meter | None" = None
 
     def measure(self) -> "Meter":
-        """Puts the meter there. What notifies the session itself is dropped: nobody waits for it."""
+        """Installs the meter. Notifications to the session are dropped, as no one listens for them."""
         self.meter = Meter(self.pgconn.socket)
         self.add_notify_handler(lambda _: None)
         return self.meter
@@ -40,7 +40,7 @@ class Metered(AsyncConnection[Any]):
 
 
 class Meter:
-    """Passes on what both ends send. ``received`` counts what the server has sent since the last ``begin``."""
+    """Relays data in both directions. ``received`` counts what the server has sent since the last ``begin``."""
 
     def __init__(self, descriptor: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -57,15 +57,15 @@ class Meter:
 
     @property
     def is_over(self) -> bool:
-        """Whether the server has sent more than it may."""
+        """Whether the server has exceeded the bound."""
         return self.received > MOST
 
     def begin(self) -> None:
-        """The next call begins."""
+        """Starts counting for the next call."""
         self.received = 0
 
     def close(self) -> None:
-        """Ends both sides, after what the client has said at last: that it ends."""
+        """Closes both sides, after passing on the client's last message, which ends the session."""
         if not self._is_open:
             return
         self._is_open = False
@@ -83,7 +83,7 @@ class Meter:
 
 
 class _Way:
-    """One direction: what has not been taken holds up what comes next."""
+    """Relays one direction: unsent data holds back further reads."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, source: socket.socket, drain: socket.socket, count: Any, over: Any

@@ -1,4 +1,4 @@
-"""Turns the database's errors into pgsched's: SQLSTATEs become classes."""
+"""Turns database errors into pgsched's: maps SQLSTATEs to classes."""
 
 from typing import Any
 
@@ -16,24 +16,24 @@ from pgsched.errors import (
 
 _ANOTHER = (
     SchemaMismatch,
-    "run pgsched migrate: it upgrades an older database, and says what to install for a newer one",
+    "run pgsched migrate: it upgrades an older database, and says which release to install for a newer one",
 )
 ABORTED = "an earlier statement has failed in this transaction: roll it back, or to a savepoint, and schedule again"
 _BUSY = (InvalidInput, "wait for the other statement, or use a connection for each task")
 _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
-    "22P05": (InvalidPayload, "leave \\u0000 out, PostgreSQL cannot store it"),
-    "22P02": (InvalidPayload, "write JSON as RFC 8259 has it"),
+    "22P05": (InvalidPayload, "leave out \\u0000, which PostgreSQL cannot store"),
+    "22P02": (InvalidPayload, "write valid JSON (RFC 8259)"),
     "22003": (InvalidInput, "write a smaller number"),
     "22007": (InvalidSchedule, "write an instant such as 2026-03-01T09:00:00Z, or a duration such as PT10M"),
     "22008": (InvalidSchedule, "write an instant or duration nearer to the present"),
     "54001": (InvalidPayload, "nest it less deeply"),
     "25P02": (InvalidInput, ABORTED),
-    "25P03": (Unavailable, "the server ended the transaction, which was idle: do its work again"),
-    "25P04": (Unavailable, "the server ended the transaction, which took too long: do its work again"),
-    "23505": (Conflict, "another request did the same at this moment: try again"),
+    "25P03": (Unavailable, "the server ended the transaction because it was idle: repeat it"),
+    "25P04": (Unavailable, "the server ended the transaction because it took too long: repeat it"),
+    "23505": (Conflict, "another request did the same at the same moment: try again"),
     "42501": (
         Refused,
-        "log in with a role that may: pgsched_client for what your own clients have, pgsched_reader to look at "
+        "log in with a role that may: pgsched_client for your own clients' data, pgsched_reader to read "
         "everything, pgsched_worker to change settings",
     ),
     "42883": _ANOTHER,
@@ -41,25 +41,26 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "42703": _ANOTHER,
     "3F000": _ANOTHER,
 }
-_FULL = (Unavailable, "somebody keeps it from being read, and so from being emptied: try again")
+_FULL = (Unavailable, "a session is keeping the notification queue from being emptied: try again")
 _BY_STATEMENT = (Unavailable, "let the pooler lend connections for a transaction or a session: pool_mode = transaction")
 _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
     "22": (InvalidInput, "write a value that PostgreSQL can store"),
-    "54": (InvalidInput, "write less"),
+    "54": (InvalidInput, "shorten or simplify the request"),
     "08": (Unavailable, "try again"),
     "25": (Unavailable, "the database takes no writes now: try again"),
     "40": (Unavailable, "try again"),
     "53": (Unavailable, "the database has no room: try again later"),
-    "55": (Unavailable, "a lock is held by another: try again"),
+    "55": (Unavailable, "another transaction holds a lock: try again"),
     "57": (Unavailable, "try again"),
-    "58": (Unavailable, "the database's own machine fails it: try again"),
+    "58": (Unavailable, "the database server has a system error: try again"),
 }
 
 
 def refusal(error: Any) -> PgschedError | None:
-    """The error of pgsched for a driver's error; None for one that only a bug explains.
+    """Returns pgsched's error for a driver's error, or None if only a bug explains it.
 
-    Takes what psycopg, psycopg2 and asyncpg raise, and what SQLAlchemy wraps around it. Messages end in what to do.
+    Takes errors of psycopg, psycopg2 and asyncpg, also when SQLAlchemy has wrapped them. The message ends with what to
+    do.
     """
     driver = getattr(error, "orig", None) or error
     state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
@@ -80,16 +81,16 @@ def refusal(error: Any) -> PgschedError | None:
 
 
 def _told(driver: Any, name: str, of_asyncpg: str) -> str | None:
-    """What the server told besides; SQLAlchemy's error over asyncpg has that of asyncpg as its cause."""
+    """Returns a field of the server's error. Over asyncpg, SQLAlchemy's error has asyncpg's as its cause."""
     if (diag := getattr(driver, "diag", None)) is not None:
         return getattr(diag, name, None)
     return getattr(driver, of_asyncpg, None) or getattr(driver.__cause__, of_asyncpg, None)
 
 
 def _without_state(driver: Any) -> PgschedError | None:
-    """Errors that never reached the server, or never came back from it."""
+    """Handles errors that never reached the server, or never came back from it."""
     kinds = {kind.__name__ for kind in type(driver).__mro__}
-    if "DataError" in kinds:  # an InterfaceError too, where it is asyncpg's
+    if "DataError" in kinds:  # asyncpg's is also an InterfaceError
         return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))
     if "in progress" in str(driver):
         return _BUSY[0](_sentence(str(driver), _BUSY[1]))
@@ -99,7 +100,7 @@ def _without_state(driver: Any) -> PgschedError | None:
 
 
 def _broken_rule(constraint: str) -> PgschedError:
-    return InvalidInput(f"the database refuses a value; its rule is: {constraint.replace('_', ' ')}")
+    return InvalidInput(f"the database refuses a value; it violates the rule: {constraint.replace('_', ' ')}")
 
 
 def _sentence(message: str, advice: str | None) -> str:

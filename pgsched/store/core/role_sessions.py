@@ -1,13 +1,12 @@
-"""Sessions for what clients have the database do: each belongs to the role of the client that it works for.
+"""Sessions in which clients' functions run: each belongs to the role of the client that it serves.
 
-A function that is called can do whatever its session can: ``reset role`` gives it the rights of the login, a deferred
-trigger or a cursor that is held runs at commit, and what it sets is there afterwards. So a session has no rights but
-those of the role. By default that is its login; where one login serves several roles, the role is taken for each
-transaction, and functions are trusted with whatever that login may do.
+A function can do whatever its session can: ``reset role`` gives it the login's privileges, a deferred trigger or a held
+cursor runs at commit, and its settings persist. So a session has only the privileges of its role. By default it logs in
+as that role. If one login serves several roles, the role is set for each transaction, and functions are trusted with
+everything that login may do.
 
-A session that is given back is cleared of settings, locks, cursors, listening and temporary tables, or else closed.
-One whose server has sent more than a call's errors, notices and notifications may have is ended
-(``receive_limit``).
+A returned session is cleared of settings, locks, cursors, listening and temporary tables, or closed. A session whose
+server sends more errors, notices and notifications than one call may have is ended (``receive_limit``).
 """
 
 import asyncio
@@ -30,16 +29,16 @@ from pgsched.store.core.sql import statement
 
 Connection = Metered
 STATEMENT_SECONDS = 30.0
-"""After so long a session's statement is ended, unless its transaction says otherwise."""
+"""Time limit of a session's statement, unless its transaction sets another."""
 _WAYS = KEPT_ALIVE | {"application_name": "pgsched call"}
 _ROLE = "{role}"
-_LARGEST_KEPT = 256 * 1024  # bytes sent for a call, after which libpq has more room than is worth keeping
-_REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
-_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # that the database's own address has sessions is known
+_LARGEST_KEPT = 256 * 1024  # bytes received in a call, above which libpq's buffer is too large to keep
+_REFUSED_FOR = 0.5  # seconds before a failed login is tried again: a login costs as much as many calls
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # the database's own address is known to have sessions
 
 
 class SaidTooMuch(Exception):
-    """The server has sent more for one call than is taken."""
+    """The server has sent more than allowed for one call."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -48,11 +47,11 @@ class SaidTooMuch(Exception):
 
 
 class Sessions:
-    """Lends sessions, ``most`` at a time; idle ones are kept, and give way to those of other roles.
+    """Lends sessions, ``most`` at a time. Idle ones are kept, and closed to make room for other roles.
 
-    ``login`` has the connection parameters in which they differ from ``url``; ``{role}`` in it stands for the role.
-    A login that has failed is left alone for a moment. Raises InvalidSettings for what are no connection parameters.
-    What is sent to those that are ``trusted`` is not measured: nobody but us decides what that is.
+    ``login`` holds the connection parameters that override those of ``url``; ``{role}`` in it is replaced by the role.
+    After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid connection
+    parameters. ``trusted`` sessions are not metered, because only our own code decides what is sent to them.
     """
 
     def __init__(self, url: str, login: str, *, most: int, trusted: bool = False) -> None:
@@ -69,10 +68,10 @@ class Sessions:
         self._refused: dict[str, tuple[float, str]] = {}
 
     async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
-        """Does it in a session of this role's login, which is in autocommit; where that breaks, once more in a fresh
-        one, for most that break are idle ones of a server that was restarted. So what is done must be fenced.
+        """Runs the work in an autocommit session of this role's login. If the session breaks, repeats it once in a new
+        one, as most that break are idle ones of a server that was restarted. So the work must be fenced.
 
-        Raises Unavailable where no session is to be had, and SaidTooMuch.
+        Raises Unavailable if no session can be had, and SaidTooMuch.
         """
         try:
             async with self._lend(role) as connection:
@@ -102,7 +101,7 @@ class Sessions:
                 await self._take_back(connection, login["user"])
 
     async def close(self) -> None:
-        """Closes what is idle. Sessions that are lent end with their calls."""
+        """Closes idle sessions. Lent sessions end with their calls."""
         while self._idle:
             await self._end(self._idle.popitem()[0])
 
@@ -110,7 +109,7 @@ class Sessions:
         given = {name: value.replace(_ROLE, role) for name, value in self._login.items()}
         own = dict(self._own)
         if given.get("user", own.get("user")) != own.get("user"):
-            own["password"] = ""  # it is another login's, and so is that in PGPASSWORD; a password file is read
+            own["password"] = ""  # this password, like PGPASSWORD, is another login's; a password file is still read
         return {"user": ""} | own | given
 
     def _idle_as(self, user: str) -> Connection | None:
@@ -144,7 +143,9 @@ class Sessions:
             raise
 
     async def _check(self, login: dict[str, str]) -> None:
-        """Once, where the login leads elsewhere: what is set for a session must not become somebody else's."""
+        """Checks once, if the login leads to another address, that it has sessions: one client's settings must not
+        reach another.
+        """
         if self._leads_elsewhere:
             try:
                 await check_sessions(make_conninfo(**login), "sql_login")
@@ -188,7 +189,7 @@ def _is_break(error: psycopg.Error) -> bool:
 
 
 def cut(connection: Connection) -> None:
-    """Ends a session whose server does not answer: waiting on it raises OperationalError."""
+    """Cuts off a session whose server does not answer: waiting on it then raises OperationalError."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 
@@ -196,8 +197,8 @@ def cut(connection: Connection) -> None:
 def _parameters(text: str) -> dict[str, str]:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
-    except psycopg.ProgrammingError:  # it says what was given, with the password
+    except psycopg.ProgrammingError:  # its message contains the input, with the password
         raise InvalidSettings(
-            f"sql_login are no connection parameters: write such as user={_ROLE} password=…, and a value with spaces "
-            "between single quotes"
+            f"sql_login is not a valid connection string: write, for example, user={_ROLE} password=…, and put a "
+            "value with spaces in single quotes"
         ) from None

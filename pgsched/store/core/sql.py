@@ -1,10 +1,10 @@
-"""The statements: one a file, named by its subject and verb, read once.
+"""Loads SQL statements: one per file, named by subject and verb, and read once.
 
-Some have one clause more or less from one call to the next; ``core/clauses.sql`` has these, by name, and says why.
+Some have an extra clause from one call to the next; ``core/clauses.sql`` contains these by name, with their reasons.
 
-Those of the hot path work on several partitions at once. Their file has two halves, divided by a line ``-- then``: what
-happens in each partition, on the partition's own table, and what is done with the rows of all. Naming the tables
-spares the planner all partitions but these, and lets it keep the plan; one statement spares a round trip for each.
+Hot-path statements work on several partitions at once. Their file has two halves, divided by a line ``-- then``: what
+happens in each partition, on the partition's own table, and what is done with the rows of all. Naming the tables keeps
+the other partitions out of planning and lets the plan be kept; using one statement saves a round trip per partition.
 """
 
 import re
@@ -18,20 +18,23 @@ from pgsched.domain.queue_partitions import first_of, partitions_of
 
 @cache
 def statement(name: str) -> LiteralString:
-    """The text of ``statements/<name>.sql``, as ``live/claim``. It came with the package, so it counts as literal."""
+    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. It ships with the package, so it counts as
+    literal.
+    """
     return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
-    """The text for one partition: as ``statement_with``, and ``{p}`` stands for its number."""
+    """Like ``statement_with``, for one partition: ``{p}`` is replaced by its number."""
     return statement_with(name, clauses, order).replace("{p}", str(partition))
 
 
 @lru_cache(maxsize=1024)
 def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
-    """The text of a statement: ``{clauses}`` stands for these of ``core/clauses.sql``, ``{order}`` for " desc" where
-    rows are read from the end, and ``{claimed}`` for the clause of that name."""
+    """Returns a statement with its placeholders filled in: ``{clauses}`` becomes these clauses of ``core/clauses.sql``,
+    ``{order}`` becomes " desc" if rows are read from the end, and ``{claimed}`` the clause of that name.
+    """
     text = "".join("\n" + _clauses()[clause] for clause in clauses)
     found = statement(name).replace("{claimed}", _clauses()["claimed"])
     return found.replace("{clauses}", text).replace("{order}", order)
@@ -39,8 +42,9 @@ def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralStrin
 
 @lru_cache(maxsize=256)
 def statement_among(name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = ()) -> LiteralString:
-    """The text for rows of these partitions: as ``statement_with``, and ``{partitions}`` stands for their numbers. If
-    they were a parameter, a plan that is kept would read the rows of all partitions and pass over the others'."""
+    """Like ``statement_with``, for rows of these partitions: ``{partitions}`` is replaced by their numbers. With a
+    parameter, a cached plan would read the rows of all partitions and discard the others'.
+    """
     numbers = ", ".join(map(str, sorted(partitions)))
     text: LiteralString = statement_with(name, clauses).replace("{partitions}", f"'{{{numbers}}}'::smallint[]")
     return text
@@ -56,8 +60,9 @@ def _clauses() -> dict[str, LiteralString]:
 def statement_over(
     name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = (), order: LiteralString = ""
 ) -> LiteralString:
-    """The text for these partitions: as ``statement_with``, ``{p}`` stands for each one's number, and ``{rows}`` for
-    the rows of all."""
+    """Like ``statement_with``, over these partitions: ``{p}`` is replaced by each one's number, and ``{rows}`` by the
+    rows of all.
+    """
     each, then = statement_with(name, clauses, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
     rows = " union all ".join(f"select * from part_{p}" for p in partitions)
@@ -66,7 +71,9 @@ def statement_over(
 
 
 def together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
-    """Which tables a statement names: a single one, or all of a queue; so the texts are few and stay prepared."""
+    """Groups partitions into the tables that one statement names: a single one, or all of a queue. This way there are
+    few texts, and they stay prepared.
+    """
     queues: dict[int, list[int]] = {}
     for partition in partitions:
         queues.setdefault(first_of(partition), []).append(partition)

@@ -1,4 +1,4 @@
-"""Calls functions of the database from declarations, which are in ``store/verbs.py`` and ``store/internal_verbs.py``.
+"""Calls functions of the database from their declarations in ``store/verbs.py`` and ``store/internal_verbs.py``.
 
     @verb
     async def drop_queue(connection: Connection, name: str, *, actor: str | None) -> None: ...
@@ -58,7 +58,7 @@ class verb(Generic[_Given, _Answer]):
         return answer  # type: ignore[no-any-return]
 
     def text(self, *names: str) -> LiteralString:
-        """The statement with these arguments, for a connection without asyncio or for an answer in binary."""
+        """Returns the statement with these arguments, for a synchronous connection or a binary result."""
         if (found := self._texts.get(names)) is None:
             named = ", ".join(f"{name} => %({name})s{self._cast(name)}" for name in names)
             what = "" if self._row is scalar_row else "* from "
@@ -66,7 +66,7 @@ class verb(Generic[_Given, _Answer]):
         return found
 
     def _cast(self, name: str) -> str:
-        """Integers need one: psycopg chooses their type by their size."""
+        """Returns the cast for an argument. Integers need one, because psycopg chooses their type by their size."""
         kind = self.signature.parameters[name].annotation
         for one in (kind, *get_args(kind)):
             if one is int:
@@ -77,7 +77,7 @@ class verb(Generic[_Given, _Answer]):
 
 
 class internal_verb(verb[_Given, _Answer]):
-    """The same in the schema ``pgsched_internal``."""
+    """Like ``verb``, in the schema ``pgsched_internal``."""
 
     schema = "pgsched_internal"
 

@@ -1,7 +1,7 @@
-"""How rows of the hot path and of bulk loads cross the wire: binary, and decoded no further than delivery needs.
+"""How hot-path and bulk-load rows cross the wire: in binary, and decoded no further than delivery needs.
 
-UUIDs stay their sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), JSON stays
-text until somebody wants it. Arrays are packed here, at once: a general dumper goes element by element. The formats are
+UUIDs stay sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), and JSON stays text
+until it is needed. Arrays are packed here in one step, as a general dumper goes element by element. The formats are
 PostgreSQL's binary send and receive formats.
 """
 
@@ -47,23 +47,23 @@ class Texts(list[bytes | None]):
 
 
 def to_datetime(instant: int) -> datetime:
-    """The aware UTC datetime of an instant on the wire."""
+    """Returns the aware UTC datetime of an instant on the wire."""
     return EPOCH + timedelta(microseconds=instant)
 
 
 def to_instant(moment: datetime) -> Instant:
-    """The wire's count for an aware datetime."""
+    """Returns the wire's count for an aware datetime."""
     return Instant(microseconds(moment))
 
 
 def microseconds(moment: datetime) -> int:
-    """The same count as a plain number."""
+    """Returns the wire's count as a plain int."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 LAST = to_instant(datetime(9999, 12, 30, tzinfo=UTC))
-"""The last instant of a job that has a row; its start may be up to a day later."""
+"""The last instant for which a job gets a row; its start may be up to a day later."""
 
 
 def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:
@@ -137,7 +137,7 @@ class _JsonbLoader(Loader):
 
 
 def register(connection: AsyncConnection[Any]) -> None:
-    """Makes a connection speak this way for the types of the hot path."""
+    """Makes a connection use these formats for the hot path's types."""
     register_arrays(connection)
     adapters = connection.adapters
     adapters.register_loader("timestamptz", _InstantLoader)
@@ -146,7 +146,7 @@ def register(connection: AsyncConnection[Any]) -> None:
 
 
 def register_arrays(context: AdaptContext) -> None:
-    """Only what is sent: the connection or cursor of a handler or a caller reads with psycopg's own types."""
+    """Registers dumpers only: the connection or cursor of a handler or a caller reads with psycopg's own types."""
     adapters = context.adapters
     adapters.register_dumper(Uuids, _UuidsDumper)
     adapters.register_dumper(Tokens, _TokensDumper)

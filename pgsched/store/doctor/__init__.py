@@ -1,1 +1,1 @@
-"""What is wrong with an installation, and what to do about it: small checks, each bounded and by itself."""
+"""Diagnoses an installation and says what to do: small, independent checks, each bounded."""

@@ -1,4 +1,6 @@
-"""The way to the database: poolers, notifications, clocks. Where no address is known, it is not looked at."""
+"""Checks the connection to the database: poolers, notifications, clocks. Checks that need an unknown address are
+skipped.
+"""
 
 import asyncio
 import secrets
@@ -18,7 +20,7 @@ _HEARD_WITHIN = 3.0
 
 
 async def pooler(ground: CheckContext) -> list[Finding]:
-    """Whether the address leads to a pooler, and whether workers could use it."""
+    """Checks whether the address leads to a pooler, and whether workers could use it."""
     if ground.url is None:
         return []
     async with await _connected(ground.url) as connection:
@@ -30,47 +32,47 @@ async def pooler(ground: CheckContext) -> list[Finding]:
         return [
             warning(
                 f"the pooler that database_url leads to is used up: {full}",
-                why="Whoever needs a connection waits for one.",
-                do="Let its pool be larger: ten connections a worker process and ten an API process.",
+                why="Anything that needs a connection has to wait for one.",
+                do="Make its pool larger: ten connections per worker process and ten per API process.",
             )
         ]
     if sessions:
         return [
             note(
-                "database_url leads to a pooler that keeps a server's connection for each session",
-                why="That is as it should be; it needs as many connections of the server as workers and API have.",
+                "database_url leads to a pooler that keeps a server connection for each session",
+                why="That is fine; it needs as many server connections as the workers and the API have.",
                 do="Nothing.",
             )
         ]
     return [
         note(
-            "database_url leads to a pooler that lends a server's connection for one transaction",
-            why="That does for the API and for commands; a worker refuses to start with this address.",
+            "database_url leads to a pooler that lends a server connection for one transaction",
+            why="That is enough for the API and for commands, but a worker refuses to start with this address.",
             do="Give workers PostgreSQL's own address, or a pool in session mode: docs/how-to/pgbouncer.md.",
         )
     ]
 
 
 async def round_trip(ground: CheckContext) -> list[Finding]:
-    """Whether a notification arrives, and how soon."""
+    """Checks whether a notification arrives, and how soon."""
     if ground.url is None:
         return []
     channel, word = f"pgsched_doctor_{secrets.token_hex(8)}", secrets.token_hex(8)
     async with await _connected(ground.url) as connection:
         if await is_pooled(connection):
-            return []  # who listens behind a pool has a session of its own, or does not listen
+            return []  # behind a pool, listeners have sessions of their own, or do not listen
         await listen(connection, channel)
         before = time.monotonic()
         sent = await connection.execute(statement("core/notify"), {"channel": channel, "said": word})
         if not sent.rowcount:
-            return []  # the queue is filling up, which another check finds
+            return []  # the queue is filling up; another check reports it
         took = await _heard(connection, word, before)
     if took is None:
         return [
             error(
                 f"a notification did not arrive within {seconds_in(_HEARD_WITHIN)}",
-                why="Workers then find new executions by their poll, up to a second after their instant.",
-                do="See what is between this machine and the server, and whether the server has to write its log "
+                why="Workers then find new executions only by polling, up to a second late.",
+                do="Check the network between this machine and the server, and whether the server writes its log "
                 "slowly.",
             )
         ]
@@ -80,8 +82,8 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
 def _slow(took: float) -> Finding:
     return warning(
         f"a notification took {seconds_in(took)} to arrive",
-        why="What is scheduled for now begins so much later.",
-        do="See the server's load, and how long commits take: a slow disk, or a standby that they wait for.",
+        why="Executions that are scheduled for now begin late by that much.",
+        do="Check the server's load and how long commits take: a slow disk, or a standby that they wait for.",
     )
 
 
@@ -93,7 +95,7 @@ async def _heard(connection: AsyncConnection, word: str, before: float) -> float
 
 
 async def clock(ground: CheckContext) -> list[Finding]:
-    """Whether this machine's clock is the database's: the one place where its time of day is asked for."""
+    """Checks this machine's clock against the database's: the only place that compares their times of day."""
     before = time.time()
     theirs = (await value(ground.connection, "core/clock")).timestamp()
     after = time.time()
@@ -104,9 +106,9 @@ async def clock(ground: CheckContext) -> list[Finding]:
     return [
         warning(
             f"the clock of this machine is {seconds_in(skew)} {side} the database's",
-            why="Executions go by the database's clock; instants that are reckoned here, and tokens and certificates "
+            why="Executions follow the database's clock; instants that are computed here, and tokens and certificates "
             "that are checked here, do not agree with it.",
-            do="Have both machines set their clocks by the same source: chronyc tracking, or timedatectl "
+            do="Synchronise both machines' clocks with the same source: see chronyc tracking, or timedatectl "
             "timesync-status.",
         )
     ]

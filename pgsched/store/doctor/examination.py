@@ -1,6 +1,6 @@
-"""Makes all checks, one after the other, each in a transaction of its own and within a bound of time.
+"""Runs all checks, one after the other, each in its own transaction and with a time limit.
 
-A check that fails, takes too long or may not look is a finding, and the next one is made all the same.
+A check that fails, takes too long or lacks privileges is reported as a finding, and the next one runs all the same.
 """
 
 import asyncio
@@ -63,14 +63,14 @@ CHECKS: Mapping[str, Check] = {
     "round trip": database_connection.round_trip,
     "clock": database_connection.clock,
 }
-"""All checks, by the names that findings carry, in the order in which they are made."""
+"""All checks, by the names that findings carry, in the order in which they run."""
 _WITHOUT_THE_SCHEMA = {
     "settings", "schema", "horizon", "lock waits", "slow statements", "write-ahead log", "connections", "notifications",
     "wraparound", "pooler", "round trip", "clock",
 }  # fmt: skip
-"""The others look at what a migration makes: where that is not there, the check of the schema says so."""
-_EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination
-_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
+"""Checks that do not need pgsched's schema. The others need it: if it is missing, the check "schema" reports that."""
+_EACH, _ALL = 8.0, 25.0  # seconds for one check and for all of them
+_CANCELLING = 0.5  # seconds in which a server that is still running cancels a statement
 _WORST_FIRST = ("error", "warning", "note")
 _STATUS: dict[str, Status] = {"error": "error", "warning": "warning", "note": "fine"}
 
@@ -84,13 +84,13 @@ async def make(
     ring: KeyRing | None = None,
     bounds: Bounds = BOUNDS,
 ) -> list[Finding]:
-    """Makes one check, on a connection that is lent to it."""
+    """Runs one check on a connection lent to it."""
     try:
         async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), lend() as connection:
             found = await _look(check, CheckContext(connection=connection, url=url, ring=ring, bounds=bounds))
     except TimeoutError:
         found = [_unmade(f"it took longer than {_EACH:g} seconds")]
-    except Exception as failure:  # whatever is wrong with one check, the others are made
+    except Exception as failure:  # whatever is wrong with one check, the others still run
         found = [_unmade(_said(failure))]
     return [_plain(one, name) for one in found]
 
@@ -101,13 +101,13 @@ async def _look(check: Check, ground: CheckContext) -> list[Finding]:
             await ground.connection.execute(DOCTOR_LOCALLY)
             return list(await check(ground))
     except psycopg.errors.InsufficientPrivilege as refused:
-        return [_unmade(f"the login {ground.connection.info.user} may not look: {_said(refused)}")]
+        return [_unmade(f"the login {ground.connection.info.user} lacks privileges: {_said(refused)}")]
 
 
 async def examine(
     lend: Lend, *, url: str | None = None, ring: KeyRing | None = None, checks: Mapping[str, Check] = CHECKS
 ) -> Report:
-    """Makes the checks. Never raises because of the database: that it is away is what is found then."""
+    """Runs the checks. Never raises because of the database: if it cannot be reached, that is the finding."""
     try:
         version, is_there, revision = await _told(lend)
     except (psycopg.Error, PgschedError, OSError, TimeoutError) as failure:
@@ -127,7 +127,7 @@ async def examine(
 
 
 async def _told(lend: Lend) -> tuple[str, bool, str | None]:
-    """The server's version, whether pgsched is in the database, and the revision where that may be read."""
+    """Returns the server's version, whether pgsched is in the database, and its revision if this login may read it."""
     async with (
         asyncio.timeout(_EACH + _CANCELLING),
         asyncio.timeout(_EACH),
@@ -149,23 +149,22 @@ def _report(
 
 
 def _said(failure: Exception) -> str:
-    """The one line that says it; what the server says is more."""
+    """Returns the one line that matters of an error; the server's messages are longer."""
     primary = failure.diag.message_primary if isinstance(failure, psycopg.Error) else None
     return primary or " ".join(str(failure).split())[:300] or type(failure).__name__
 
 
 def _unmade(reason: str) -> Finding:
     return warning(
-        f"this could not be looked at: {reason}",
-        why="Whether it is as it should be is not known.",
-        do="Ask as a login that may look, such as a member of pgsched_reader and pg_monitor, or when the server has "
-        "time.",
+        f"this could not be checked: {reason}",
+        why="There may be a problem that this report does not show.",
+        do="Run the doctor with more privileges, such as a member of pgsched_reader and pg_monitor, or when the "
+        "server is less busy.",
     )
 
 
 def _plain(finding: Finding, check: str) -> Finding:
-    """The finding of a check. What is named in it, anybody may have named: nothing in it is taken for more than text,
-    and no password is repeated."""
+    """Returns the finding of a check, as plain text without passwords: the names in it may come from anyone."""
     seen, why, do = (printable(without_passwords(text)) for text in (finding.seen, finding.why, finding.do))
     return replace(finding, check=check, seen=seen, why=why, do=do)
 
@@ -175,6 +174,6 @@ def _away(failure: Exception) -> Finding:
     found = error(
         said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
         why="Without it nothing is scheduled or delivered; what was scheduled is delivered once it is back.",
-        do="See that the server runs, lets this login in, and is at the address that database_url names.",
+        do="Make sure that the server is running, admits this login, and has the address in database_url.",
     )
     return _plain(found, "database")

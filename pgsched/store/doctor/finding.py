@@ -1,4 +1,4 @@
-"""What a check finds, and what it is given to look at."""
+"""Findings of checks, and the context that checks get."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ Connection = AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be. ``error``: something is not delivered, or will not be soon; ``warning``:
-    it will come to that if nobody looks at it; ``note``: nothing is wrong, or it cannot be seen. ``do`` is one
-    sentence, with the command where there is one."""
+    """One problem. ``error``: something is not delivered, or soon will not be; ``warning``: it will come to that if it
+    is ignored; ``note``: nothing is wrong, or it cannot be seen. ``do`` is one sentence, with the command if there is
+    one.
+    """
 
     check: str = ""
     severity: Severity
@@ -30,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an examination came to: the worst findings first. ``checks`` are those that were made."""
+    """The result of all checks, worst findings first. ``checks`` are those that ran."""
 
     status: Status
     release: str
@@ -42,7 +43,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """From where on something is found. Ages of transactions are counted in transactions, all else in seconds."""
+    """Thresholds. Ages of transactions are in transactions, all other times in seconds."""
 
     late: float = 60.0
     very_late: float = 600.0
@@ -66,7 +67,7 @@ class Bounds:
     of_wraparound: float = 0.25
     dead_rows: int = 100_000
     most: int = 20
-    """So many rows of one kind are looked at, and named."""
+    """Maximum number of rows of one kind that are examined and named."""
 
 
 BOUNDS = Bounds()
@@ -74,8 +75,9 @@ BOUNDS = Bounds()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a check has: a connection in a transaction, the address where more connections may be made, the keys of
-    secrets, and the bounds."""
+    """What a check works with: a connection in a transaction, the address if more connections may be opened, the keys
+    of secrets, and the thresholds.
+    """
 
     connection: Connection
     url: str | None
@@ -83,7 +85,7 @@ class CheckContext:
     bounds: Bounds
 
     async def rows(self, name: str, **parameters: Any) -> list[SimpleNamespace]:
-        """What a statement finds, its columns as attributes."""
+        """Returns the rows of a statement, with columns as attributes."""
         return await rows(self.connection, SimpleNamespace, name, **parameters)
 
 
@@ -103,22 +105,22 @@ def note(seen: str, *, why: str, do: str) -> Finding:
 
 
 def literal(text: str) -> str:
-    """A text as it is written in a statement, for people to copy."""
+    """Quotes a text as in a statement, for people to copy."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """The name of a role or a thing, in the same way."""
+    """Quotes the name of a role or object as in a statement."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something, ``what`` being the word for one."""
+    """Returns a count with its noun; ``what`` is the singular."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def seconds_in(count: float) -> str:
-    """A length of time as people say it."""
+    """Returns a length of time in a readable form."""
     for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if count >= 2 * size:
             return f"{count / size:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""Who holds on to something for long: old snapshots, prepared transactions, locks, statements that take long."""
+"""Finds sessions that hold resources for long: old snapshots, prepared transactions, locks, slow statements."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -20,18 +20,19 @@ from pgsched.store.doctor.finding import (
 )
 
 _CLEANS = (
-    "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
+    "While it is there, the server cannot clean up dead rows in this database: tables grow, and claims become slower."
 )
 _EVENTS = (
-    "Readers of events may miss what it writes, once it has been open for a day; with a thousand such, events wait."
+    "Readers of events may miss what it writes once it has been open for a day; with a thousand of these, events wait."
 )
-_FREEZES = "The server cannot freeze what is older, and takes no more writes when two billion transactions have passed."
+_FREEZES = "The server cannot freeze older rows, and accepts no more writes after two billion transactions."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Somebody who has an old snapshot, or a transaction that has written. Where the login is not shown since when,
-    ``seconds`` is a least, as far as it can be told."""
+    """A holder of an old snapshot, or of a transaction that has written. If its start is not visible to this login,
+    ``seconds`` is a lower bound, if one is known.
+    """
 
     kind: str
     name: str
@@ -45,7 +46,7 @@ class Holder:
 
 
 async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder]:
-    """Those with the oldest snapshots and transactions of every database, the oldest first."""
+    """Returns the holders of the oldest snapshots and transactions of every database, oldest first."""
     found = await rows(connection, Holder, "doctor/horizons", most=most)
     hidden = [one for one in found if _is_hidden(one)]
     if not hidden or not await value(connection, "doctor/may_tell_since"):
@@ -55,7 +56,7 @@ async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder
 
 
 def _is_hidden(one: Holder) -> bool:
-    """Whether the login is not shown since when."""
+    """Whether the start is not visible to this login."""
     return one.seconds is None and one.kind in ("session", "standby")
 
 
@@ -64,8 +65,9 @@ def _open_since(one: Holder, seconds: float | None) -> Holder:
 
 
 async def horizon(ground: CheckContext) -> list[Finding]:
-    """Who keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
-    databases."""
+    """Finds what keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
+    databases.
+    """
     here = ground.connection.info.dbname
     found = await holders(ground.connection, most=ground.bounds.most)
     held = [_held(one, here) for one in found if _is_long(one, ground, here)]
@@ -80,14 +82,14 @@ async def horizon(ground: CheckContext) -> list[Finding]:
 def _unseen(sessions: int, ground: CheckContext) -> Finding:
     login = ground.connection.info.user
     return note(
-        f"{counted(sessions, 'session')} of other logins in a transaction: since when is not shown to {login}",
-        why="One that is open for long keeps the server from cleaning up, and a statement of theirs may take long.",
-        do=f"If it is to see that: grant pg_monitor to {identifier(login)}.",
+        f"{counted(sessions, 'session')} of other logins in a transaction, whose start {login} may not see",
+        why="A transaction that stays open keeps the server from cleaning up, and its statements may be slow.",
+        do=f"To let this login see it: grant pg_monitor to {identifier(login)}.",
     )
 
 
 def _is_long(one: Holder, ground: CheckContext, here: str) -> bool:
-    """Of another database only what has written counts, and what is old by any measure."""
+    """Whether a holder is a problem. In another database, only one that has written, or is old by any measure."""
     bounds = ground.bounds
     if one.kind == "prepared transaction" and (one.seconds or 0.0) >= bounds.prepared:
         return True
@@ -107,21 +109,21 @@ def _held(one: Holder, here: str) -> Finding:
     ways: dict[str, tuple[str, str]] = {
         "session": (
             f"the session {one.pid} of {one.owner} ({one.name}){where} has had a transaction open {since}{age}",
-            f"End it by select pg_terminate_backend({one.pid}), if it is not meant to be; and set "
+            f"End it with select pg_terminate_backend({one.pid}), unless it is intended; and set "
             "idle_in_transaction_session_timeout.",
         ),
         "standby": (
-            f"a standby ({one.name}) has reported a snapshot that is held there {since}{age}",
+            f"a standby ({one.name}) has reported a snapshot that has been held there {since}{age}",
             "End the long query on the standby, or turn hot_standby_feedback off there.",
         ),
         "prepared transaction": (
             f"the transaction {one.name!r} of {one.owner}{where} was left prepared {since}{age}",
-            f"rollback prepared {literal(one.name)}, in the database {one.database}, if nobody will commit it; until "
-            "then what it has locked waits for it.",
+            f"rollback prepared {literal(one.name)}, in the database {one.database}, unless it will be committed; "
+            "until then, everything that needs its locks waits.",
         ),
         "replication slot": (
             f"the replication slot {one.name} holds a snapshot{age}",
-            f"Let its consumer go on, or select pg_drop_replication_slot({literal(one.name)}).",
+            f"Let its consumer continue, or select pg_drop_replication_slot({literal(one.name)}).",
         ),
     }
     seen, do = ways[one.kind]
@@ -129,7 +131,7 @@ def _held(one: Holder, here: str) -> Finding:
 
 
 async def lock_waits(ground: CheckContext) -> list[Finding]:
-    """Sessions of the database that have waited for a lock for some seconds, and those for which writers would wait."""
+    """Finds sessions of the database that have waited for a lock for some seconds, and those that block writers."""
     bounds = ground.bounds
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
     holders = await ground.rows("doctor/lock_holders", **given)
@@ -137,8 +139,8 @@ async def lock_waits(ground: CheckContext) -> list[Finding]:
     return [_locked(one, ground) for one in holders] + [
         warning(
             f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
-            f"{one.thing}) that {_named(one.blockers)} keeps",
-            why="Who stands in line for the lock of a table has everybody else stand in line behind it.",
+            f"{one.thing}) that {_named(one.blockers)} holds",
+            why="While it waits for a table lock, all others queue behind it.",
             do=_end(one.blockers),
         )
         for one in found
@@ -149,42 +151,45 @@ def _locked(one: SimpleNamespace, ground: CheckContext) -> Finding:
     if one.seconds is None:
         login = ground.connection.info.user
         return note(
-            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); since when is not shown to "
+            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); since when is hidden from "
             f"{login}",
-            why="If it is for long, nobody writes there meanwhile.",
-            do=f"Look again, whether it is still there. If it is to see that: grant pg_monitor to {identifier(login)}.",
+            why="If it keeps the lock for long, nothing can be written there meanwhile.",
+            do="Check again whether it is still there. To let this login see since when: grant pg_monitor to "
+            f"{identifier(login)}.",
         )
     return error(
         f"the session {one.pid} ({one.name}) has had {one.thing} locked ({one.mode}) for {seconds_in(one.seconds)}",
-        why="Nobody writes there meanwhile; workers give up after a moment, and try again.",
+        why="Nothing can be written there meanwhile; workers give up after a moment, and try again.",
         do=_end([one.pid]),
     )
 
 
 def _named(pids: list[int]) -> str:
     if not pids:
-        return "somebody"
+        return "another session"
     return f"the session {pids[0]}" if pids[0] else "a prepared transaction"
 
 
 def _end(pids: list[int]) -> str:
     if not pids:
-        return "Look again: whoever kept it has just ended."
+        return "Check again: the session that held it has just ended."
     if not pids[0]:
-        return "Find that transaction (select gid, owner from pg_prepared_xacts), and rollback prepared its gid."
-    return f"See what that session does, and end it if need be: select pg_terminate_backend({pids[0]})."
+        return "Find that transaction (select gid, owner from pg_prepared_xacts), and run rollback prepared on its gid."
+    return f"Check what that session is doing, and end it if necessary: select pg_terminate_backend({pids[0]})."
 
 
 async def slow_statements(ground: CheckContext) -> list[Finding]:
-    """Statements of pgsched that take long, now or, where pg_stat_statements is there, on the average."""
+    """Finds slow statements of pgsched: those running now and, if pg_stat_statements is installed, those slow on
+    average.
+    """
     bounds = ground.bounds
     now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
     found = [
         warning(
             f"a statement of {one.name} (session {one.pid}) has run for {seconds_in(one.seconds)}: {_line(one.query)}",
-            why="Statements of workers take milliseconds, unless the server lacks CPU or disk, or has chosen a bad "
-            "plan.",
-            do="Look at the server's load, then at the table's statistics: analyze pgsched.executions, "
+            why="Statements of workers take milliseconds, unless the server is short of CPU or disk, or has chosen a "
+            "bad plan.",
+            do="Check the server's load, then refresh the tables' statistics: analyze pgsched.executions, "
             "pgsched.history.",
         )
         for one in now
@@ -200,13 +205,13 @@ async def _slow_on_the_average(ground: CheckContext) -> list[Finding]:
     found = await ground.rows("doctor/statistics_of_statements", seconds=bounds.mean, most=bounds.most)
     return [
         note(
-            f"a statement took {seconds_in(one.seconds)} on the average of {one.calls:,} calls: {_line(one.query)}",
+            f"a statement took {seconds_in(one.seconds)} on average over {one.calls:,} calls: {_line(one.query)}",
             why="Statements of pgsched take milliseconds; listings over many rows may take longer.",
-            do="Look at its plan, and whether that was long ago: select pg_stat_statements_reset() begins anew.",
+            do="Check its plan, and whether that was long ago: select pg_stat_statements_reset() resets the figures.",
         )
         for one in found
     ]
 
 
 def _line(query: str | None) -> str:
-    return " ".join((query or "what it does is not shown to this login").split())
+    return " ".join((query or "this login may not see what it does").split())

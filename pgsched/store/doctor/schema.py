@@ -1,4 +1,4 @@
-"""Whether the database, its schema and its roles are what this release needs."""
+"""Checks that the database, its schema and its roles are what this release needs."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from pgsched.version import __version__
 
 
 async def settings(ground: CheckContext) -> list[Finding]:
-    """Settings of the database with which pgsched cannot be in it, and whether it takes writes."""
+    """Checks the database's settings that pgsched depends on, and whether it accepts writes."""
     await ground.connection.execute("do 'begin end'")
     row = await first(ground.connection, "core/database_settings")
     assert row is not None
@@ -29,21 +29,21 @@ async def settings(ground: CheckContext) -> list[Finding]:
         return [
             error(
                 f"pgsched cannot be in this database: {problem.partition(':')[0]}",
-                why="Functions of pgsched fail, or do something else than they say.",
-                do=f"Set it right: {problem}.",
+                why="Functions of pgsched fail, or do something other than documented.",
+                do=f"Correct it: {problem}.",
             )
         ]
     return []
 
 
 async def revision(ground: CheckContext) -> list[Finding]:
-    """Whether tables and functions are those of this release."""
+    """Checks that tables and functions are those of this release."""
     _, is_there, _ = await first(ground.connection, "doctor/server") or ("", False, False)
     found = await column(ground.connection, "admin/revisions") if is_there else []
     if not found or not await is_served(ground.connection, found):
         said = str(mismatch(found)) if found else "the database has no pgsched schema yet"
         seen, _, do = said.partition(": ")
-        return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]
+        return [error(seen, why="This release's workers and API do not start.", do=f"{do or 'run pgsched migrate'}.")]
     if await (await ground.connection.execute(is_current_sql())).fetchone() == (True,):
         return []
     release = await value(ground.connection, "admin/fact", fact="release")
@@ -51,22 +51,22 @@ async def revision(ground: CheckContext) -> list[Finding]:
     return [
         warning(
             f"the functions, views and rights {made_by}, or were made before a role was, or on another PostgreSQL",
-            why="This release's API and workers may call what is not there, or may not call it.",
-            do="pgsched migrate, of the newest release that runs.",
+            why="This release's API and workers may call functions that do not exist, or that they may not call.",
+            do="Run pgsched migrate of the newest release in use.",
         )
     ]
 
 
 async def drift(ground: CheckContext) -> list[Finding]:
-    """What of the schema is not as it was made, since somebody has changed it by hand."""
+    """Finds what has been changed by hand in the schema since it was migrated."""
     told = [_behind(one) for one in await ground.rows("doctor/sequences_behind")]
     found = await ground.rows("doctor/drift")
     if not all(one.comparable for one in found):
         told.append(
             note(
-                "what there is of pgsched was recorded on another version of PostgreSQL",
-                why="Whether somebody has changed it by hand since cannot be told.",
-                do="Have it recorded anew by pgsched migrate.",
+                "pgsched's schema was recorded on another version of PostgreSQL",
+                why="Whether it has been changed by hand since then is unknown.",
+                do="Run pgsched migrate, which records it again.",
             )
         )
     by_what = {say: [one.name for one in found if one.what == say and one.comparable] for say in _DRIFTS}
@@ -77,10 +77,10 @@ async def drift(ground: CheckContext) -> list[Finding]:
 
 def _behind(one: SimpleNamespace) -> Finding:
     return error(
-        f"the sequence {one.name} has given out {one.last:,}, and its table has {one.taken:,} already",
-        why="Whoever is given a number that is taken gets an error: of workers' numbers, a worker that starts; of "
-        "the audit log's, every change.",
-        do="Run pgsched migrate, which sets it behind the last number of its table.",
+        f"the sequence {one.name} is at {one.last:,}, but its table already has {one.taken:,}",
+        why="A number that is already in use causes an error: for workers' numbers, when a worker starts; for the "
+        "audit log's, on every change.",
+        do="Run pgsched migrate, which moves it past the last number in its table.",
     )
 
 
@@ -91,11 +91,11 @@ _SHOWN = 10
 def _drifted(what: str, names: list[str]) -> Finding:
     return _DRIFTS[what](
         f"{what} since pgsched was migrated: {_some(names)}",
-        why="What is missing or changed may fail or be slow; what was added costs each write something, and may be "
-        "in the way of the next migration.",
-        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and what "
-        "is missing of indexes, partitions and watches; make tables as pgsched migrate --sql prints them, and "
-        "drop what does not belong there.",
+        why="Anything missing or changed may fail or be slow; additions slow down every write, and may get in the "
+        "way of the next migration.",
+        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and "
+        "missing indexes, partitions and watches; create tables as pgsched migrate --sql prints them, and drop "
+        "what does not belong there.",
     )
 
 
@@ -103,7 +103,7 @@ def _owned(owner: str, names: list[str]) -> Finding:
     return warning(
         f"no longer owned by {owner}, as when pgsched was migrated: {_some(names)}",
         why="Functions run with the rights of their owner: they fail, or may do too much; and migrations fail.",
-        do=f"Give it back: alter … owner to {owner}; or run pgsched migrate --replace as a superuser.",
+        do=f"Change it back: alter … owner to {owner}; or run pgsched migrate --replace as a superuser.",
     )
 
 
@@ -113,26 +113,26 @@ def _some(names: list[str]) -> str:
 
 
 async def indexes(ground: CheckContext) -> list[Finding]:
-    """Indexes that were not built to their end."""
+    """Finds indexes whose build did not finish."""
     return [
         error(
             f"the index {name} is not valid",
-            why="Nothing is looked up by it, yet each write keeps it up.",
-            do=f"Run pgsched migrate --replace; or reindex index concurrently {name}, where that is none of pgsched's.",
+            why="No query uses it, yet each write maintains it.",
+            do=f"Run pgsched migrate --replace; or, if it is not pgsched's, reindex index concurrently {name}.",
         )
         for name in await column(ground.connection, "doctor/invalid_indexes", most=ground.bounds.most)
     ]
 
 
 async def roles(ground: CheckContext) -> list[Finding]:
-    """Roles that are missing, and roles and logins that may do more than they should."""
+    """Finds roles that are missing, and roles and logins that have too many privileges."""
     names = list(ROLES)
     there = await column(ground.connection, "admin/roles_among", names=names)
     found = [
         error(
             f"the role {name} is missing",
-            why="What is to be granted to it is granted to nobody.",
-            do="Run pgsched migrate as a role that has CREATEROLE; or as another, and then what it prints.",
+            why="The privileges meant for it are granted to no one.",
+            do="Run pgsched migrate as a role that has CREATEROLE; or as another role, and then run what it prints.",
         )
         for name in names
         if name not in there
@@ -145,13 +145,13 @@ def _too_much(one: SimpleNamespace) -> Finding:
     if one.ours:
         return warning(
             f"the role {one.name} has {_listed(one.what)}, which no role of pgsched needs",
-            why="Whoever is a member of it, or runs as it, may do more than deliver and schedule.",
-            do=f"Take it away: alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
+            why="Its members, and sessions that act as it, may do more than deliver and schedule.",
+            do=f"Remove it: alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
         )
     return warning(
         f"a worker logs in as {one.name}, which has {_listed(one.what)}",
-        why="Handlers and functions that a worker runs may then do that, too.",
-        do="Give workers a login that is a member of pgsched_worker and no more: docs/how-to/deploy.md.",
+        why="Handlers and functions that a worker runs then have it too.",
+        do="Give workers a login that is a member of pgsched_worker and nothing else: docs/how-to/deploy.md.",
     )
 
 
@@ -160,20 +160,20 @@ def _listed(words: str) -> str:
 
 
 async def room_for_locks(ground: CheckContext) -> list[Finding]:
-    """Whether the server's table of locks has room, and who may fill it."""
+    """Checks whether the server's lock table has room, and who can fill it."""
     advice = (await find_room(ground.connection)).advice()
     found = []
     if advice:
         seen, _, do = advice.partition(": ")
         found.append(
-            warning(seen, why="Where the table is full, no transaction that writes can begin.", do=f"Do this: {do}.")
+            warning(seen, why="While the table is full, no transaction that writes can begin.", do=f"Do this: {do}.")
         )
     if await value(ground.connection, "core/open_to_public"):
         found.append(
             note(
                 OPEN.partition(":")[0],
-                why="One login by itself can stop everything, on purpose or by mistake.",
-                do="Revoke these rights from PUBLIC where you do not trust every login: docs/how-to/deploy.md.",
+                why="A single login can stop everything, on purpose or by mistake.",
+                do="Revoke these rights from PUBLIC unless you trust every login: docs/how-to/deploy.md.",
             )
         )
     return found

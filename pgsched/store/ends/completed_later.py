@@ -1,7 +1,7 @@
-"""Executions that their targets complete later.
+"""Handles executions that their targets complete later.
 
-What a target is told to complete with is the token of the lease. It is drawn for the execution alone, before it is
-called: so nobody can guess it, and it is good at once, for a target may be quicker with its work than with its answer.
+A target completes an execution with the token of the lease. A token is drawn for that execution alone, before the call:
+so it cannot be guessed, and it is valid at once, as a target may finish its work before it responds.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _NAMED = b'"deferred"'
 
 
 class AcceptedRow(NamedTuple):
-    """An execution that its target has for so many seconds."""
+    """An execution that its target has accepted, and for how many seconds."""
 
     id: bytes
     token: int
@@ -29,12 +29,12 @@ class AcceptedRow(NamedTuple):
 
 
 def new_token(partition: int) -> int:
-    """As ``pgsched.new_token`` draws it: the last bits are the partition."""
+    """Draws a token as ``pgsched.new_token`` does: the last bits are the partition."""
     return secrets.randbits(63 - PARTITION_BITS) << PARTITION_BITS | partition
 
 
 async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-    """The same claimed rows, those that may be deferred each leased under a token of its own."""
+    """Returns the claimed rows, each row that may be deferred now leased under its own token."""
     own = {row.id: new_token(row.partition) for row in rows if row.options and _may_be_deferred(row.options)}
     if not own:
         return rows
@@ -49,7 +49,9 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedEx
 
 
 async def defer(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
-    """Leaves rows to their targets. One that was completed before its answer came is gone by now, as it should be."""
+    """Leaves rows to their targets. A row that was completed before its response arrived is already gone, as it should
+    be.
+    """
     ids, tokens, seconds = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}
     await connection.execute(statement_in("ends/defer", partition), parameters, binary=True)
@@ -59,4 +61,4 @@ def _may_be_deferred(options: bytes) -> bool:
     try:
         return _NAMED in options and parse_options(options).deferred is not None
     except InvalidInput:
-        return False  # its delivery will say so
+        return False  # its delivery reports this

@@ -1,4 +1,4 @@
-"""Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
+"""Executions that wait for others: finds those waiting, and releases them after an end. The database decides how."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,9 @@ from pgsched.store.core.sql import statement
 
 
 class Pending(NamedTuple):
-    """Whether any execution waits for another; in how many seconds a result that was kept is to be tried to record, and
-    in how many one that a gate holds is to end: None where none is."""
+    """Whether any execution waits for another; in how many seconds to retry recording a kept result; and in how many
+    seconds an execution held by a gate must end. None means there is none.
+    """
 
     dependents: bool
     results_in: float | None
@@ -23,21 +24,22 @@ class Pending(NamedTuple):
 
 
 async def pending(connection: Connection) -> Pending:
-    """What there is to do for ends."""
+    """Returns what is to be done after ends."""
     cursor = await connection.execute(statement("ends/dependencies_open"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
 
 
 class ReleasePosition(NamedTuple):
-    """An end, and behind which of those that wait for it to go on: None where all of them were looked at."""
+    """An end, and the dependent after which to continue; None if all its dependents have been checked."""
 
     end: UUID
     behind: UUID | None = None
 
 
 class ReleaseReport(NamedTuple):
-    """How many ends were noted with all that wait for them, how many executions were released or skipped, and where
-    to go on if there may be more."""
+    """How many ends have been recorded for all their dependents, how many executions were released or skipped, and
+    where to continue if there may be more.
+    """
 
     noted: int = 0
     decided: int = 0
@@ -45,8 +47,9 @@ class ReleaseReport(NamedTuple):
 
 
 async def release(connection: Connection, *, most: int, after: ReleasePosition | None = None) -> ReleaseReport:
-    """Releases or skips what waited for executions that have ended, looking at so many ends, and at so many that wait
-    for them as is quickly done."""
+    """Releases or skips executions that waited for others that have ended. Processes up to ``most`` ends, and as many
+    of their dependents as is quickly done.
+    """
     end, behind = after or (None, None)
     noted, decided, read_to, behind_to = await internal_verbs.release_dependents(
         connection, most=most, after=end, behind=behind
@@ -56,7 +59,7 @@ async def release(connection: Connection, *, most: int, after: ReleasePosition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """An execution that another waits for, until its end is noted."""
+    """An execution that another one waits for, until its end is recorded."""
 
     after_id: UUID
     outcome: str
@@ -65,10 +68,10 @@ class Dependency:
 
 
 async def dependencies_of(connection: AsyncConnection[Any], id: UUID, *, most: int = 100) -> list[Dependency]:
-    """What an execution waits for, or waited for; of one that has ended none is kept."""
+    """Returns what an execution waits for, or waited for. Nothing is kept for one that has ended."""
     return await rows(connection, Dependency, "ends/dependencies_of", id=id, most=most)
 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
-    """The executions that a held one still waits for."""
+    """Returns the executions that a held one still waits for."""
     return await column(connection, "ends/waits_for", id=id)

@@ -1,4 +1,4 @@
-"""What ends without a run: claimed rows and whole ranges that are skipped, and jobs that are over or make no sense."""
+"""Ends without a run: skipped rows and ranges, and jobs that are finished or invalid."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Connection = AsyncConnection[Any]
 
 
 async def skip_claimed(connection: Connection, skipped: Sequence[tuple[ClaimedExecution, SkippedRange]]) -> None:
-    """Moves claimed rows into history, each of them as the first of its range."""
+    """Moves claimed rows into history, each as the first instant of its range."""
     rows: dict[tuple[int, int], list[tuple[UUID, SkippedRange]]] = defaultdict(list)
     for row, passed in skipped:
         rows[row.partition, row.token].append((UUID(bytes=row.id), passed))
@@ -51,16 +51,17 @@ def _columns(ranges: Sequence[SkippedRange]) -> dict[str, list[Any]]:
 
 
 async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, str]]) -> None:
-    """Marks jobs, named by id and revision, as finished, with the reason."""
+    """Marks jobs, given by id and revision, as finished, with the reason."""
     jobs, revisions, reasons = zip(*ended, strict=True)
     parameters = {"jobs": list(jobs), "revisions": list(revisions), "reasons": list(reasons)}
     await connection.execute(statement("ends/finish_jobs"), parameters)
 
 
 async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
-    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another.
+    """Marks a job as invalid. ``revision`` is the one whose schedule is invalid, or None if the job is locked and
+    cannot change.
 
-    The reason begins with the code under which the same is refused where it can be told at once.
+    The reason begins with the error code with which the same schedule is refused when it is submitted.
     """
     found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
     reason = f"{found.code}: {found}"

@@ -1,4 +1,4 @@
-"""What sql: and notify: targets do, in the transaction that settles their execution: both take effect, or neither."""
+"""Runs sql: and notify: targets in the transaction that settles their execution: both take effect, or neither."""
 
 from datetime import timedelta
 from typing import Any, LiteralString
@@ -11,10 +11,10 @@ from pgsched.store.core.sql import statement
 async def call_target(
     connection: Connection, execution: ClaimedExecution, function: tuple[str, str], role: str, within: timedelta
 ) -> None:
-    """Calls the function, named by its schema and name, as the role, and settles the execution with its result.
+    """Calls the function, given by schema and name, as the role, and settles the execution with its result.
 
-    Raises what the function raises, psycopg's QueryCanceled when it takes longer, and, with everything undone,
-    SQLSTATE PS013 when the execution was leased anew meanwhile.
+    Raises what the function raises, psycopg's QueryCanceled if it takes longer than ``within``, and SQLSTATE PS013,
+    with everything rolled back, if the execution has been leased again meanwhile.
     """
     schema, name = function
     call = {
@@ -30,21 +30,22 @@ async def call_target(
     if not before:
         await connection.execute(statement("ends/call_target"), call)
         return
-    async with connection.pipeline():  # without a begin, one transaction up to its end
+    async with connection.pipeline():  # without a begin, the pipeline is one transaction
         for text, parameters in before:
             await connection.execute(text, parameters)
         await connection.execute(statement("ends/call_target"), call)
 
 
 async def notify_target(connection: Connection, execution: ClaimedExecution, channel: str, payload: str) -> None:
-    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything undone, when it was leased
-    anew meanwhile."""
+    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything rolled back, if it has
+    been leased again meanwhile.
+    """
     parameters = {**_lease(execution), "channel": channel, "payload": payload}
     await connection.execute(statement("ends/notify_target"), parameters)
 
 
 def _preparations(connection: Connection, role: str, seconds: float) -> list[tuple[LiteralString, dict[str, Any]]]:
-    """What the transaction of a call begins with, where the session is not yet as it is to be."""
+    """Returns the statements with which a call's transaction begins, if the session is not yet set up for it."""
     found: list[tuple[LiteralString, dict[str, Any]]] = []
     if connection.info.user != role:
         found.append((statement("ends/assume_role"), {"role": role}))

@@ -12,7 +12,9 @@ from pgsched.store.core.query import rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedKey:
-    """An ordering key whose others wait since ``execution_id`` failed for good; ``waiting`` is counted up to 10,000."""
+    """An ordering key whose other executions have waited since ``execution_id`` finally failed; ``waiting`` is counted
+    up to 10,000.
+    """
 
     client: str
     ordering_key: str
@@ -26,5 +28,5 @@ class BlockedKey:
 async def blocked_keys(
     connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: UUID | None = None
 ) -> list[BlockedKey]:
-    """At most ``limit`` of them, the newest first, those behind ``after``, the execution that blocks one."""
+    """Returns up to ``limit`` blocked keys, newest first, after the one that the execution ``after`` blocks."""
     return await rows(connection, BlockedKey, "gates/blocked_keys", client=client, after=after, limit=limit)

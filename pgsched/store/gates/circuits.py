@@ -1,4 +1,4 @@
-"""Circuits in the database: opened, recovering, gone. They are gates; see ``store.gates.gates``."""
+"""Circuits in the database: opens them, lets them recover, closes them. They are gates; see ``store.gates.gates``."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,25 +18,26 @@ async def open_circuit(
     failed_for: timedelta,
     reason: str,
 ) -> bool:
-    """Leaves a failing target alone; ``rate`` is how many a second pass first once it is back, ``asked`` for how long
-    it asked itself, ``probe`` whether it failed the probe, ``failed_for`` how long ago it began to fail. False where it
-    is left alone already."""
+    """Stops calls to a failing target. Once it is back, ``rate`` executions a second pass at first; ``asked`` is the
+    time that the target asked for, ``probe`` says whether it failed the probe, and ``failed_for`` how long it has been
+    failing. Returns False if calls are already stopped.
+    """
     asked_for = {"rate": rate, "asked": asked, "probe": probe, "failed_for": failed_for, "reason": reason}
     return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))
 
 
 async def recover(connection: Connection, name: str) -> bool:
-    """The target answered a probe: lets more and more pass. False where that was known."""
+    """Records that the target answered a probe, so that a rising number pass. Returns False if that was known."""
     return bool(await _change(connection, "gates/recover_circuit", name=name))
 
 
 async def close(connection: Connection, *, after: timedelta) -> list[str]:
-    """Ends the recovery of gates that have recovered for so long; their names."""
+    """Ends the recovery of gates that have been recovering for at least ``after``. Returns their names."""
     return await _change(connection, "gates/close_circuits", after=after)
 
 
 async def _change(connection: Connection, statement_name: str, /, **parameters: Any) -> list[str]:
-    """The names of the gates that a statement has changed; the workers are told of them."""
+    """Runs a statement, and notifies the workers if it changed gates. Returns the names of those gates."""
     found = await column(connection, statement_name, **parameters)
     if found:
         await internal_verbs.notify_workers(connection, "gates")

@@ -1,4 +1,4 @@
-"""Gates in the database: locked, drawn on, and what they hold fed on."""
+"""Gates in the database: locks them, draws on them, and feeds on the executions that they hold."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ from pgsched.store.live.executions import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownGate:
-    """A gate that stands: the events a second that it lets pass and how many may be in hand, infinite where that is not
-    limited; the first partition of the queue that it is for; and until when somebody has shut it, in microseconds since
-    1970."""
+    """An existing gate: its rate in events per second and its limit of executions in hand, each infinite if unlimited;
+    the first partition of its queue; and the time until which an operator has shut it, in microseconds since 1970.
+    """
 
     name: str
     rate: float
@@ -29,30 +29,33 @@ class KnownGate:
 
 
 async def known_gates(connection: Connection) -> list[KnownGate]:
-    """All gates there are."""
+    """Returns all gates."""
     return await rows(connection, KnownGate, "gates/gates")
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
-    """The names of the next gates that hold executions back, in their order, no more than ``most``."""
+    """Returns up to ``most`` names of gates that hold executions, after ``after``, in order."""
     return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
 async def read(connection: Connection, names: Iterable[str], *, worker: int) -> dict[str, Gate]:
-    """How gates stand. One that is no more is left out. What is in hand of each is counted without this worker's."""
+    """Reads the state of gates, without those that no longer exist. Their counts of executions in hand exclude this
+    worker's.
+    """
     return await _read(connection, names, (), worker)
 
 
 class Locked(NamedTuple):
-    """Gates that are locked until the transaction ends, and those that another transaction has locked."""
+    """Gates that are locked until the transaction ends, and gates that another transaction has locked."""
 
     gates: dict[str, Gate]
     busy: frozenset[str]
 
 
 async def lock(connection: Connection, names: Iterable[str], *, worker: int) -> Locked:
-    """The same, with the gates locked. One that another worker has is waited for, for a moment; what an operator has
-    changed in an open transaction is locked for as long as that lasts."""
+    """Like ``read``, but locks the gates. Waits briefly for one that another worker has locked; one that an operator
+    has changed in an open transaction stays locked until that ends.
+    """
     found = await _read(connection, names, ("locked",), worker)
     missing = set(names) - found.keys()
     if not missing:
@@ -80,12 +83,12 @@ async def _read(connection: Connection, names: Iterable[str], clauses: tuple[str
 
 
 async def try_feeding(connection: Connection, gate: str) -> bool:
-    """Has this transaction alone feed on from a gate; False where another does."""
+    """Makes this transaction the only one to feed on from a gate. Returns False if another is doing so."""
     return bool(await value(connection, "gates/feed_gate", gate=gate))
 
 
 async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
-    """Writes what was drawn on locked gates."""
+    """Stores what was drawn on locked gates."""
     drawn = [gate for gate in gates if gate.drawn]
     if drawn:
         await connection.execute(
@@ -99,7 +102,7 @@ async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
 
 
 async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
-    """Writes how many executions this worker has in hand of those that passed each of these gates."""
+    """Stores for each of these gates how many executions that passed it this worker has in hand."""
     if running:
         names = sorted(running)
         counts = [running[name] for name in names]
@@ -107,7 +110,7 @@ async def note_use(connection: Connection, worker: int, running: Mapping[str, in
 
 
 class HeldRow(NamedTuple):
-    """A claimed row that waits behind a gate instead."""
+    """A claimed row that is to wait behind a gate."""
 
     id: bytes
     token: int
@@ -115,7 +118,7 @@ class HeldRow(NamedTuple):
 
 
 async def hold(connection: Connection, held: Sequence[tuple[ClaimedExecution, str]]) -> None:
-    """Has claimed rows wait behind their gates instead."""
+    """Makes claimed rows wait behind their gates."""
     partitions: dict[int, list[HeldRow]] = defaultdict(list)
     for row, gate in held:
         partitions[row.partition].append(HeldRow(row.id, row.token, gate))
@@ -124,7 +127,7 @@ async def hold(connection: Connection, held: Sequence[tuple[ClaimedExecution, st
 
 
 async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow]) -> None:
-    """The same in one partition."""
+    """Makes claimed rows of one partition wait behind their gates."""
     parameters = {
         "ids": Uuids(row.id for row in held),
         "tokens": Tokens({row.token for row in held}),
@@ -134,7 +137,7 @@ async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow
 
 
 async def appoint(connection: Connection, rows: Iterable[ClaimedExecution]) -> None:
-    """Has claimed rows fire when their gates let them pass."""
+    """Makes claimed rows fire when their gates let them pass."""
     for partition, some in by_partition(rows).items():
         parameters = {
             "ids": Uuids(row.id for row in some),
@@ -152,15 +155,16 @@ async def hold_due(
     clients: Sequence[str] = (),
     capabilities: Sequence[str] = (),
 ) -> int:
-    """Has due one-shots wait that are of these clients, behind their clients' gates, or that need one of these
-    capabilities; returns how many, at most ``batch``."""
+    """Makes due one-shots wait that belong to these clients, behind their clients' gates, or that need one of these
+    capabilities. Returns how many, at most ``batch``.
+    """
     parameters = {"clients": list(clients), "capabilities": list(capabilities), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)
     return cursor.rowcount
 
 
 async def holding_among(connection: Connection, names: Sequence[str]) -> list[str]:
-    """Which of these gates hold executions back."""
+    """Returns which of these gates hold executions."""
     return await column(connection, "gates/holding_among", names=list(names))
 
 
@@ -173,8 +177,9 @@ async def claim_held(
     batch: int,
     left: Sequence[str] = (),
 ) -> list[ClaimedExecution]:
-    """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
-    capabilities that are ``left`` to other workers."""
+    """Leases executions that a gate holds, by priority and then by time, without those that need a capability ``left``
+    to other workers.
+    """
     clauses = ("left",) if left else ()
     cursor = await connection.execute(
         statement_among("gates/claim_held", tuple(partitions), clauses),

@@ -25,11 +25,11 @@ class LimitRow:
 async def all_limits(
     connection: AsyncConnection[Any], *, limit: int, after: str | None = None, kind: str | None = None
 ) -> list[LimitRow]:
-    """At most ``limit`` of them in the order of kind and name, those behind ``after``, which is ``kind:name``."""
+    """Returns up to ``limit`` limits ordered by kind and name, after ``after``, which is ``kind:name``."""
     return await rows(connection, LimitRow, "gates/limits", kind=kind, name=None, after=after, limit=limit)
 
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
-    """Raises NotFound."""
+    """Returns the limit. Raises NotFound."""
     missing = f"there is no limit for the {kind[:20]} {name[:100]!r}"
     return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=name, after=None, limit=1)

@@ -1,4 +1,4 @@
-"""Whose turn it is among executions with one ordering key."""
+"""Decides whose turn it is among executions with the same ordering key."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -13,14 +13,16 @@ from pgsched.store.core.wire import Tokens, Uuids
 
 
 class KeyHeads(NamedTuple):
-    """The ids of those claimed rows that are at the head of their keys, and the rows of which it is not known now."""
+    """The ids of claimed rows that are at the head of their keys, and the rows that cannot be decided now."""
 
     heads: set[bytes]
     undecided: list[ClaimedExecution]
 
 
 async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]) -> KeyHeads:
-    """Whose turn it is among claimed rows. Locks the order of their partitions, but for those where it is locked."""
+    """Finds the claimed rows whose turn it is. Locks the order of each of their partitions, unless it is locked
+    elsewhere.
+    """
     partitions = by_partition(rows)
     cursor = await connection.execute(statement("gates/try_orderings"), {"partitions": sorted(partitions)})
     [(taken,)] = await cursor.fetchall()
@@ -37,8 +39,9 @@ async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[ClaimedExe
 async def let_next(
     connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
 ) -> AsyncCursor[tuple[Any, ...]]:
-    """Lets the next of each (client, ordering key) have its turn after one has ended. Answers with the instants at
-    which they fire, and None where nobody waited."""
+    """Gives the turn to the next execution of each (client, ordering key) after one has ended. The result has the
+    instants at which they fire, or None if nothing waited.
+    """
     clients, ordering_keys = zip(*keys, strict=True)
     parameters = {"clients": list(clients), "keys": list(ordering_keys)}
     return await connection.execute(statement_in("gates/let_next", partition), parameters, binary=True)
@@ -47,13 +50,15 @@ async def let_next(
 async def let_next_at_commit(
     connection: AsyncConnection[Any], partition: int, client_id: str, ordering_key: str
 ) -> None:
-    """The same of one key, for a transaction that others have written in, and that may take long to commit."""
+    """Like ``let_next``, for one key and for a transaction that other code has written in, which may take long to
+    commit.
+    """
     parameters = {"partition": partition, "client": client_id, "key": ordering_key}
     await connection.execute(statement("gates/let_next_at_commit"), parameters)
 
 
 async def keep_blocked(connection: AsyncConnection[Any], ids: Iterable[bytes], lease: timedelta) -> None:
-    """Has the ordering keys of cancelled executions wait for longer: their calls are not over."""
+    """Keeps the ordering keys of cancelled executions blocked for longer, because their calls are still running."""
     await connection.execute(statement("gates/keep_blocked"), {"ids": Uuids(ids), "lease": lease})
 
 
@@ -75,8 +80,9 @@ FIRST = Key("", "")
 async def let_stuck(
     connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
 ) -> tuple[int, Key | None]:
-    """The same for the next keys of a partition that nobody is at the head of, no more than ``most`` looked at; how
-    many got their turn, and from where to go on if there may be more."""
+    """Gives the turn to the next execution of keys that have no head, among the next ``most`` keys of a partition.
+    Returns how many got their turn, and the key at which to continue if there may be more.
+    """
     parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
     row = await (await connection.execute(statement_in("gates/let_stuck", partition), parameters)).fetchone()
     if row is None:

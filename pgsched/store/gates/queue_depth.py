@@ -1,4 +1,4 @@
-"""How full the queues are that have a maximum."""
+"""Counts what waits in queues that have a maximum."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from pgsched.store.core.sql import statement, statement_over
 
 
 class Bounded(NamedTuple):
-    """A queue with a maximum; ``full`` as it was noted last."""
+    """A queue with a maximum; ``full`` is the last recorded state."""
 
     name: str
     first_partition: int
@@ -18,12 +18,12 @@ class Bounded(NamedTuple):
 
 
 async def bounded_queues(connection: Connection, worker: int) -> list[Bounded]:
-    """The queues that this worker is to count: all with a maximum, or none where another counts."""
+    """Returns the queues that this worker must count: all with a maximum, or none if another worker counts."""
     return await rows(connection, Bounded, "gates/bounded_queues", worker=worker)
 
 
 async def count(connection: Connection, queue: Bounded) -> int:
-    """How many executions wait in it; where there are more than its maximum, at least that."""
+    """Returns how many executions wait in the queue; if there are more than its maximum, a number above it."""
     partitions = tuple(partitions_from([queue.first_partition]))
     cursor = await connection.execute(statement_over("gates/level", partitions), {"most": queue.max_waiting})
     row = await cursor.fetchone()
@@ -31,6 +31,6 @@ async def count(connection: Connection, queue: Bounded) -> int:
 
 
 async def note(connection: Connection, queue: Bounded, *, full: bool) -> bool:
-    """Writes down that it is full, or is not any more; False where that is not the question any more."""
+    """Records that the queue is full, or no longer is. Returns False if its maximum has changed meanwhile."""
     parameters = {"name": queue.name, "maximum": queue.max_waiting, "full": full}
     return (await connection.execute(statement("gates/note_level"), parameters)).rowcount == 1

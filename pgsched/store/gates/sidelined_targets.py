@@ -1,4 +1,4 @@
-"""The list of sidelined target hosts."""
+"""Lists sidelined target hosts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,17 +9,17 @@ from psycopg import AsyncConnection
 from pgsched.store.core.query import rows
 
 COUNTED_OF_A_TARGET = 10_000
-"""What a target holds is counted up to this."""
+"""Executions held for a target are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidelined:
-    """A host that is left alone or recovers, for one ``client`` or (None) for all.
+    """A host that is not called or is recovering, for one ``client`` or, if None, for all.
 
-    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None where it is for as long as
-    nobody restores it, and while it recovers. ``openings`` is how often in a row it was found failing;
-    ``failing_since`` is when the first attempt failed after the last one that succeeded, and ``since`` when the state
-    changed last; ``held`` is counted up to 10,000.
+    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None if the host is sidelined
+    until it is restored by hand, and while it recovers. ``openings`` is how often in a row it was found failing;
+    ``failing_since`` is when the first attempt failed after the last success, and ``since`` when the state last
+    changed; ``held`` is counted up to 10,000.
     """
 
     gate: str
@@ -37,5 +37,5 @@ class Sidelined:
 async def sidelined(
     connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: str | None = None
 ) -> list[Sidelined]:
-    """At most ``limit`` of them in the order of their gates, those behind ``after``, which is a gate."""
+    """Returns up to ``limit`` sidelined hosts ordered by gate, after the gate ``after``."""
     return await rows(connection, Sidelined, "gates/sidelined", client=client, after=after, limit=limit)

@@ -1,1 +1,1 @@
-"""Recurring jobs: planning and editing them."""
+"""Plans and edits recurring jobs."""

@@ -1,11 +1,11 @@
-"""Decides what to do with the claimed rows of jobs, and finds the jobs that were changed in the middle of the claim.
+"""Decides what to do with the claimed rows of jobs, and finds jobs that changed during the claim.
 
-To read rules, and to search for instants that are few, takes up to some hundredths of a second a job. A claim spends
-little more than that on all that have rules, the plainest first; the rest is put off, and decided a moment later.
+Reading rules and searching for rare instants can take several hundredths of a second per job. A claim spends little
+more than that on all jobs with rules, simplest first; the rest are put off and decided a moment later.
 
-Whoever changes a job locks it, and passes over a row that a claim holds. So either the claim has the job first, and the
-change finds the job carried on; or the change does, and the claim leaves the job alone: the row runs, and what comes
-after it is for whoever plans the job next, which for a cancelled one is nobody.
+A session that changes a job locks it, and skips a row that a claim holds. So if the claim locks the job first, the
+change sees it already planned; if the change comes first, the claim leaves the job alone: the row runs, and whoever
+plans the job next plans what follows, which for a cancelled job is nothing.
 """
 
 import time
@@ -23,12 +23,13 @@ from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
 from pgsched.store.ends.ends_without_run import mark_invalid
 from pgsched.store.jobs.definition_cache import ClaimedDefinition
 
-_SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of computing
+_SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of CPU time
 
 
 class DecidedChanges(NamedTuple):
-    """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
-    those whose jobs somebody else has locked, so that nothing can be said of them."""
+    """The rows whose jobs have changed since they were planned, with the instants that a job had missed when it was
+    cancelled; and the rows that cannot be decided, because another session has locked their jobs.
+    """
 
     rows: dict[bytes, SkippedRange | None]
     locked: frozenset[bytes]
@@ -38,9 +39,9 @@ NOTHING_CHANGED = DecidedChanges({}, frozenset())
 
 
 class DecidedRow(NamedTuple):
-    """A claimed row with what becomes of it, as long as its job is not changed at this moment.
+    """A claimed row and the decision about it, valid as long as its job is not being changed.
 
-    Where it simply runs, the instant of its successor as a wire count, or None.
+    If it simply runs, ``decision`` is the instant of its successor as a wire count, or None.
     """
 
     row: ClaimedExecution
@@ -50,7 +51,7 @@ class DecidedRow(NamedTuple):
 
     @property
     def changes_its_job(self) -> bool:
-        """Whether the job is written to where the row runs, be it that the row is the last."""
+        """Whether running the row writes to the job, for example because it is the last."""
         found, rules = self.decision, self.rules
         successor = found.successor if isinstance(found, InstantDecision) else found
         return successor is None or rules.max_runs is not None or rules.after_completion
@@ -69,7 +70,7 @@ async def decide_rows(
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
 ) -> tuple[list[DecidedRow], list[ClaimedExecution]]:
-    """What becomes of the rows whose jobs make sense, and the rows that there is no time for; all others run."""
+    """Decides the rows whose jobs are valid. Also returns the rows for which there was no time; all others run."""
     found, left = list[DecidedRow](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
@@ -84,15 +85,15 @@ async def decide_rows(
             decision = definition.decided(row, now) if definition.revision == row.plan else None
             found.append(DecidedRow(row, definition, definition.parsed(), decision))
         except (InvalidSchedule, OverflowError) as error:
-            # It was valid when it was planned; rules of time zones change. The others of this claim go on.
+            # It was valid when it was planned, but time zone rules change. The rest of this claim continues.
             await mark_invalid(connection, definition.id, row.plan, error)
     return found, left
 
 
 async def changed_since(connection: AsyncConnection[Any], decided: Sequence[DecidedRow], now: int) -> DecidedChanges:
-    """Locks the jobs of which more is asked than a successor, those that nobody else has locked.
+    """Locks the jobs that need more than a successor, except those that are locked elsewhere.
 
-    Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
+    If nothing has passed since the row's instant, no check is needed: its successor is not inserted.
     """
     behind = {one.definition.raw_id: one for one in decided if _is_to_be_looked_at(one, now)}
     if not behind:

@@ -1,14 +1,14 @@
-"""Plans the next rows of recurring jobs in the transaction that claims the present ones, and decides which of these
+"""Plans the next rows of recurring jobs in the transaction that claims the current ones, and decides which of those
 run.
 
-What becomes of each claimed instant is decided first, for others may have passed since it was planned
-(``domain.misfire_and_overlap``). Of those that would run, the ones that are not to overlap are held against the runs of
-their job that are not over: they are skipped, or wait for that run's end, or end it. What runs or is skipped has
-its successor inserted; what waits has none, since its next claim decides anew. So a job has one waiting row at any
-time, however much it is behind.
+Each claimed instant is decided first, because others may have passed since it was planned
+(``domain.misfire_and_overlap``). Rows that would run but must not overlap are checked against unfinished runs of their
+job: they are skipped, or wait for that run to end, or end it. A row that runs or is skipped gets its successor
+inserted; a row that waits does not, because its next claim decides again. So a job has one waiting row at any time,
+however far behind it is.
 
-Nothing here waits for a lock that a client can hold. A row whose job, or whose earlier run, somebody else has locked is
-given back as it was, to be claimed a moment later.
+Nothing here waits for a lock that a client can hold. If another session has locked a row's job or its earlier run, the
+row is given back unchanged, to be claimed a moment later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +33,11 @@ _MOST_LOOKED_UP = 50
 
 
 class Planned(NamedTuple):
-    """The earliest start planned in each partition, a wire count; the ids of the claimed rows that do not run; and the
-    rows that have another start than they were claimed with, by their ids.
+    """The earliest start planned in each partition (wire count); the ids of the claimed rows that do not run; and, by
+    id, the rows whose start differs from the one they were claimed with.
 
-    Among those that do not run are the ones that are put off, since somebody else has locked what they need."""
+    The rows that do not run include those put off because another session has locked what they need.
+    """
 
     instants: dict[int, int]
     idle: frozenset[bytes] = frozenset()
@@ -55,13 +56,13 @@ async def plan_successors(
     ahead: timedelta,
     again: bool,
 ) -> Planned:
-    """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count, and claims look so
-    far ``ahead``.
+    """Plans the next rows of claimed recurring rows. ``now`` is the database's time as a wire count; ``ahead`` is how
+    far ahead claims read.
 
-    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it, from the row on that
-    runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
+    A job that was edited, paused or cancelled meanwhile is left alone: whoever changed it plans it, starting after the
+    row that runs here. A successor that already exists fails the transaction with UniqueViolation, unless ``again``.
     """
-    # Of several rows of a job the latest is followed; one of an older revision may be among them.
+    # If there are several rows of a job, the latest is followed; one of them may have an older revision.
     started = await as_planned(connection, claimed)
     restored = {row.id: row for row, before in zip(started, claimed, strict=True) if row is not before}
     latest = sorted(started, key=lambda row: (row.plan or 0, row.scheduled_for))
@@ -87,7 +88,7 @@ async def plan_successors(
 
 
 async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions, runs: Sequence[Run]) -> None:
-    """Puts those off whose instants are still to come, until then."""
+    """Puts off runs whose instants are in the future, until then."""
     early = await early_rows(connection, [run.row for run in runs])
     for run in runs:
         if run.row.id in early:
@@ -95,7 +96,7 @@ async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions,
 
 
 def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now: int) -> Run | None:
-    """The run that a claimed row means; None where it does not run."""
+    """Returns the run of a claimed row, or None if it does not run."""
     row, definition, rules, decided = one
     if row.id in changed.locked:
         return None
@@ -108,13 +109,15 @@ def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now:
     if decided.runs:
         earliest = row.fire_at if fires_late(row, rules) else LONG_AGO
         return Run(row, definition, rules, successor, earliest, decided.skipped)
-    # What runs instead has its turn now, whenever it was to start: it fires late, at this moment.
+    # The replacement run starts now.
     decisions.skip(Run(row, definition, rules, successor, now + 1), decided.skipped)
     return None
 
 
 async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Those that need not wait for another job's run. The others are dealt with: a few of them in one claim."""
+    """Returns the runs that need not wait for another job. The others are handled here: only a few of them in one
+    claim.
+    """
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:
@@ -140,14 +143,16 @@ async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, 
 
 
 async def _unhindered(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
+    """Returns the runs that can start now. The others have an unfinished earlier run of their job, and are handled
+    here.
+    """
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
     await _put_off_early(connection, decisions, [run for run in wary if run.row.id in hindered])
     runs = [run for run in runs if run.row.id not in decisions.idle]
-    # Earlier runs are locked in one order by all who do.
+    # All sessions lock earlier runs in the same order.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     decided = {run.row.id: decide_overlap(run.rules) for run in wary if run.row.id in hindered}
     queued = [run for run in runs if decided.get(run.row.id) is OverlapDecision.WAIT]
@@ -186,7 +191,9 @@ async def _let_run(connection: AsyncConnection[Any], decisions: Decisions, runs:
 async def _queue(
     connection: AsyncConnection[Any], decisions: Decisions, runs: Iterable[tuple[Run, bytes]]
 ) -> set[bytes]:
-    """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
+    """Makes rows wait for the end of the run before them. Returns the ids of those that wait, as that run may have
+    ended.
+    """
     queued: set[bytes] = set()
     for run, earlier in runs:
         waits = await queue(connection, run.row, earlier, carries_on=not run.changed)

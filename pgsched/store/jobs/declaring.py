@@ -1,7 +1,7 @@
-"""Makes the jobs of the database those that are declared, and says beforehand what that changes.
+"""Brings the jobs in the database in line with a declaration, and shows beforehand what that changes.
 
-What is declared is marked with the name of its declaration. Only what has that name is changed or cancelled by it; what
-somebody else has made under one of its keys is taken over where that is asked for, and refused otherwise.
+Declared jobs are marked with the name of their declaration, which changes or cancels only jobs with that mark. A job
+that was made otherwise under one of its keys is taken over if that is requested, and refused if not.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _COMPARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingJob:
-    """A job that is there, and by what it is declared."""
+    """An existing job, and the declaration that owns it."""
 
     id: UUID
     client: str
@@ -46,8 +46,9 @@ class StandingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What becomes of one job. ``fields`` are what is different about it, and ``before`` and ``after`` its next
-    instants; one that is ``left`` is declared no longer, and stays."""
+    """What changes about one job. ``fields`` are those that differ, ``before`` and ``after`` its next instants. A job
+    that is ``left`` is no longer declared, and stays.
+    """
 
     what: Literal["added", "changed", "removed", "left", "unchanged"]
     client: str
@@ -62,9 +63,9 @@ class Change:
 async def compare(
     connection: AsyncConnection[Any], name: str, jobs: Sequence[DeclaredJob], *, prune: bool, force: bool
 ) -> list[Change]:
-    """What applying these jobs by this name changes, by clients and keys; writes nothing.
+    """Returns what applying these jobs under this name would change, by client and key; writes nothing.
 
-    Raises Conflict for a key under which another has made a job, unless it is forced to take that over.
+    Raises Conflict for a key that is in use by a job made otherwise, unless it is forced to take that over.
     """
     named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
     standing = await rows(connection, StandingJob, "jobs/jobs_declared", declared_by=name, **named)
@@ -80,8 +81,9 @@ async def compare(
 async def apply(
     connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None, undo: bool = False
 ) -> None:
-    """Does what ``compare`` found, in one transaction, and undoes it all where ``undo`` asks for no more than what the
-    database says of it. Raises what scheduling and editing raise."""
+    """Applies what ``compare`` found, in one transaction. ``undo`` rolls it back, for a check of what the database
+    accepts. Raises what scheduling and editing raise.
+    """
     async with connection.transaction(force_rollback=undo):
         for change in changes:
             id = change.id
@@ -105,7 +107,7 @@ async def _change(
         return Change(what="added", client=job.client, key=job.key, after=fires, declared=job)
     if there.declared_by != name and not force:
         by = f"declared by {there.declared_by!r}" if there.declared_by else "not declared, but scheduled"
-        raise Conflict(f"job {job.key!r} of client {job.client!r} is {by}: give another key, or force to take it over")
+        raise Conflict(f"job {job.key!r} of client {job.client!r} is {by}: use another key, or force to take it over")
     changes = _changes(job)
     before = await get_job(connection, there.id)
     after = await get_edited_job(connection, there.id, changes)
@@ -133,7 +135,7 @@ def _known(id: UUID | None) -> UUID:
 
 
 def _changes(job: DeclaredJob) -> str:
-    """All that it has, as ``pgsched.edit`` reads it: what is not declared goes back to its default."""
+    """Returns all parameters of a job as ``pgsched.edit`` reads them: what is not declared is reset to its default."""
     given = job.given()
     del given["client"], given["key"]
     del given["every" if job.every is None else "cron"]

@@ -1,7 +1,7 @@
-"""The definitions of the jobs whose rows are claimed, read once for each revision.
+"""Caches the definitions of claimed jobs, which are read once per revision.
 
-They are held by id and revision, so that nothing here is ever out of date: what is planned by an old revision is not
-inserted. Jobs whose instants follow from cron or interval alone are planned on the wire's counts, without a datetime.
+They are stored by id and revision, so the cache is never stale: a row planned from an old revision is not inserted.
+Jobs whose instants follow from cron or interval alone are planned on wire counts, without a datetime.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,16 +26,18 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Uuids, to_datetime, to_instant
 
-_ENTRY = 1000  # bytes that a job without rules takes
+_ENTRY = 1000  # bytes for a job without rules
 _TIMES_ITS_TEXT = 24
-_NO_RULES = b"{}"  # as an insert may write it, where pgsched.schedule writes none: they need not be read either
+_NO_RULES = b"{}"  # an insert may write it where pgsched.schedule writes none; it need not be read either
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedDefinition(Definition):
-    """A job at one revision; ``raw_id``, ``interval`` and ``origin`` are id, ``every`` and ``anchor`` on the wire."""
+    """A job at one revision. ``raw_id``, ``interval`` and ``origin`` are ``id``, ``every`` and ``anchor`` in wire
+    format.
+    """
 
     revision: int
     raw_id: bytes
@@ -43,16 +45,16 @@ class ClaimedDefinition(Definition):
     origin: int
 
     def resolved(self) -> "ClaimedDefinition":
-        """With values for each H, so that planning need not draw them again."""
+        """Returns the definition with each H replaced by its value, so that planning need not compute them again."""
         if self.cron is None:
             return self
         try:
             return replace(self, cron=resolve_hashes(self.cron, self.identity))
-        except InvalidSchedule:  # raised again, and dealt with, by ``decided``
+        except InvalidSchedule:  # ``decided`` raises it again, and handles it
             return self
 
     def recurrence(self) -> Recurrence:
-        """Raises InvalidSchedule."""
+        """Returns the job's recurrence. Raises InvalidSchedule."""
         return self._recurrence
 
     @cached_property
@@ -61,18 +63,19 @@ class ClaimedDefinition(Definition):
 
     @property
     def weight(self) -> int:
-        """The bytes it takes here, about; more of them what is read from its rules."""
+        """The approximate number of bytes used, including what is parsed from its rules."""
         return _ENTRY + _TIMES_ITS_TEXT * len(self.rules or b"")
 
     def following(self, instant: int) -> int | None:
-        """The instant after this one, where there are no rules. Raises InvalidSchedule."""
+        """Returns the instant after this one, for a job without rules. Raises InvalidSchedule."""
         if self.interval is not None:
             return max(instant + self.interval - (instant - self.origin) % self.interval, self.origin)
-        second = instant - instant % 1_000_000  # without the fraction, all within a second share one search
+        second = instant - instant % 1_000_000  # whole seconds, so that instants within a second share a search
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
     def decided(self, row: ClaimedExecution, now: int) -> InstantDecision | int | None:
-        """What becomes of the row and what follows: where it simply runs, the next instant as a count, or None.
+        """Decides about the row and what follows it. If it simply runs, returns the next instant as a wire count, or
+        None.
 
         Raises InvalidSchedule.
         """
@@ -88,36 +91,35 @@ class ClaimedDefinition(Definition):
 
 
 def fires_late(row: ClaimedExecution, rules: Rules) -> bool:
-    """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""
+    """Whether a row fires later than planned, because it has waited for an earlier run or replaces missed ones."""
     spread = 0 if rules.spread is None else rules.spread // timedelta(microseconds=1)
     return row.fire_at > row.scheduled_for + spread
 
 
 @lru_cache(maxsize=16384)
 def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -> int | None:
-    """Memoised by the text: jobs that share schedule and instant share all of it."""
+    """Memoised by text: jobs with the same schedule and instant share the entry."""
     found = next_instant(from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap), to_datetime(instant))
     return None if found is None else to_instant(found)
 
 
 class Definitions:
-    """The definitions that a worker has read, up to a bound."""
+    """The definitions that a worker has read, up to a size limit."""
 
     def __init__(self) -> None:
         self._known = Memo[ClaimedDefinition](_MOST_BYTES)
         self._counting: dict[bytes, bool] = {}
 
     def counts_failures(self, job_id: bytes) -> bool:
-        """Whether a job may pause after failures in a row, so that its successes count too. True too of an unknown
-        one."""
+        """Whether a job may pause after consecutive failures, so that successes count too. True for an unknown job."""
         return self._counting.get(job_id, True)
 
     async def of_rows(
         self, connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]
     ) -> dict[bytes, ClaimedDefinition]:
-        """The definitions of the rows' jobs, by the rows' ids; without those that are no more.
+        """Returns the definitions of the rows' jobs by row id, without jobs that no longer exist.
 
-        Each is at the row's revision, or at the one that the job has now if that is another.
+        Each is at the row's revision, or else at the job's current one.
         """
         rows = list(rows)
         known = {row.id: found for row in rows if (found := self._known.get((row.job_id, row.plan)))}
@@ -156,7 +158,7 @@ def claimed_definition(
     rules: bytes | None,
     exceptions: Sequence[int] | None,
 ) -> ClaimedDefinition:
-    """The definition of a job by what ``jobs_in_hand`` answers."""
+    """Builds a job's definition from a result row of ``jobs_in_hand``."""
     return ClaimedDefinition(
         id=UUID(bytes=raw_id),
         client=client,

@@ -1,4 +1,4 @@
-"""Edits jobs: the parameters of ``pgsched.edit``, and the planning that follows an edit."""
+"""Edits jobs: builds the parameters of ``pgsched.edit``, and plans the job after an edit."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,17 +23,18 @@ from pgsched.store.schedule import calls
 
 
 def changes_of(given: Mapping[str, Any]) -> str:
-    """The JSON text that ``pgsched.edit`` reads; ``every`` may be a timedelta, ``msgspec.Raw`` is taken as it is.
+    """Returns the JSON text that ``pgsched.edit`` reads. ``every`` may be a timedelta; ``msgspec.Raw`` is passed
+    unchanged.
 
-    Raises InvalidInput for text that PostgreSQL cannot store, InvalidSchedule for durations and rules that there are
-    not. What the members mean together is found out with the job at hand.
+    Raises InvalidInput for text that PostgreSQL cannot store, and InvalidSchedule for invalid durations and rules.
+    Whether the members fit together is checked later, against the job.
     """
     found = dict(given)
     for name, text in found.items():
         if isinstance(text, str):
             check_text(name, text)
     if found.get("cron") is not None and found.get("every") is not None:
-        raise InvalidSchedule("cron and every exclude each other: give one of them, it takes the other's place")
+        raise InvalidSchedule("cron and every exclude each other: give one of them, which takes the other's place")
     if (every := found.get("every")) is not None:
         found["every"] = format_duration(parse_duration(every) if isinstance(every, str) else check_duration(every))
     if isinstance(rules := found.get("rules"), Mapping):
@@ -44,10 +45,10 @@ def changes_of(given: Mapping[str, Any]) -> str:
 async def edit_job(
     connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None, force: bool = False
 ) -> bool:
-    """Edits a job and plans it, in one transaction; false if nothing is different. Raises InvalidSchedule, and Conflict
-    for a job that is declared unless it is forced.
+    """Edits a job and plans it, in one transaction. Returns False if nothing changed. Raises InvalidSchedule, and
+    Conflict for a declared job unless forced.
 
-    Where the session may not plan, a worker does right after the commit.
+    If the session may not plan, a worker does so right after the commit.
     """
     async with connection.transaction():
         if not await calls.is_job(connection, job_id):
@@ -62,7 +63,7 @@ async def edit_job(
 
 
 async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> datetime | None:
-    """When a job was changed last; until the transaction ends nobody else changes it. None where there is none."""
+    """Locks a job until the transaction ends, and returns when it was last changed, or None if it does not exist."""
     found: datetime | None = await value(connection, "jobs/locked_version", id=job_id)
     return found
 
@@ -70,9 +71,9 @@ async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> date
 async def preview_job(
     connection: AsyncConnection[Any], job_id: UUID, changes: str, *, start: datetime | None, count: int
 ) -> EditPreview:
-    """What an edit would change of when a job fires, from ``start`` or now on; writes nothing.
+    """Returns how an edit would change when a job fires, from ``start`` or now on; writes nothing.
 
-    A paused job is shown as if it were not. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
+    A paused job is shown as if it were active. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
     """
     before = await get_job(connection, job_id)
     after = await get_edited_job(connection, job_id, changes)
@@ -88,5 +89,5 @@ async def preview_job(
 def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:
     try:
         return row.fires(after, count)
-    except InvalidSchedule:  # which is what the edit shall mend
+    except InvalidSchedule:  # the edit may be meant to fix this
         return []

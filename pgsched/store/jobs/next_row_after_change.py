@@ -1,7 +1,7 @@
-"""What the next row of a job is that is new or was changed, and what becomes of the instants before it that have none.
+"""Determines the next row of a job that is new or was changed, and accounts for earlier instants that have no row.
 
-A change takes from a job what was to begin before it, and leaves it what is still to begin: with jitter or a window
-that may be a run whose instant has passed.
+A change discards runs that were to begin before it, and keeps those still to begin. With jitter or a window, that may
+be a run whose instant has passed.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedJob(Definition):
-    """What planning needs of a recurring definition.
+    """What planning needs to know of a recurring job.
 
-    ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
+    ``accounted_to``: instants up to it are accounted for; planning is about later ones.
     """
 
     planned_revision: int
@@ -53,10 +53,11 @@ class PlannedJob(Definition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRow:
-    """A new row for ``instant``, or a withdrawn one that is ``kept``, with its start; or why there is nothing left.
+    """A new row for ``instant``, or the withdrawn row that is ``kept``, with its start; or the reason why no instant is
+    left.
 
-    ``left`` are the withdrawn rows that end, each with the moment up to which it accounts for the job's instants;
-    ``paused`` those of a pause that had no row.
+    ``left`` are the withdrawn rows that end, each with the time up to which it accounts for the job's instants;
+    ``paused`` are the instants of a pause that had no row.
     """
 
     instant: datetime | None = None
@@ -70,8 +71,8 @@ class NextRow:
 async def next_row(
     connection: Connection, job: PlannedJob, taken: Collection[datetime], withdrawn: Sequence[Withdrawn]
 ) -> NextRow:
-    """Raises InvalidSchedule."""
-    # An interval by itself takes no time: thousands of those that came at once need no thread each.
+    """Determines a job's next row. Raises InvalidSchedule."""
+    # A plain interval is fast: thousands of jobs arriving at once need no thread each.
     aside = _at_once if job.cron is None and job.parsed() == NO_RULES else asyncio.to_thread
     schedule = await aside(job.recurrence)
     begin, end, resumed = job.accounted_to, job.accounted_to, None
@@ -101,7 +102,7 @@ async def next_row(
 async def taken_instants(
     connection: Connection, begins: Sequence[tuple[PlannedJob, datetime]]
 ) -> dict[UUID, set[datetime]]:
-    """The instants later than its ``begin`` that each job has a row for, or had, by the jobs' ids."""
+    """Returns by job id the instants later than its ``begin`` for which a job has, or had, a row."""
     parameters = {
         "jobs": [job.id for job, _ in begins],
         "begins": [begin for _, begin in begins],
@@ -121,8 +122,9 @@ async def _still_there(
     end: datetime,
     resumed: datetime | None,
 ) -> tuple[Withdrawn | None, datetime | None]:
-    """The withdrawn row whose instant the schedule has and whose run is not to begin before a pause is over, and its
-    start."""
+    """Returns the withdrawn row, and its start, if its instant is still in the schedule and its run would not begin
+    before a pause ended.
+    """
     if not withdrawn or job.has_run_out:
         return None, None
     row = withdrawn[0]
@@ -143,7 +145,9 @@ def _left(
 async def _before_late_start(
     connection: Connection, job: PlannedJob, schedule: Recurrence, resumed: datetime, taken: Collection[datetime]
 ) -> datetime:
-    """When a job was resumed; or just before its last instant until then, where the start of that is still to come."""
+    """Returns when a job was resumed, or the time just before its last instant until then if that instant's run is
+    still to start.
+    """
     spread = job.parsed().spread
     if spread is None or job.has_run_out:
         return resumed
@@ -176,7 +180,7 @@ def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetim
 def _without_row(
     schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
 ) -> tuple[SkippedRange, ...]:
-    """The instants of a pause, but those that have their row already."""
+    """Returns the instants of a pause, except those that already have a row."""
     found = []
     for edge in [*sorted(at for at in taken if after < at < until), until]:
         missed = schedule.missed(after, edge - MICROSECOND if edge in taken else edge)
@@ -187,8 +191,9 @@ def _without_row(
 
 
 async def _last_end(connection: Connection, job: PlannedJob) -> tuple[datetime, datetime]:
-    """What is counted from the end of a run is so after an edit too, however often there is one: from when, and when
-    that was."""
+    """Returns the instant from which the next interval is counted, and the end of the last run. An interval that is
+    counted from the end of a run stays so however often the job is edited.
+    """
     found = await first(connection, "jobs/plan_from_end", job=job.id)
     begin, end = found if found is not None else (None, None)
     return begin or job.accounted_to, end or job.accounted_to

@@ -1,4 +1,4 @@
-"""Finds the runs of a job that go on when the next one is claimed, waits for them, or ends them."""
+"""Finds runs of a job that are still running when the next one is claimed, and waits for them or ends them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
@@ -16,7 +16,7 @@ _MOST_TOLD = 200  # a notification has room for 8000 bytes
 
 
 async def earlier_runs(connection: Connection, rows: Iterable[ClaimedExecution]) -> dict[bytes, bytes]:
-    """Of each row whose job has an earlier run that is not over: the id of the latest such run."""
+    """Returns, for each row whose job has an unfinished earlier run, the id of the latest one."""
     cursors = []
     for partition, found in by_partition(rows).items():
         parameters = {
@@ -29,8 +29,9 @@ async def earlier_runs(connection: Connection, rows: Iterable[ClaimedExecution])
 
 
 async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *, carries_on: bool) -> bool | None:
-    """Has a claimed row wait for the end of the run before it: False where that has ended by now, None where somebody
-    else has it locked."""
+    """Makes a claimed row wait for the end of the run before it. Returns False if that has ended, and None if another
+    session has locked it.
+    """
     parameters = {
         "id": UUID(bytes=row.id),
         "token": row.token,
@@ -44,8 +45,9 @@ async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *
 
 
 async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
-    """Ends what is left of the job's earlier runs; workers that have one in hand are told to stop it. False where one
-    is left, since somebody else has it locked."""
+    """Ends the remaining earlier runs of the job, and notifies workers to stop those in hand. Returns False if one
+    remains because another session has locked it.
+    """
     reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
     cursor = await connection.execute(statement_in("jobs/cancel_earlier", row.partition), parameters, binary=True)
@@ -64,7 +66,7 @@ async def _any_left(connection: Connection, row: ClaimedExecution) -> bool:
 
 
 async def early_rows(connection: Connection, rows: Iterable[ClaimedExecution]) -> set[bytes]:
-    """The ids of those claimed rows whose starts are still to come, by the database's clock."""
+    """Returns the ids of the claimed rows whose start is in the future, by the database's clock."""
     return await _found(connection, "jobs/early_rows", rows)
 
 
@@ -78,8 +80,9 @@ async def _found(connection: Connection, query: LiteralString, rows: Iterable[Cl
 
 
 async def as_planned(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> list[ClaimedExecution]:
-    """The rows, each with the start that it had before it was put off. In the database it is their start again, too:
-    what begins there before it fires would count as not begun."""
+    """Returns the rows, each with the start that it had before it was put off. The start is restored in the database
+    too, because a row that begins before its ``fire_at`` there would count as not begun.
+    """
     late = [row for row in rows if row.fire_at > row.start]
     if not late:
         return list(rows)

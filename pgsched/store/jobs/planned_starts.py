@@ -1,4 +1,4 @@
-"""When a planned row starts: at its instant, a little later by jitter, or when its window is emptiest."""
+"""Decides when a planned row starts: at its instant, later by jitter, or at the emptiest time of its window."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,13 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, Instants, to_datetime, to_instant
 
 _Slot = tuple[int, int]
-_PASSED = 1_000_000  # more rows than are counted
+_PASSED = 1_000_000  # larger than any count
 
 
 class Planning(NamedTuple):
-    """A row that is to stand in a partition for an instant of its job, and does not start before ``earliest`` where its
-    window allows that; wire counts."""
+    """A row planned in a partition for an instant of its job, to start no earlier than ``earliest`` if its window
+    allows that; wire counts.
+    """
 
     job: Definition
     partition: int
@@ -28,7 +29,7 @@ class Planning(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """A window of which the emptiest slot is looked for; slots are wire counts, from and to."""
+    """A window whose emptiest slot is to be found; each slot is a pair of wire counts, from and to."""
 
     planning: Planning
     instant: datetime
@@ -44,8 +45,9 @@ class _Window(NamedTuple):
 
 
 async def starts_of(connection: AsyncConnection[Any], plannings: Iterable[Planning]) -> list[int]:
-    """When each of these rows starts, as wire counts. Asks once for each partition, however many windows there are.
-    Raises InvalidSchedule."""
+    """Returns when each of these rows starts, as wire counts. Queries each partition once, however many windows there
+    are. Raises InvalidSchedule.
+    """
     placed = [_place(planning) for planning in plannings]
     counts = await _waiting(connection, [window for window in placed if isinstance(window, _Window)])
     return [place.start(counts) if isinstance(place, _Window) else place for place in placed]
@@ -66,7 +68,7 @@ def _place(planning: Planning) -> int | _Window:
 
 
 async def _waiting(connection: AsyncConnection[Any], windows: Iterable[_Window]) -> dict[tuple[int, _Slot], int]:
-    """How many rows wait in each slot; what several windows share is counted once."""
+    """Counts the rows that wait in each slot; slots shared by several windows are counted once."""
     wanted: dict[int, dict[_Slot, None]] = defaultdict(dict)
     for window in windows:
         wanted[window.planning.partition].update(dict.fromkeys(window.slots))

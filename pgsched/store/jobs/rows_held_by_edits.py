@@ -1,7 +1,7 @@
-"""The planned rows that are held since their jobs were changed after the instants had come.
+"""Handles planned rows that are held because their jobs were changed after their instants had come.
 
-Nothing begins by a schedule that a job has no more. If the schedule that it has now still has the instant, the row is
-the job's next row again, and keeps its id; or else it ends as skipped.
+Nothing begins by a schedule that a job no longer has. If the new schedule still has the instant, the row becomes the
+job's next row again and keeps its id; otherwise it ends as skipped.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Connection = AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A row that is held; without ``is_locked`` somebody else has it in hand at this moment."""
+    """A held row. ``is_locked`` is False if another session has it locked at the moment."""
 
     id: UUID
     job: UUID
@@ -30,7 +30,7 @@ class Withdrawn:
 
 
 async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
-    """Locks the withdrawn rows of these jobs, which are locked; by the jobs' ids, the earliest first."""
+    """Locks the withdrawn rows of these jobs, which are locked already. Returns them by job id, earliest first."""
     found: dict[UUID, list[Withdrawn]] = {}
     if jobs:
         for row in await rows(connection, Withdrawn, "jobs/withdrawn_rows", jobs=list(jobs)):
@@ -39,14 +39,14 @@ async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[U
 
 
 async def plan_withdrawn(connection: Connection, kept: Sequence[tuple[Withdrawn, datetime]]) -> None:
-    """Has each of these rows be its job's next row, with this start."""
+    """Makes each of these rows its job's next row, with this start."""
     if kept:
         parameters = _named([row for row, _ in kept]) | {"fires": [start for _, start in kept]}
         await connection.execute(statement("jobs/plan_withdrawn"), parameters)
 
 
 async def skip_withdrawn(connection: Connection, left: Sequence[tuple[Withdrawn, datetime]]) -> None:
-    """Ends each of these rows, which accounts for its job's instants up to this moment."""
+    """Ends each of these rows, which accounts for its job's instants up to the given time."""
     if left:
         parameters = _named([row for row, _ in left]) | {"lasts": [last for _, last in left]}
         await connection.execute(statement("jobs/skip_withdrawn"), parameters)

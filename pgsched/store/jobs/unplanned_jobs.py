@@ -1,7 +1,7 @@
-"""Plans the first row of a recurring job, and the next one after each edit; from then on claims plan the rows.
+"""Plans the first row of a recurring job, and the next one after each edit; after that, claims plan the rows.
 
-Schedules are evaluated in a thread, because clients decide how long that takes, and the event loop must go on; but for
-plain intervals.
+Schedules other than plain intervals are evaluated in a thread, because clients decide how long that takes, and the
+event loop must stay responsive.
 """
 
 import time
@@ -21,11 +21,11 @@ from pgsched.store.jobs.next_row_after_change import NextRow, PlannedJob, next_r
 from pgsched.store.jobs.rows_held_by_edits import plan_withdrawn, skip_withdrawn, withdrawn_rows
 
 FIRST = UUID(int=0)
-_AT_ONCE = 100  # jobs of which is asked together what they have
+_AT_ONCE = 100  # jobs whose existing rows are read together
 
 
 class PlanReport(NamedTuple):
-    """How many jobs were taken up, (id, reason) of those whose schedule makes no sense, and whether there are more."""
+    """How many jobs were processed, (id, reason) of those with an invalid schedule, and whether there are more."""
 
     jobs: int
     invalid: list[tuple[Any, str]]
@@ -33,7 +33,7 @@ class PlanReport(NamedTuple):
 
 
 async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> PlanReport:
-    """Plans jobs that are new or were edited, in one transaction, for about so long; clients take turns."""
+    """Plans new and edited jobs in one transaction, for about ``seconds``; clients take turns."""
     ids = await column(connection, "jobs/unplanned_jobs", batch=batch)
     if not ids:
         return PlanReport(0, [], False)
@@ -52,9 +52,9 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: fl
 async def _plan_apart(
     connection: AsyncConnection[Any], ids: Sequence[UUID], seconds: float
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """After an error that one of them has caused: job by job, so that only that one is left out, and says so.
+    """Plans job by job after an error caused by one of them, so that only that one is left out and marked.
 
-    What could not be taken up comes first in the next turn too, and must not be all that there is time for.
+    A job that could not be processed comes first in the next pass too, and must not use up all the time.
     """
     invalid, taken = list[tuple[Any, str]](), 0
     until = time.monotonic() + seconds
@@ -76,10 +76,10 @@ async def _plan_apart(
 
 
 async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
-    """Plans one job in the caller's transaction, if it is active and not planned yet. What is held since it was changed
-    is for a worker, who alone may end it.
+    """Plans one job in the caller's transaction, if it is active and not planned yet. Rows held because of a change are
+    left to a worker, as only workers may end them.
 
-    Raises InvalidSchedule for a schedule that makes no sense.
+    Raises InvalidSchedule for an invalid schedule.
     """
     if await value(connection, "jobs/has_withdrawn", job=job_id):
         return
@@ -88,14 +88,14 @@ async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
 
 
 class Repaired(NamedTuple):
-    """How many jobs were taken up for planning again, and the one from which to go on if there may be more."""
+    """How many jobs were marked for replanning, and the job at which to continue if there may be more."""
 
     jobs: int
     after: UUID | None
 
 
 async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
-    """Takes up for planning again those active jobs without a row to carry them on, of the next ``most`` jobs."""
+    """Marks for replanning the active jobs that have no row to continue them, among the next ``most`` jobs."""
     row = await first(connection, "jobs/orphaned_jobs", after=after, most=most)
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
@@ -103,8 +103,9 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
 async def repair_others(
     connection: AsyncConnection[Any], *, after: UUID, most: int
 ) -> tuple[Repaired, list[tuple[UUID, str]]]:
-    """``repair_jobs``, without the jobs for whose sake it fails; (id, reason) of these, which are
-    invalid then."""
+    """Like ``repair_jobs``, but leaves out the jobs that make it fail and marks them invalid. Also returns their (id,
+    reason).
+    """
     try:
         return await repair_jobs(connection, after=after, most=most), []
     except Exception as error:
@@ -127,7 +128,7 @@ async def repair_others(
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> str:
-    """Has a job be invalid, with the error as the reason, unless the database refuses even that; returns it."""
+    """Marks a job as invalid with the error as reason, unless the database refuses even that. Returns the reason."""
     try:
         await mark_invalid(connection, id, None, error)
     except Exception as refused:
@@ -145,7 +146,7 @@ async def _plan_one(connection: AsyncConnection[Any], id: UUID, *, has_withdrawn
 async def _plan(
     connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float, *, has_withdrawn: bool = True
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
+    """Returns how many jobs there was time for, and (id, reason) of those with an invalid schedule."""
     plans: dict[UUID, NextRow] = {}
     invalid: list[tuple[Any, str]] = []
     for count, job in enumerate(jobs):
@@ -158,7 +159,7 @@ async def _plan(
             withdrawn = await withdrawn_rows(connection, [one.id for one in part if has_withdrawn and one.revision > 1])
         held = withdrawn.get(job.id, [])
         if not all(row.is_locked for row in held):
-            continue  # whoever has it in hand decides about it first
+            continue  # the session that has locked it decides first
         try:
             plans[job.id] = await next_row(connection, job, known.get(job.id, frozenset()), held)
         except (InvalidSchedule, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Looks for the runs of other jobs after which claimed rows come, and has these wait (``domain.after_rule``)."""
+"""Finds the runs of other jobs that claimed rows depend on, and makes the rows wait (``domain.after_rule``)."""
 
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ Connection = AsyncConnection[Any]
 async def decide_after(
     connection: Connection, row: ClaimedExecution, definition: ClaimedDefinition, after: After
 ) -> Decision:
-    """What becomes of a claimed row that comes after another job's run."""
+    """Decides about a claimed row that depends on another job's run."""
     instant = to_datetime(row.scheduled_for)
     begin, end = after.period(instant, definition.timezone)
     other = await _other(connection, definition.client, after.job, instant, (begin, end))
@@ -29,7 +29,7 @@ async def decide_after(
 
 
 async def queue_after(connection: Connection, row: ClaimedExecution, decided: WaitFor, *, carries_on: bool) -> None:
-    """Has a claimed row wait for the end of another job's run; workers are told to look who waits."""
+    """Makes a claimed row wait for the end of another job's run, and notifies workers to check for waiting rows."""
     parameters = {
         "id": UUID(bytes=row.id),
         "token": row.token,
@@ -61,7 +61,7 @@ async def _other(
 
 
 def _expected(job: ClaimedDefinition, instant: datetime, period: tuple[datetime, datetime]) -> datetime | None:
-    """The instant that a job has in a period: the last one at or before another, or else the first one behind it."""
+    """Returns the job's instant in a period: the last one at or before ``instant``, or else the first one after it."""
     begin, end = period
     try:
         recurrence = job.recurrence()

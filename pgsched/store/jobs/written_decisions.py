@@ -1,4 +1,4 @@
-"""What a claim decides for the rows of jobs that it took, and how that is written."""
+"""The decisions of a claim about the rows of jobs that it took, and how they are written."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ from pgsched.store.jobs.planned_starts import Planning, starts_of
 from pgsched.store.live.locked_rows import PutOff
 
 Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]
-"""The claimed row that is followed, its job, the instant of the successor, and the earliest start of that."""
+"""The claimed row that is followed, its job, the instant of the successor, and the earliest start of the successor."""
 
 
 class Run(NamedTuple):
-    """A claimed row that is to run, unless an earlier run stands in its way.
+    """A claimed row that will run, unless an earlier run prevents it.
 
-    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped unless it waits. With ``changed``
-    it has none: whoever changed the job plans it.
+    Its successor starts at ``earliest`` or later. The instants ``passed`` are skipped unless the row waits. If
+    ``changed``, no successor is planned here: whoever changed the job plans it.
     """
 
     row: ClaimedExecution
@@ -40,8 +40,9 @@ class Run(NamedTuple):
 
 @dataclass(slots=True)
 class Decisions:
-    """``idle`` are the rows that do not run, ``locked`` those of them that are put off; ``heard`` has the earliest
-    start that is planned in each partition."""
+    """The decisions of one claim. ``idle`` are the rows that do not run, ``locked`` those of them that are put off;
+    ``heard`` has the earliest start planned in each partition.
+    """
 
     again: bool
     idle: set[bytes] = field(default_factory=set)
@@ -54,7 +55,7 @@ class Decisions:
     heard: dict[int, int] = field(default_factory=dict)
 
     def put_off(self, row: ClaimedExecution, rules: Rules, reason: str | None = None, until: int = LONG_AGO) -> None:
-        """Has a row read again a moment later, or at an instant."""
+        """Puts a row off, to be claimed again a moment later or at ``until``."""
         self.idle.add(row.id)
         self.locked.append(PutOff(row, not fires_late(row, rules), reason, until))
 
@@ -64,14 +65,14 @@ class Decisions:
         self.skip(run, (SkippedRange(first=nominal, last=nominal, count=1, reason=reason), *run.passed))
 
     def skip(self, run: Run, ranges: tuple[SkippedRange, ...]) -> None:
-        """Skips these instants of a job, the first of which is that of the row."""
+        """Skips these ranges of a job's instants, the first of which begins with the row's."""
         self.idle.add(run.row.id)
         self.skipped.append((run.row, ranges[0]))
         self.further += [(run.definition.id, one) for one in ranges[1:]]
         self.follow(run)
 
     def follow(self, run: Run) -> None:
-        """Has a row's successor planned, unless whoever changed the job does so."""
+        """Plans a row's successor, unless whoever changed the job does so."""
         if run.changed:
             return
         if run.successor is None or run.successor > LAST:
@@ -82,7 +83,7 @@ class Decisions:
 
 
 async def count_runs(connection: AsyncConnection[Any], jobs: Sequence[bytes]) -> dict[bytes, int]:
-    """Counts one more run of each of these jobs; how many each has had."""
+    """Increments the run count of each of these jobs. Returns the new counts."""
     if not jobs:
         return {}
     cursor = await connection.execute(statement("jobs/count_runs"), {"jobs": Uuids(jobs)}, binary=True)
@@ -111,7 +112,7 @@ async def _insert(connection: AsyncConnection[Any], decisions: Decisions) -> Non
     if not planned:
         return
     inserted = []
-    async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
+    async with connection.pipeline():  # one wait for all partitions, then the row counts are known
         for partition, successors in planned.items():
             jobs, clients, revisions, instants, begins, fires = zip(*sorted(successors), strict=True)
             insert = statement_in("jobs/plan_successors", partition, ("unless_it_stands",) if decisions.again else ())
@@ -132,7 +133,7 @@ async def _insert(connection: AsyncConnection[Any], decisions: Decisions) -> Non
 
 
 async def _starts(connection: AsyncConnection[Any], successors: Iterable[Successor]) -> dict[bytes, int]:
-    """When the successors start whose jobs have rules, by the jobs' ids."""
+    """Returns by job id when the successors start whose jobs have rules."""
     ruled = {
         definition.raw_id: Planning(definition, row.partition, instant)
         for row, definition, instant, _ in successors
@@ -144,7 +145,7 @@ async def _starts(connection: AsyncConnection[Any], successors: Iterable[Success
 async def _put_off_locked(
     connection: AsyncConnection[Any], decisions: Decisions, partition: int, parameters: Mapping[str, Any]
 ) -> None:
-    """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
+    """Puts off rows that have no successor although their jobs are unchanged: another session has locked the jobs."""
     named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
     cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
     locked = {found[0] for found in await cursor.fetchall()}
@@ -158,7 +159,7 @@ async def _put_off_locked(
 async def _plan_completions(
     connection: AsyncConnection[Any], rows: Sequence[tuple[ClaimedExecution, ClaimedDefinition]]
 ) -> None:
-    """Has each job's next row wait for the end of the claimed one."""
+    """Makes each job's next row wait for the end of the claimed one."""
     definitions = {row.id: definition for row, definition in rows}
     for partition, found in by_partition(row for row, _ in rows).items():
         jobs = [definitions[row.id] for row in found]

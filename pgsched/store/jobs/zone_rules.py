@@ -1,7 +1,7 @@
-"""Finds the time zone rules by which rows were planned, and moves the rows that newer rules put elsewhere.
+"""Finds the time zone rules by which rows were planned, and moves rows that newer rules place elsewhere.
 
-A job is locked before its row, and both until the row stands right and the move is in the audit log. What was done is
-right by itself, so that a crash in the middle leaves nothing behind but the rest of the work.
+A job is locked before its row, and both stay locked until the row is correct and the move is in the audit log. Each
+step is complete in itself, so a crash leaves nothing behind but the remaining work.
 """
 
 import asyncio
@@ -25,21 +25,23 @@ FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """``planned_by`` is the version that rows were last checked against, ``behind`` an older one that somebody has."""
+    """The tzdata versions in use. ``planned_by`` is the one that rows were last checked against, ``behind`` an older
+    one that some worker has.
+    """
 
     planned_by: str | None
     behind: str | None
 
 
 class Rechecked(NamedTuple):
-    """How many rows were moved, and the jobs that somebody else had in hand."""
+    """How many rows were moved, and the jobs that other sessions had locked."""
 
     moved: int
     left: list[UUID]
 
 
 class _Move(NamedTuple):
-    """A row that waits, and the instant that it is to have; None where there is none."""
+    """A waiting row and its new instant, or None if it has none."""
 
     row: SimpleNamespace
     zone: str
@@ -52,17 +54,19 @@ async def versions(connection: AsyncConnection[Any]) -> Versions:
 
 
 async def note_version(connection: AsyncConnection[Any], version: str) -> None:
-    """All rows are planned by this version, or by a later one if that was noted before."""
+    """Records that all rows are planned by this version, unless a later one is already recorded."""
     await connection.execute(statement("jobs/note_planned_by"), {"version": version})
 
 
 async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
-    """A worker with this older version plans rows: whoever starts next with the later one checks them again."""
+    """Records that a worker with this older version plans rows: the next worker to start with the later version
+    rechecks them.
+    """
     await connection.execute(statement("jobs/note_behind"), {"version": version})
 
 
 async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
-    """Whether this worker is the one to recheck, until it says otherwise or is lost."""
+    """Tries to make this worker the one that rechecks, until it calls ``unlock`` or is lost. Returns True if it is."""
     return bool(await column(connection, "jobs/lock_tzdata", worker=worker))
 
 
@@ -78,7 +82,7 @@ async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: in
 async def recheck_others(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
 ) -> tuple[Rechecked, list[Culprit[UUID]]]:
-    """``recheck`` without the jobs for whose sake it fails: those that somebody has locked are left."""
+    """Like ``recheck``, but leaves out the jobs that make it fail; those locked elsewhere are left for later."""
     found: list[Rechecked] = []
 
     async def work(part: Sequence[UUID]) -> None:
@@ -92,7 +96,7 @@ async def recheck_others(
 
 
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
-    """Moves the rows of these jobs that are misplaced by the rules of this process, in one transaction."""
+    """Moves the rows of these jobs that are wrong by this process's rules, in one transaction."""
     async with connection.transaction():
         taken = {
             job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
@@ -113,7 +117,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
 def _next(job: Definition, after: datetime) -> datetime | None:
     try:
         return job.recurrence().next_instant(after)
-    except (InvalidSchedule, OverflowError):  # the planner finds it out again, and marks the job
+    except (InvalidSchedule, OverflowError):  # the planner finds this again, and marks the job
         return None
 
 

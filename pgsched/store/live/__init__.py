@@ -1,1 +1,1 @@
-"""The live rows: claimed, renewed, settled, released, taken back."""
+"""Live rows: claimed, renewed, settled, released, taken back."""

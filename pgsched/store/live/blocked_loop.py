@@ -1,4 +1,4 @@
-"""What a worker does whose event loop stands still, beside what it does otherwise."""
+"""What a worker still does, from another thread, while its event loop is blocked."""
 
 from collections.abc import Iterable
 
@@ -10,16 +10,16 @@ from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.store.live.executions import Group
 
 _AT_ONCE = 16
-"""Partitions that fit into one notification (``domain.wake_notice.MOST_ROWS``)."""
+"""Number of partitions that fit into one notification (``domain.wake_notice.MOST_ROWS``)."""
 
 
 async def end_own_transactions(connection: Connection, instance: str) -> None:
-    """Ends the sessions of this worker that stand in the middle of a transaction."""
+    """Ends this worker's sessions that are in the middle of a transaction."""
     await connection.execute(statement("live/end_own_transactions"), {"instance": instance})
 
 
 async def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> None:
-    """Tells the workers that these wait again."""
+    """Notifies the workers that these rows are waiting again."""
     earliest: dict[int, int] = {}
     for row in rows:
         earliest[row.partition] = min(row.fire_at, earliest.get(row.partition, row.fire_at))
@@ -30,5 +30,5 @@ async def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> 
 
 
 async def mark_for_isolation(connection: Connection, row: ClaimedExecution) -> None:
-    """Has it called in isolation once it is taken back from this worker."""
+    """Makes the execution run in isolation after this worker loses it."""
     await connection.execute(statement_in("live/mark_for_isolation", row.partition), Group.of([row]).parameters())

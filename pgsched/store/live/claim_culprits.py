@@ -1,9 +1,9 @@
-"""Finds the rows that make a claim fail, and sets them aside, so that the claim can be made again without them.
+"""Finds the rows that make a claim fail, and sets them aside so that the claim can be repeated without them.
 
-The rows that the claim would take are locked without reading what they carry. Then the claim is tried with halves of
-them (``core.culprits``), and each try is undone. A row that cannot be claimed alone is parked with the reason; a row
-that could not be claimed because of somebody else's lock is put off. Both are committed while the locks are held, so
-that no row of another worker is mistaken for the culprit.
+The rows that the claim would take are locked without reading their contents. Then the claim is tried with halves of
+them (``core.culprits``), and each try is rolled back. A row that cannot be claimed alone is parked with the reason; a
+row that could not be claimed because of another session's lock is put off. Both are committed while the locks are held,
+so that no other worker's row is mistaken for the culprit.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ _QUICK, _PATIENT = "500ms", "5s"
 
 
 class RowPlace(NamedTuple):
-    """Where a row is that may be at fault."""
+    """The location of a row that may be at fault."""
 
     partition: int
     id: bytes
@@ -48,8 +48,9 @@ async def claim_despite(
     admit: Admit | None = None,
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
-    """``executions.claim`` once more after this error, for which a row is at fault: it is put away first, and named in
-    the answer."""
+    """Repeats ``executions.claim`` after this error, which a row has caused. That row is set aside first, and listed in
+    the result.
+    """
     parked: list[SetAside] = []
     for _ in range(_TRIES):
         if not is_a_brief_lock(error):
@@ -76,7 +77,7 @@ async def sift_held(
     batch: int,
     attempt: Callable[[list[ClaimedExecution]], Awaitable[object]],
 ) -> list[SetAside]:
-    """Puts away what a gate holds and cannot be claimed from it, or with which the attempt fails that follows."""
+    """Sets aside the rows held by a gate that cannot be claimed from it, or that make the next ``attempt`` fail."""
 
     async def lock() -> list[RowPlace]:
         text = statement_among("live/held_rows", tuple(partitions))
@@ -119,7 +120,7 @@ async def sift(
     *,
     ahead: timedelta = NO_TIME,
 ) -> list[SetAside]:
-    """Sets aside the locked rows with which an attempt fails. Returns those that were parked.
+    """Sets aside the locked rows that make an attempt fail. Returns those that were parked.
 
     Raises errors for which no row is to blame.
     """
@@ -136,7 +137,7 @@ async def sift(
         for culprit in culprits:
             if is_a_lock(culprit.error) and await _put_off(connection, culprit.row, ahead):
                 continue
-            # A server that is slow for a moment is no row's fault.
+            # A momentarily slow server is no row's fault.
             if not took_too_long(culprit.error) or (await by_halves([culprit.row], try_out)).culprits:
                 parked.append(await _park(connection, culprit))
     return parked
@@ -150,7 +151,7 @@ async def lock_due(
     named: Mapping[str, Any],
     order: LiteralString = "",
 ) -> list[RowPlace]:
-    """The due rows that a claim would take; a partition in which they cannot even be locked has none."""
+    """Returns the due rows that a claim would take; none for a partition in which they cannot even be locked."""
     places: list[RowPlace] = []
     for share in shares:
         if share.batch <= 0:
@@ -168,7 +169,7 @@ async def lock_due(
 
 
 async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowPlace]) -> list[ClaimedExecution]:
-    """Leases rows where they are."""
+    """Leases these rows."""
     partitions: dict[int, list[bytes]] = defaultdict(list)
     for place in places:
         partitions[place.partition].append(place.id)
@@ -181,7 +182,7 @@ async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowP
 
 
 async def _put_off(connection: Connection, place: RowPlace, ahead: timedelta) -> bool:
-    """Puts a row off. Returns whether that was possible."""
+    """Puts a row off. Returns True if that was possible."""
     try:
         async with connection.transaction():
             named = {"id": UUID(bytes=place.id), "ahead": ahead}

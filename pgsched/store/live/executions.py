@@ -1,4 +1,4 @@
-"""The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
+"""Live rows: claim, settle, renew, release. One function per verb; every result is fenced by (id, token)."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,15 +23,15 @@ from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
 from pgsched.store.live.set_aside import SetAside
 
 Answer = AsyncCursor[tuple[Any, ...]]
-# As _make, in half the time.
+# Like _make, in half the time.
 _execution: Callable[[tuple[Any, ...]], ClaimedExecution] = partial(tuple.__new__, ClaimedExecution)
 _OPTIONS: Callable[[ClaimedExecution], bytes | None] = attrgetter("options")
 DEPTH = 1000
-"""How many due rows of a priority are looked at for such as may be claimed."""
+"""How many due rows of a priority are examined to find those that may be claimed."""
 
 
 class PartitionShare(NamedTuple):
-    """How much of which partition a claim asks for; low is the instant (wire count) to begin at."""
+    """How many rows a claim asks for in a partition; ``low`` is the instant (wire count) to begin at."""
 
     partition: int
     low: int
@@ -40,9 +40,10 @@ class PartitionShare(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Under which worker's number and which claim's token rows are leased, for how long, how far ahead;
-    ``sure_until`` is the monotonic moment up to which what is claimed under it may be begun, and ``definitions`` are
-    those that the worker has read of its rows' jobs."""
+    """The worker number and claim token under which rows are leased, for how long, and how far ahead of their time.
+    ``sure_until`` is the monotonic time until which claimed rows may be begun, and ``definitions`` holds the job
+    definitions that the worker has read.
+    """
 
     owner: int
     token: int
@@ -53,9 +54,10 @@ class Lease:
 
 
 class Claimed(NamedTuple):
-    """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
-    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.claim_culprits``), and
-    ``statements`` how many took them, with begin and commit."""
+    """The rows that a claim took, those of them that run, and the earliest successor planned in each partition (wire
+    count). ``sure_until`` is that of its lease, ``parked`` lists rows that could not be claimed
+    (``store.live.claim_culprits``), and ``statements`` counts the statements used, with begin and commit.
+    """
 
     taken: list[ClaimedExecution]
     rows: list[ClaimedExecution]
@@ -68,7 +70,7 @@ class Claimed(NamedTuple):
 NOTHING_CLAIMED = Claimed([], [], {})
 
 Admit = Callable[[Connection, list[ClaimedExecution]], Awaitable[list[ClaimedExecution]]]
-"""Which of the claimed rows may start, decided within the claim's transaction."""
+"""Decides within the claim's transaction which of the claimed rows may start."""
 
 
 async def claim(
@@ -83,13 +85,13 @@ async def claim(
 ) -> Claimed:
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
-    The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
-    those of their rows that do not run are not among the rows. It is made ``again`` if somebody else had planned a
-    successor. A claim that was cancelled leaves the connection in the middle of it.
+    The jobs of recurring rows are planned in the same transaction: when this returns, their successors exist, and
+    ``rows`` omits those that do not run. The claim is repeated (``again``) if another session had planned a successor.
+    A cancelled claim leaves the connection in mid-transaction.
     """
     claims = _claims(lease, shares, row_filter)
     try:
-        async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
+        async with connection.pipeline() as pipeline:  # no waiting between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
@@ -115,7 +117,7 @@ async def carry_on(
     admit: Admit | None,
     again: bool,
 ) -> tuple[list[ClaimedExecution], dict[int, int]]:
-    """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
+    """Processes the rows that a claim took, in its transaction. Returns those that run, and what was planned."""
     running = taken
     recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
     planned = NOTHING_PLANNED
@@ -135,8 +137,10 @@ async def carry_on(
 async def claim_at_once(
     connection: Connection, lease: Lease, share: PartitionShare, row_filter: RowFilter = PLAIN
 ) -> Claimed:
-    """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
-    order, for there is no transaction in which to plan on, or to look whose turn it is: ``row_filter`` is plain."""
+    """Leases due rows of one partition in a single round trip, for a row that has just come in. Takes no rows that
+    recur or are ordered, because there is no transaction in which to plan successors or check whose turn it is:
+    ``row_filter`` is plain.
+    """
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
     rows = [*map(_execution, await cursor.fetchall())]
@@ -147,7 +151,7 @@ async def claim_at_once(
 def _claims(
     lease: Lease, shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """The claim's statements and their parameters."""
+    """Yields the claim's statements and their parameters."""
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     if row_filter.first:
         yield from _claims_of_first(common, shares, row_filter)
@@ -165,7 +169,7 @@ def _claims(
 def _claims_of_first(
     common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """The same for what goes first by its priority: a statement for each queue, whose room each of its shares names."""
+    """Yields the statements of a claim by priority: one for each queue, whose batch is that of any of its shares."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
         asked = {"batch": batch, "depth": DEPTH}
@@ -182,7 +186,7 @@ class Group:
 
     @classmethod
     def of(cls, rows: Iterable[ClaimedExecution]) -> "Group":
-        """The group of these rows."""
+        """Groups these rows."""
         ids, tokens = zip(*[(row.id, row.token) for row in rows], strict=True)
         return cls(list(ids), list(tokens))
 
@@ -204,7 +208,7 @@ class AnsweredRow(NamedTuple):
 
 
 async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
-    """Moves succeeded rows into history. The answers' rowcounts are how many still were this worker's."""
+    """Moves succeeded rows into history. The result's rowcounts say how many were still this worker's."""
     return [
         await connection.execute(statement_over("live/settle_succeeded", named), {**rows, "code": code}, binary=True)
         for named, rows in over_partitions(groups)
@@ -212,7 +216,7 @@ async def settle_succeeded(connection: Connection, code: int | None, groups: Gro
 
 
 async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[AnsweredRow]]) -> list[Answer]:
-    """``settle_succeeded`` for rows of these partitions that succeeded with results."""
+    """Like ``settle_succeeded``, for rows of these partitions that succeeded with results."""
     cursors = []
     for partitions in together(rows):
         named: dict[str, Any] = {"tokens": Tokens({row.token for p in partitions for row in rows.get(p, ())})}
@@ -227,8 +231,9 @@ async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[An
 
 
 async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:
-    """Ends succeeded rows whose client keeps no history of successes. The answers' rowcounts are how many were this
-    worker's."""
+    """Ends succeeded rows whose client keeps no history of successes. The result's rowcounts say how many were this
+    worker's.
+    """
     return [
         await connection.execute(statement_over("live/settle_discarded", partitions), rows, binary=True)
         for partitions, rows in over_partitions(groups)
@@ -236,7 +241,7 @@ async def settle_discarded(connection: Connection, groups: Groups) -> list[Answe
 
 
 def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """The partitions that statements over several name together, each time with the parameters for their rows."""
+    """Yields the groups of partitions that one statement names, each with the parameters for their rows."""
     for partitions in together(groups):
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}
@@ -248,9 +253,10 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 
 class Finished(NamedTuple):
-    """What an attempt came to, if that is more than a plain success: ``failed``, ``postponed``, ``late``, or an end
-    that stands. Seconds is how long it took; None when it never began. ``retryable`` and the seconds to ``wait`` are
-    what its target asked for; ``traceback`` is where its handler failed."""
+    """The outcome of an attempt, if it is more than a plain success: ``failed``, ``postponed``, ``late``, or a final
+    status. ``seconds`` is its duration, None if it never began. ``retryable`` and the seconds to ``wait`` are what its
+    target asked for; ``traceback`` is that of its handler.
+    """
 
     id: bytes
     token: int
@@ -265,8 +271,9 @@ class Finished(NamedTuple):
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
-    """Ends rows, or sends them back to wait for their next attempts, as their options decide. Answers for each status
-    with how many were this worker's, the status, and the instant at which the first of them fires again."""
+    """Ends rows, or makes them wait for their next attempts, as their options decide. Returns for each status how many
+    rows were this worker's, the status, and the earliest instant at which one of them fires again.
+    """
     ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(
         statement_in("live/settle_finished", partition),
@@ -287,7 +294,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
 
 
 class PostponedRow(NamedTuple):
-    """A row that waits for so many seconds without having been tried, and why, if its owner is to know."""
+    """A row to put off by so many seconds without an attempt, and the reason, if its owner should see it."""
 
     id: bytes
     token: int
@@ -296,25 +303,28 @@ class PostponedRow(NamedTuple):
 
 
 async def postpone(connection: Connection, partition: int, rows: Sequence[PostponedRow]) -> Answer:
-    """Puts rows off as if they had not been claimed. The answer's rowcount: how many were this worker's."""
+    """Puts rows off as if they had not been claimed. The result's rowcount says how many were this worker's."""
     ids, tokens, seconds, reasons = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds), "reasons": list(reasons)}
     return await connection.execute(statement_in("live/postpone", partition), parameters)
 
 
 async def release(connection: Connection, partition: int, group: Group) -> Answer:
-    """Hands unstarted rows back as if they had not been claimed. The answer's rowcount: how many were this worker's."""
+    """Hands unstarted rows back as if they had not been claimed. The result's rowcount says how many were this
+    worker's.
+    """
     return await connection.execute(statement_in("live/release", partition), group.parameters(), binary=True)
 
 
 async def cut_short(connection: Connection, partition: int, group: Group) -> Answer:
-    """The same of rows that ran when their worker stopped; a handler to which this happens again and again is to run
-    alone."""
+    """Like ``release``, for rows that were running when their worker stopped. A handler to which this happens
+    repeatedly is run in isolation.
+    """
     return await connection.execute(statement_in("live/cut_short", partition), group.parameters(), binary=True)
 
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
-    """Prolongs the leases that are past a third of their life."""
+    """Renews the leases that are past a third of their length. Returns how many."""
     parameters = {**group.parameters(), "lease": lease}
     cursor = await connection.execute(statement_in("live/renew", partition), parameters, binary=True)
     return cursor.rowcount

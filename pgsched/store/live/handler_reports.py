@@ -1,4 +1,4 @@
-"""What handlers say while they run: how far they are, and what a later attempt goes on from."""
+"""What handlers report while they run: their progress, and the checkpoint from which a later attempt continues."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pgsched.store.core.sql import statement
 
 
 class HandlerReport(NamedTuple):
-    """What was said of a leased row since the last time; None is nothing. ``checkpoint`` is JSON text."""
+    """What was reported on a leased row since the last report; None means no change. ``checkpoint`` is JSON text."""
 
     id: UUID
     token: int
@@ -21,7 +21,9 @@ class HandlerReport(NamedTuple):
 
 
 async def keep(connection: AsyncConnection[Any], reports: Sequence[HandlerReport]) -> set[UUID]:
-    """The ids of the rows whose reports were taken. The others are not leased under their tokens any more."""
+    """Stores reports. Returns the ids of the rows whose reports were accepted; the others are no longer leased under
+    their tokens.
+    """
     names = ("ids", "tokens", "fractions", "notes", "checkpoints")
     columns = zip(*reports, strict=True)
     given = {name: list(column) for name, column in zip(names, columns, strict=True)}
@@ -30,7 +32,7 @@ async def keep(connection: AsyncConnection[Any], reports: Sequence[HandlerReport
 
 
 async def checkpoint_of(connection: AsyncConnection[Any], execution: UUID) -> Any:
-    """The last checkpoint of an execution, None where there is none."""
+    """Returns the last checkpoint of an execution, or None."""
     cursor = await connection.execute(statement("live/checkpoint"), {"execution": execution})
     row = await cursor.fetchone()
     return None if row is None or row[0] is None else decode_json(row[0])

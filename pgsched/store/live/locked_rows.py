@@ -1,4 +1,4 @@
-"""Claimed rows for which somebody else holds a lock: given back as they were, and read again a moment later."""
+"""Gives back claimed rows that need something another session has locked, to be claimed again a moment later."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,8 +13,9 @@ from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids
 
 
 class PutOff(NamedTuple):
-    """A claimed row that is to be read again a moment later, or at an instant (wire count); ``marked`` where its start
-    would say something of it that is not so. The ``reason`` is told where it is not a lock."""
+    """A claimed row to be claimed again a moment later, or at ``until`` (wire count). It is ``marked`` if its new start
+    would wrongly suggest that it had waited for an earlier run. The ``reason`` is given if it is not a lock.
+    """
 
     row: ClaimedExecution
     marked: bool = False
@@ -23,7 +24,7 @@ class PutOff(NamedTuple):
 
 
 async def put_off(connection: AsyncConnection[Any], rows: Iterable[PutOff], ahead: timedelta) -> dict[int, int]:
-    """Gives them back, to fire beyond what claims look ahead; the earliest start in each partition (wire count)."""
+    """Gives rows back, to fire later than claims read ahead. Returns each partition's earliest start (wire count)."""
     partitions: dict[int, list[PutOff]] = defaultdict(list)
     for one in rows:
         partitions[one.row.partition].append(one)

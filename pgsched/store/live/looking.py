@@ -1,4 +1,4 @@
-"""Which rows claims and looks read, and looks at what waits, which lock nothing: the earliest instant, a part of a
+"""Which rows claims and polls read, and queries of waiting rows that lock nothing: the earliest instant, a part of the
 backlog.
 """
 
@@ -11,18 +11,19 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_among, statement_over, together
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Uuids
 
-_FILLING = 0.1  # writers notify until half of the queue is used
+_FILLING = 0.1  # writers send notifications until the queue is half full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
     """Which rows a claim may read.
 
-    The filter accepts the rows of one client (``only``), or the rows of all clients except those ``apart``, the
-    one-shots of the clients ``held`` and, if it is ``plain``, everything that recurs or has an ordering key.
+    The filter accepts the rows of one client (``only``). Otherwise it accepts those of all clients, except the clients
+    ``apart``, the one-shots of the clients ``held`` and, if it is ``plain``, everything that recurs or has an ordering
+    key.
 
-    In each case it rejects rows that need a capability ``left`` to other workers (by the queue's number), and
-    one-shots that need a capability which no worker has (``missed``).
+    In each case it rejects rows that need a capability ``left`` to other workers (by queue number), and one-shots that
+    need a capability that no worker has (``missed``).
     """
 
     held: tuple[str, ...] = ()
@@ -32,13 +33,13 @@ class RowFilter:
     left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
     refused: tuple[bytes, ...] = ()
-    """Rows, by their ids, that the database lets nobody do anything with."""
+    """Ids of rows on which the database refuses every change."""
     latest_first: bool = False
-    """Whether they are read from the end, those that are due last before the others."""
+    """Whether rows are read from the end, the latest due first."""
     first: bool = False
-    """Whether only rows of a priority above 0 are read, in the order of their priorities."""
+    """Whether only rows with a priority above 0 are read, in order of priority."""
     ordinary: bool = False
-    """Whether rows of a priority below 0 are passed over."""
+    """Whether rows with a priority below 0 are skipped."""
     planned: bool = False
     """Whether only the planned rows of jobs are read."""
 
@@ -49,23 +50,23 @@ class RowFilter:
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """The clauses of a statement that reads these rows; none where it reads all."""
+        """The clauses of a statement that reads these rows; none if it reads all."""
         return tuple(self._values())
 
     @property
     def order(self) -> LiteralString:
-        """What a statement says of the order in which instants are read."""
+        """The sort direction of instants in a statement."""
         return " desc" if self.latest_first else ""
 
     def parameters_in(self, partition: int) -> dict[str, Any]:
-        """The parameters of the clauses, in the queue of this partition."""
+        """Returns the parameters of the clauses, for this partition's queue."""
         values = self._values()
         if "left" in values:
             values["left"] = list(self.left.get(queue_of(partition), ()))
         return values
 
     def _values(self) -> dict[str, Any]:
-        """What each clause names."""
+        """Returns the value of each clause."""
         values: dict[str, Any] = {
             "left": self.left,
             "missed": list(self.missed),
@@ -83,11 +84,11 @@ class RowFilter:
 
     @property
     def is_by_target(self) -> bool:
-        """Whether it passes rows over for their targets only."""
+        """Whether it skips rows only because of their targets."""
         return not (self.held or self.apart or self.plain) and self.only is None
 
     def plainly(self) -> "RowFilter":
-        """The same without what recurs or has an order."""
+        """Returns the same filter without rows that recur or are ordered."""
         return PLAIN if self is ALL_ROWS else replace(self, plain=True)
 
 
@@ -96,8 +97,9 @@ PLAIN = RowFilter(plain=True)
 
 
 class Next(NamedTuple):
-    """The earliest instant that waits in each partition, where there is one, and the database's time; wire counts.
-    ``is_silent``: the queue of notifications is filling up, so that nobody may be told of what comes in."""
+    """The earliest waiting instant in each partition that has one, and the database's time, as wire counts.
+    ``is_silent``: the notification queue is filling up, so new rows may not be notified.
+    """
 
     due: dict[int, int]
     now: int
@@ -107,7 +109,7 @@ class Next(NamedTuple):
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
-    """What waits next from the low marks on, and not beyond ``until``."""
+    """Returns the next waiting rows from the low marks on, no later than ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
@@ -119,22 +121,23 @@ async def next_due(
 
 
 async def has_priorities(connection: Connection, partitions: Sequence[int]) -> bool:
-    """Whether any execution there has a priority: to look is a fraction of what a claim by priority costs."""
+    """Whether any execution there has a priority. The check costs a fraction of a claim by priority."""
     text = statement_among("live/has_priorities", tuple(partitions))
     found = await (await connection.execute(text, binary=True)).fetchone()
     return found is not None and bool(found[0])
 
 
 class WaitingRange(NamedTuple):
-    """A part of what waits in a partition; instants are wire counts. ``first`` is that of the earliest row that is not
-    passed over, if there is one, ``read_to`` where the part ends if there may be more behind it."""
+    """A part of the waiting rows of a partition, in wire counts. ``first`` is the earliest row that is not skipped, if
+    there is one; ``read_to`` is where the part ends if there may be more after it.
+    """
 
     first: int | None
     read_to: int | None
 
 
 class InstantRange(NamedTuple):
-    """The instants between which to look in a partition (wire counts, both included)."""
+    """The range of instants to search in a partition (wire counts, both inclusive)."""
 
     low: int
     until: int
@@ -146,7 +149,7 @@ _NOWHERE = InstantRange(FAR_OFF, LONG_AGO)
 async def peek(
     connection: Connection, spans: Mapping[int, InstantRange], *, most: int, row_filter: RowFilter
 ) -> dict[int, WaitingRange]:
-    """Looks for rows that are not passed over among the first ``most`` waiting ones of each partition's span."""
+    """Searches the first ``most`` waiting rows of each partition's span for rows that are not skipped."""
     found: dict[int, WaitingRange] = {}
     for partitions in together(spans):
         parameters: dict[str, Any] = row_filter.parameters_in(partitions[0]) | {"most": most}

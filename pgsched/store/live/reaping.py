@@ -1,4 +1,4 @@
-"""Taking rows back: from workers that are lost, where leases ran out, and from claims whose answers never came."""
+"""Takes rows back: from lost workers, after leases have expired, and from claims whose results never arrived."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pgsched.store.live.set_aside import SetAside, park
 
 
 class ReapRange(NamedTuple):
-    """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
+    """A part of the due rows of a partition: ``depth`` rows after ``low`` (wire count)."""
 
     partition: int
     low: int
@@ -20,7 +20,7 @@ class ReapRange(NamedTuple):
 
 
 class Reaped(NamedTuple):
-    """How many rows wait again, how many failed, where the part ends if there may be more behind it (wire count)."""
+    """How many rows wait again, how many failed, and where the part ends if there may be more after it (wire count)."""
 
     returned: int
     failed: int
@@ -35,8 +35,9 @@ async def reap(
     ended_by: float,
     only: Sequence[bytes] | None = None,
 ) -> Reaped:
-    """Takes rows back from lost workers, and those whose lease had run out by that moment of the database, of all or
-    ``only`` of these; on a connection that speaks ``store.core.wire``."""
+    """Takes rows back from lost workers, and rows whose lease expired before ``ended_by`` (database time): all of them,
+    or ``only`` these. The connection must speak ``store.core.wire``.
+    """
     named = None if only is None else [UUID(bytes=id) for id in only]
     parameters = {
         "partition": where.partition, "low": Instant(where.low), "depth": where.depth, "owners": list(owners),
@@ -50,8 +51,9 @@ async def reap(
 async def reap_others(
     connection: Connection, where: ReapRange, owners: Sequence[int], *, ended_by: float
 ) -> tuple[Reaped, list[SetAside]]:
-    """``reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
-    the part is to be read once more. The connection speaks ``store.core.wire``."""
+    """Reaps, and parks any row that makes it fail. Returns what was reaped and what was parked; after a failure the
+    part must be read again. The connection must speak ``store.core.wire``.
+    """
     try:
         return await reap(connection, where, owners, ended_by=ended_by), []
     except Exception as error:
@@ -75,7 +77,7 @@ async def reap_others(
 
 
 async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int], ended_by: float) -> dict[bytes, int]:
-    """What is to be taken back, with its tokens."""
+    """Locks the rows to be taken back. Returns their tokens by id."""
     parameters = {
         "partition": where.partition, "low": Instant(where.low), "owners": list(owners), "ended_by": ended_by,
     }  # fmt: skip
@@ -84,16 +86,18 @@ async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int],
 
 
 class DueEdge(NamedTuple):
-    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
-    more behind it (wire count)."""
+    """A part of the due rows: the partitions in which a lease has expired, and where the part ends in those that have
+    more rows after it (wire count).
+    """
 
     expired: list[int]
     read_to: dict[int, int]
 
 
 async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> DueEdge:
-    """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
-    tell, from behind its mark on."""
+    """Finds the partitions in which a lease had expired by ``ended_by`` (database time), among the next ``depth`` due
+    rows after each partition's mark.
+    """
     parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
     cursor = await connection.execute(statement("live/expired"), parameters, binary=True)
     rows = await cursor.fetchall()
@@ -101,8 +105,9 @@ async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *
 
 
 class HandedBack(NamedTuple):
-    """The marks from which to go on where there may be more, and those from which to look once more for what somebody
-    had locked; wire counts by partition."""
+    """The marks at which to continue if there may be more rows, and those at which to retry rows that another session
+    had locked; wire counts by partition.
+    """
 
     read_to: dict[int, int]
     locked: dict[int, int]
@@ -111,8 +116,9 @@ class HandedBack(NamedTuple):
 async def release_claims(
     connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
 ) -> HandedBack:
-    """Hands back what claims took whose answers never came, of the next ``depth`` due rows of each partition from
-    behind its mark on."""
+    """Hands back rows of claims whose results never arrived, among the next ``depth`` due rows after each partition's
+    mark.
+    """
     parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}
     cursor = await connection.execute(statement("live/release_claim"), parameters, binary=True)
     rows = await cursor.fetchall()

@@ -1,4 +1,4 @@
-"""What a worker reads and notes when it starts claimed rows."""
+"""What a worker reads and records when it starts claimed rows."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,21 @@ from pgsched.store.live.executions import Answer, Group
 
 
 async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begun: bool) -> set[bytes]:
-    """Notes that these rows, which may have one attempt only, have begun, or that they have not after all, for whoever
-    takes them back from a lost worker.
+    """Records that these rows, which may have only one attempt, have begun, or that they have not after all. A worker
+    that takes them back from a lost one relies on it.
 
-    Returns the ids of those for which that is committed. The others are not leased under their tokens any more, or
-    somebody has them locked."""
+    Returns the ids of the rows for which this is committed. The others are no longer leased under their tokens, or
+    another session has locked them.
+    """
     cursors = await _send(connection, "live/begin", rows, begun=begun)
     return {id for cursor in cursors for (id,) in await cursor.fetchall()}
 
 
 async def bring_payloads(connection: Connection, rows: Sequence[ClaimedExecution]) -> dict[bytes, bytes | None]:
-    """The payloads that the claim kept back, so that few are in memory at a time, by the ids of their rows.
+    """Returns the payloads that the claim left out, so that few are in memory at a time, by row id.
 
-    Rows without an entry are not leased under their tokens any more."""
+    Rows without an entry are no longer leased under their tokens.
+    """
     cursors = await _send(connection, "live/bring_payloads", rows)
     return {id: payload for cursor in cursors for id, payload in await cursor.fetchall()}
 

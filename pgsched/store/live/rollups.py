@@ -1,4 +1,4 @@
-"""Adds what was done in each minute, by queue and client, to the rollups, which ``throughput`` reads."""
+"""Adds counts per minute, queue and client to the rollups, which ``throughput`` reads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,12 +12,12 @@ from pgsched.domain.histogram import nothing
 from pgsched.store import internal_verbs
 
 EVERYBODY = ""
-"""Stands for all clients together; no client has this name."""
+"""All clients together; no client has this name."""
 
 
 @dataclass(slots=True)
 class Counted:
-    """What a worker has counted: of a minute (an instant as on the wire), a queue by its number and a client."""
+    """What a worker has counted in a minute (wire instant), for a queue (by number) and a client."""
 
     minute: int
     queue: int
@@ -29,7 +29,7 @@ class Counted:
     duration: list[int] = field(default_factory=nothing)
 
     def add(self, other: "Counted") -> None:
-        """Adds what was counted elsewhere, or of another."""
+        """Adds another's counts."""
         self.attempts += other.attempts
         self.failed_attempts += other.failed_attempts
         self.succeeded += other.succeeded
@@ -38,7 +38,7 @@ class Counted:
 
 
 async def add(connection: AsyncConnection[Any], counted: Sequence[Counted], queue_names: Mapping[int, str]) -> None:
-    """Adds these to the rollups. A queue that has no name by now goes by its number."""
+    """Adds these to the rollups. A queue that no longer has a name is listed by its number."""
     told = [
         asdict(one) | {"minute": instant_text(one.minute), "queue": queue_names.get(one.queue, str(one.queue))}
         for one in counted

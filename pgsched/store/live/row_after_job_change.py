@@ -1,4 +1,4 @@
-"""A row in hand that has not begun, and whose job may have been changed since it was planned."""
+"""Rechecks a claimed row that has not begun, because its job may have changed since the row was planned."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -9,8 +9,9 @@ from pgsched.store.core.connect import Connection
 
 
 class Recall(StrEnum):
-    """``KEPT`` where the row is as it was; ``GONE`` where it is not this worker's any more; ``LOCKED`` where somebody
-    has the job locked, so that nothing can be said yet."""
+    """``KEPT`` if the row is unchanged, ``GONE`` if it is no longer this worker's, and ``LOCKED`` if another session
+    has locked the job, so that nothing can be said yet.
+    """
 
     KEPT = "kept"
     GONE = "gone"
@@ -18,6 +19,7 @@ class Recall(StrEnum):
 
 
 async def recall(connection: Connection, row: ClaimedExecution) -> Recall:
-    """Has a row that has not begun follow its job, if that was edited, paused or cancelled since the row was
-    planned."""
+    """Makes a row that has not begun follow its job, if the job was edited, paused or cancelled since the row was
+    planned.
+    """
     return Recall(await internal_verbs.recall(connection, row.partition, UUID(bytes=row.id), row.token))

@@ -1,6 +1,6 @@
-"""What becomes of a row for whose sake a batch failed: it is held, with the reason, until its owner deals with it.
+"""Parks a row that made a batch fail: it is held, with the reason, until its owner deals with it.
 
-Its owner frees it: a one-shot by another instant, a job by an edit or by resuming it; or cancels it.
+The owner frees it, a one-shot by rescheduling it and a job by an edit or by resuming it, or cancels it.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -16,8 +16,9 @@ Disposal = Literal["held", "failed", "gone", "left"]
 
 
 class SetAside(NamedTuple):
-    """A row that was put away: ``held``; or ended as ``failed``, since it could not be held; ``gone`` where another was
-    quicker; or ``left`` where it stands, since the database refuses whatever is done to it."""
+    """A row that was set aside: ``held``; ended as ``failed``, because it could not be held; ``gone``, because another
+    session was faster; or ``left`` alone, because the database refuses every change to it.
+    """
 
     id: bytes
     partition: int
@@ -35,9 +36,9 @@ async def park(
     with_job: bool = True,
     before: str = "",
 ) -> SetAside:
-    """Puts a row away; ``token`` is that of its lease, None for one that waits. ``before`` goes before the reason.
+    """Parks a row. ``token`` is that of its lease, None if it is waiting. ``before`` is put before the reason.
 
-    Raises what is no row's fault, and what says that somebody holds the row.
+    Raises errors that no row can cause, and those that say that another session has locked the row.
     """
     reason = before + reason_of(error)
     parameters = {"id": UUID(bytes=id), "token": token, "reason": reason, "with_job": with_job}

@@ -1,4 +1,4 @@
-"""Which rows a settle may lock at once: what is asked first where somebody else has locked some."""
+"""Finds out which rows a settle can lock at once, when another session has locked some."""
 
 from collections.abc import Iterable
 
@@ -9,17 +9,17 @@ from pgsched.store.live.executions import Groups, over_partitions
 
 
 async def lock_free(connection: Connection, groups: Groups) -> set[bytes]:
-    """Those of a worker's rows that nobody else has locked; they are locked until the transaction ends."""
+    """Locks until the transaction ends those of a worker's rows that are not locked elsewhere. Returns their ids."""
     return await _leased(connection, groups, ("free",))
 
 
 async def still_leased(connection: Connection, groups: Groups) -> set[bytes]:
-    """Those that are still leased as they are named, also where somebody has locked them."""
+    """Returns the ids of the rows that are still leased under these tokens, even if they are locked elsewhere."""
     return await _leased(connection, groups)
 
 
 async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[bytes]:
-    """Those of these jobs that nobody else has locked; they are locked until the transaction ends."""
+    """Locks until the transaction ends those of these jobs that are not locked elsewhere. Returns their ids."""
     cursor = await connection.execute(statement("live/free_jobs"), {"jobs": Uuids(set(jobs))}, binary=True)
     return {row[0] for row in await cursor.fetchall()}
 

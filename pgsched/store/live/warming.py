@@ -1,7 +1,7 @@
-"""Has the statements of the hot path planned on a new connection, so that no first row waits for it.
+"""Plans the hot path's statements on a new connection, so that the first rows do not wait for planning.
 
-There is one of each for a single partition and one for all. A connection that replaces one that was lost is in a hurry,
-since rows wait: there the statements for a single partition, most of the work, are left to their first use.
+There is one of each for a single partition and one for all partitions. A connection that replaces a lost one is urgent,
+because rows are waiting: then the statements for a single partition, most of the work, are planned on first use.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pgsched.store.live.looking import next_due
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
-    """Has the statements of claiming planned, with those for ``each`` partition or only for all. Claims nothing."""
+    """Plans the claim statements, for ``each`` partition as well or only for all together. Claims nothing."""
     lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
     shares = [PartitionShare(partition, FAR_OFF, 0) for partition in partitions]
     for share in shares if each else ():
@@ -26,7 +26,7 @@ async def warm_claims(connection: Connection, partitions: Sequence[int], *, each
 
 
 async def warm_settles(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
-    """The same for the ends of rows that succeeded. Settles nothing."""
+    """Plans the statements that end succeeded rows. Settles nothing."""
     for code in (None, 200):
         for partition in partitions if each else ():
             await settle_succeeded(connection, code, {partition: NOTHING})

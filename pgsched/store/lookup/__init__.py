@@ -1,1 +1,1 @@
-"""Looking up executions and jobs, and the state of the installation."""
+"""Looks up executions and jobs, and the state of the installation."""

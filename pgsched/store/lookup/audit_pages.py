@@ -15,7 +15,7 @@ def page_of_changes(wanted: AuditFilter, *, limit: int, after: int | None = None
 
 
 def reach_of_changes(wanted: AuditFilter, *, most: int, after: int | None = None) -> Query:
-    """The id of the last that a page looks through."""
+    """Selects the id of the last change that a page examines."""
     looked = _looked_through(wanted, after)
     return Query(f"select {last_of('pgsched.audit_log', most - 1, looked, order=SortOrder.NEWEST)}", looked)
 
@@ -33,14 +33,15 @@ async def changes(
     after: int | None = None,
     most: int | None = None,
 ) -> list[AuditEntry]:
-    """At most ``limit`` changes, the newest first, those before the one with the id ``after``; with ``most``, those
-    among so many that are looked through."""
+    """Returns up to ``limit`` changes, newest first, older than the one with the id ``after``; with ``most``, only from
+    that many examined.
+    """
     return await found(connection, AuditEntry, page_of_changes(wanted, limit=limit, after=after, most=most))
 
 
 async def reach(
     connection: AsyncConnection[Any], wanted: AuditFilter, *, most: int, after: int | None = None
 ) -> int | None:
-    """The id of the last of so many changes that are looked through; None where there are no more than these."""
+    """Returns the id of the last of ``most`` examined changes, or None if there are no more than that."""
     last: int | None = await found_value(connection, reach_of_changes(wanted, most=most, after=after))
     return last

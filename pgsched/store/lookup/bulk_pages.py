@@ -25,17 +25,17 @@ def page_of_operations(
 
 
 async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
-    """Raises NotFound."""
+    """Returns a bulk operation. Raises NotFound."""
     for one in await found(connection, BulkOperation, page_of_operations(id=id, limit=1)):
         return one
     raise NotFound(f"there is no bulk operation {id}; look it up among the bulk operations")
 
 
 async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:
-    """The same with the runs of a backfill, which takes longer the more there are. Raises NotFound."""
+    """Returns a bulk operation with the runs of a backfill; counting many runs takes longer. Raises NotFound."""
     operation = await get_operation(connection, id)
     shown = {field.name: getattr(operation, field.name) for field in fields(operation)}
-    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # none but of a backfill
+    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # only a backfill has any
     return BulkDetail(**shown, runs=runs[0] if runs else None)
 
 
@@ -47,6 +47,7 @@ async def list_operations(
     limit: int,
     after: UUID | None = None,
 ) -> list[BulkOperation]:
-    """At most ``limit`` of them, of an action or a job or of all, older than the one with the id ``after``, the newest
-    first."""
+    """Returns up to ``limit`` operations, newest first, older than the one with the id ``after``; optionally only those
+    of an action or a job.
+    """
     return await found(connection, BulkOperation, page_of_operations(action=action, job=job, after=after, limit=limit))

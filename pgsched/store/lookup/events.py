@@ -1,6 +1,7 @@
-"""The ends of executions, in the order in which they became visible: each once, however late its transaction committed.
+"""Reads the ends of executions in the order in which they became visible: each once, however late its transaction
+committed.
 
-A page is of the transactions below a number, so that it costs the same however much there is to read.
+A page covers transactions below a number, so its cost does not depend on how much there is to read.
 """
 
 from collections.abc import Collection
@@ -21,8 +22,9 @@ SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events, each with its ``cursor``; where a reader stands after them, how many transactions the next page is better
-    of, and whether all was read that could be."""
+    """Events, each with its ``cursor``; the reader's position after them, how many transactions the next page should
+    cover, and whether everything readable was read.
+    """
 
     items: list[Event]
     end: Position
@@ -31,7 +33,7 @@ class EventPage:
 
 
 async def horizon(connection: AsyncConnection[Any]) -> VisibilityHorizon:
-    """What can be read now."""
+    """Returns the horizon of what can be read now."""
     found = await first(connection, "lookup/horizon")
     assert found is not None
     snapshot, at = found
@@ -48,7 +50,9 @@ async def read_events(
     limit: int = 500,
     span: int = SPAN,
 ) -> EventPage:
-    """What comes after a position, up to a horizon that it is within; of these clients, or of all that may be seen."""
+    """Returns what comes after a position, up to a horizon that includes it, for these clients or for all that the
+    session may see.
+    """
     low, end = position.seen.xmax, max(horizon.seen.xmax, position.seen.xmax)
     high = min(end, low + span)
     found = await rows(
@@ -84,7 +88,7 @@ async def list_events(
     limit: int,
     since: datetime | None = None,
 ) -> tuple[list[Event], Position]:
-    """The first so many of those that are wanted, and where a reader stands after them."""
+    """Returns the first ``limit`` events that match, and the reader's position after them."""
     items, span, complete = list[Event](), SPAN, False
     clients = None if wanted.client is None else [wanted.client]
     while not complete:

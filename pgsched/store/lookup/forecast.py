@@ -1,4 +1,4 @@
-"""How many executions fall due in each of the coming minutes, at a cost that does not grow with the number of rows."""
+"""Forecasts how many executions fall due in each coming minute, at a cost that does not depend on the row count."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +12,14 @@ from pgsched.store.lookup.throughput import busiest_minute
 MOST_MINUTES = 240
 MOST_PER_MINUTE = 100_000
 UNKNOWN = 10_000
-"""What counts as too many where workers have done nothing yet."""
+"""The number that counts as too many if workers have done nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """How many fall due in the minute that begins at ``minute``. One that is ``hot`` has at least so many, and more
-    than was asked for."""
+    """How many executions fall due in the minute that begins at ``minute``. For a ``hot`` minute, ``due`` exceeds the
+    limit asked for and is only a lower bound.
+    """
 
     minute: datetime
     due: int
@@ -27,15 +28,16 @@ class Minute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """More than ``per_minute`` in a minute is too many. ``busiest`` is how many attempts workers have made in their
-    busiest minute of the last 7 days, where the bound is that."""
+    """The number per minute above which there are too many. ``busiest`` is the number of attempts in the workers'
+    busiest minute of the last 7 days, if the bound is based on it.
+    """
 
     per_minute: int
     busiest: int | None
 
 
 async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
-    """What workers are known to do in a minute, up to the most that is counted."""
+    """Returns what workers have achieved in a minute, up to the maximum that is counted."""
     busiest = await busiest_minute(connection)
     return Bound(per_minute=min(busiest or UNKNOWN, MOST_PER_MINUTE), busiest=busiest)
 
@@ -43,7 +45,8 @@ async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
 async def forecast(
     connection: AsyncConnection[Any], *, minutes: int, per_minute: int, start: datetime | None = None
 ) -> list[Minute]:
-    """Those of so many minutes in which something falls due, from ``start`` or the present minute on. No more is read
-    of one than shows that it is hot."""
+    """Returns the minutes in which something falls due, among ``minutes`` from ``start`` or the current minute on.
+    Reads no more of a minute than it takes to see that it is hot.
+    """
     found = await rows(connection, dict, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
     return [Minute(**one, hot=one["due"] > per_minute) for one in found]

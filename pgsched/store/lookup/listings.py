@@ -1,10 +1,9 @@
-"""What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest, or
-the other way.
+"""Lists executions, their attempts, dead letters and jobs. Pages go from the newest id to the oldest, or the reverse.
 
-What a page costs is bounded (``lookup.page_reach``), so one of a filter that names little may be short; the next
-goes on.
+The cost of a page is bounded (``lookup.page_reach``), so a page of a filter that matches little may be short; the next
+page continues.
 
-Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
+Instants are in UTC. One that Python cannot represent is read as None (``infinity``: held) or as Python's last instant.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,20 +55,21 @@ async def list_executions(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[Execution]:
-    """At most ``limit`` executions that come after the one with the id ``after``; without ``contents``
-    their payloads and results are None."""
+    """Returns up to ``limit`` executions after the one with the id ``after``; without ``contents``, their payloads and
+    results are None.
+    """
     pages = reach_of_executions, page_of_executions
     return await _look(connection, Execution, *pages, wanted, limit, contents=contents, after=after, order=order)
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution:
-    """Raises NotFound, as every function here that gets one does."""
+    """Returns an execution. Raises NotFound, as do all functions here that get a single row."""
     missing = f"there is no execution {id}: look it up among the executions, or the jobs"
     return await one(connection, Execution, "lookup/status_of", missing, id=id)
 
 
 async def execution_detail(connection: AsyncConnection[Any], id: UUID) -> ExecutionDetail:
-    """An execution with all that is shown of one."""
+    """Returns an execution with everything that a detail view shows."""
     row = await get_execution(connection, id)
     return ExecutionDetail(
         **_fields(row),
@@ -80,13 +80,14 @@ async def execution_detail(connection: AsyncConnection[Any], id: UUID) -> Execut
 
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
-    """The failed tries of an execution, the first one first."""
+    """Returns the failed attempts of an execution, in order."""
     return await rows(connection, Attempt, "lookup/attempts", execution=id)
 
 
 async def progress_of(connection: AsyncConnection[Any], row: Execution) -> Progress | None:
-    """What the handler of an execution has said of how far it is; None where it said nothing, and once the execution
-    has succeeded: what was said last is over."""
+    """Returns the progress that the handler of an execution has reported. None if it has reported nothing, or once the
+    execution has succeeded, when its last report no longer applies.
+    """
     if row.status == "succeeded":
         return None
     return next(iter(await rows(connection, Progress, "lookup/progress", execution=row.id)), None)
@@ -102,8 +103,9 @@ async def list_dead_letters(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[DeadLetter]:
-    """At most ``limit`` dead letters in this state that come after the one with the id ``after``; without ``contents``
-    their payloads and results are None."""
+    """Returns up to ``limit`` dead letters in this state after the one with the id ``after``; without ``contents``,
+    their payloads and results are None.
+    """
     pages = reach_of_dead_letters, page_of_dead_letters
     how: dict[str, Any] = {"state": state, "after": after, "order": order}
     return await _look(connection, DeadLetter, *pages, wanted, limit, contents=contents, **how)
@@ -112,7 +114,7 @@ async def list_dead_letters(
 async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
-    """By which reasons the newest dead letters failed, ``most`` of them at the most: the most frequent reason first."""
+    """Groups up to ``most`` of the newest dead letters by reason, most frequent first."""
     reach = await found_value(connection, reach_of_dead_letters(wanted, state=state, after=None))
     reasons = reasons_of_dead_letters(wanted, state=state, limit=most, after=None, reach=reach)
     return await found(connection, LetterReason, reasons)
@@ -125,7 +127,7 @@ async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLet
 
 
 async def dead_letter_detail(connection: AsyncConnection[Any], id: UUID) -> DeadLetterDetail:
-    """A dead letter with its failed tries."""
+    """Returns a dead letter with its failed attempts."""
     row = await get_dead_letter(connection, id)
     return DeadLetterDetail(**_fields(row), attempts=await attempts_of(connection, id))
 
@@ -138,21 +140,21 @@ async def list_jobs(
     after: UUID | None = None,
     order: SortOrder = SortOrder.NEWEST,
 ) -> RowPage[JobRow]:
-    """At most ``limit`` jobs that come after the one with the id ``after``."""
+    """Returns up to ``limit`` jobs after the one with the id ``after``."""
     return await _look(connection, JobRow, reach_of_jobs, page_of_jobs, wanted, limit, after=after, order=order)
 
 
 async def list_definitions(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> RowPage[Definition]:
-    """The same as ``list_jobs``, of each only when it fires: without its payload, so that there may be thousands."""
+    """Like ``list_jobs``, with only the columns for when a job fires: without payloads, as there may be thousands."""
     return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 
 
 async def last_outcomes(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int
 ) -> dict[UUID, list[LastOutcome]]:
-    """So many of each of these jobs as history has of them, the latest first; of none where ``most`` is 0."""
+    """Returns for each of these jobs up to ``most`` outcomes in history, latest first."""
     if not most:
         return {}
     found: dict[UUID, list[LastOutcome]] = {id: [] for id in jobs}
@@ -166,7 +168,7 @@ async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow:
 
 
 async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow:
-    """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
+    """Returns a job as it would be after ``pgsched.edit`` with this JSON text; writes nothing."""
     return await one(connection, JobRow, "lookup/edited_job", _no_job(id), job=id, changes=changes)
 
 
@@ -175,7 +177,7 @@ def _no_job(id: UUID) -> str:
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
-    """The instant of the row that a job waits with, or None; and the database's time."""
+    """Returns the instant of a job's waiting row, or None; and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
 
@@ -201,8 +203,9 @@ async def _look(
     contents: bool | None = None,
     **how: Any,
 ) -> RowPage[_Listed]:
-    """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that.
-    What comes in after its end was found is newer, so it costs the page nothing."""
+    """Reads a page by asking for one row more than it holds, first from a part of what it may examine, and if that is
+    not enough from all of it. Rows that arrive after the end was found are newer, so they cost the page nothing.
+    """
     reach, items = None, list[_Listed]()
     shown = {} if contents is None else {"contents": contents}
     for share in (FIRST_LOOK, 1):

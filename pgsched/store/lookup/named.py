@@ -1,4 +1,4 @@
-"""Finds what is named by a key instead of an id."""
+"""Finds jobs, executions and dead letters by key instead of id."""
 
 from collections.abc import Collection
 from types import SimpleNamespace
@@ -17,11 +17,11 @@ _SHOWN = 10
 async def id_of(
     connection: AsyncConnection[Any], kind: Kind, name: UUID | str, clients: Collection[str] | None = None
 ) -> UUID:
-    """The id of what is named by its id, or by its key, which one of ``clients`` has; None is for any client that the
-    session sees. Of several with one key it is the job that is not cancelled, the newest execution, the newest dead
-    letter that is open.
+    """Returns the id of what is named by id, or by key among these ``clients`` (None for any client that the session
+    sees). If several have the same key, it is the job that is not cancelled, the newest execution, or the newest open
+    dead letter.
 
-    Raises NotFound, and InvalidInput where several of the clients have the key.
+    Raises NotFound, and InvalidInput if several of the clients have the key.
     """
     if isinstance(name, UUID):
         return name
@@ -40,7 +40,7 @@ async def id_of(
 
 
 def _of(kind: Kind, under: SimpleNamespace) -> UUID | None:
-    """What of the kind a client has under the key."""
+    """Returns the id of this kind that a client has under the key."""
     newest = max(filter(None, (under.job, under.execution)))
     found: UUID | None = newest if kind == "job or execution" else getattr(under, kind.replace(" ", "_"))
     return found
@@ -52,7 +52,7 @@ def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
 
 
 def _but(kind: Kind, under: list[SimpleNamespace]) -> str:
-    """What else has the key."""
+    """Says what else has the key."""
     if not under:
         return ": list them, or name it by its id"
     if under[0].execution is not None:

@@ -1,7 +1,7 @@
-"""What is due, in hand and late at this moment, by queue, client and worker, at a cost that has a bound.
+"""Counts what is due, in hand and late now, by queue, client and worker, at a bounded cost.
 
-Counted are the oldest rows of each partition, no more than ``MOST``; what flows through is told by the server's
-statistics, for which no row is read.
+Only the oldest rows of each partition are counted, at most ``MOST``. Throughput comes from the server's statistics, for
+which no row is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,18 +17,19 @@ from pgsched.store.gates.sidelined_targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
 
 MOST = 250
-"""So many rows of each partition are counted, the oldest first: of a queue 4,000 at the most."""
+"""Rows counted in each partition, oldest first: at most 4,000 in a queue."""
 QUEUES = 50
-"""So many queues are looked at, the first by name."""
+"""Queues that are checked, in order of name."""
 _GATES = 20
 HELD = 1_000
-"""What a gate holds is counted up to this."""
+"""Executions held by a gate are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What is due and in nobody's hand, and what is in hand, of a queue, a client or a worker. Of what is due so many
-    are in ``paused`` queues. Where it was ``cut`` there may be more of all."""
+    """What is due and unclaimed, and what is in hand, for a queue, a client or a worker. ``paused`` is how many of the
+    due executions are in paused queues. If ``cut``, there may be more of each.
+    """
 
     queue: str | None = None
     client: str | None = None
@@ -43,7 +44,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """How many executions a queue was given and has lost since the server began to count, at the server's time."""
+    """How many executions were added to a queue and how many have left it since the server began to count, at the
+    server's time.
+    """
 
     queue: str
     scheduled: int
@@ -53,9 +56,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldByGate:
-    """What executions are held by, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
-    thousand; when the first in line was due, unless the gate is a circuit. Of a limit: what it lets pass, and whether
-    it is ``on_hold``, which lets nothing pass until somebody releases it, and for what ``reason``."""
+    """A gate that holds executions, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
+    thousand; and when the first in line was due, unless it is a circuit. For a limit: what it lets pass, and whether it
+    is ``on_hold``, so that nothing passes until an operator releases it, and the ``reason``.
+    """
 
     gate: str
     held: int
@@ -69,8 +73,9 @@ class HeldByGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One look. ``edges`` are those of queues, clients and workers at which something is due or in hand. A host that is
-    left alone is ``sidelined`` though nothing waits for it."""
+    """One snapshot. ``edges`` are the queues, clients and workers that have something due or in hand. A host that is
+    not called is ``sidelined`` even if nothing waits for it.
+    """
 
     edges: Sequence[Edge]
     flows: Mapping[str, Flow]
@@ -82,8 +87,9 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOfClient:
-    """How many executions the limit or the hold of a client keeps back, counted up to a thousand; and one of the hosts
-    that fail for it."""
+    """How many executions a client's limit or hold keeps back, counted up to a thousand; and one of the hosts that fail
+    for it.
+    """
 
     client: str
     held: int
@@ -91,25 +97,26 @@ class HeldOfClient:
 
 
 async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[str]) -> dict[str, HeldOfClient]:
-    """That of each of these clients, by name."""
+    """Returns what is held for each of these clients, by name."""
     found = await rows(connection, HeldOfClient, "lookup/held_of_clients", clients=list(clients), most=HELD)
     return {one.client: one for one in found}
 
 
 async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
-    """How many of the newest dead letters nobody has dealt with, of so many in history and of those that outlived
-    it."""
+    """Returns how many of the newest dead letters are open, among up to ``most`` in history and ``most`` of those kept
+    longer.
+    """
     _, found, _ = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0, 0)
     return int(found)
 
 
 async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
-    """What is due and in hand by queue, by client and by worker, in fifty queues at the most."""
+    """Returns what is due and in hand by queue, client and worker, in at most fifty queues."""
     return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_slot=NO_SLOT)
 
 
 async def look(connection: AsyncConnection[Any]) -> Now:
-    """Looks at it all; at fifty queues and twenty gates at the most."""
+    """Takes a snapshot of everything, with at most fifty queues and twenty gates."""
     flows = await rows(connection, Flow, "lookup/now_flows", queues=QUEUES)
     return Now(
         edges=await edges_of_queues(connection),

@@ -1,4 +1,4 @@
-"""What a look at the installation comes to, line by line, with rates since the look before."""
+"""Turns a snapshot of the installation into lines, with rates since the previous snapshot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _NOTHING = Edge()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """A queue. ``scheduled`` and ``ended`` are executions a second since the look before; None at the first."""
+    """A queue. ``scheduled`` and ``ended`` are executions a second since the previous snapshot; None in the first."""
 
     name: str
     edge: Edge
@@ -32,8 +32,9 @@ class WorkerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
-    """What holds executions back, and how many; where there are ``more``, they were counted up to a bound. ``target``
-    is a host that is left alone, ``found`` what is known of anything else."""
+    """What holds executions, and how many; if there are ``more``, counting stopped at a bound. ``target`` is a
+    sidelined host, ``found`` what is known of any other gate.
+    """
 
     name: str
     held: int
@@ -43,14 +44,14 @@ class GateLine:
 
     @property
     def state(self) -> str | None:
-        """Of a host that is left alone, and of what is on hold."""
+        """The state of a sidelined host, or of a limit that is on hold."""
         if self.target is not None:
             return self.target.state
         return "held" if self.found is not None and self.found.on_hold else None
 
     @property
     def client(self) -> str | None:
-        """The only client whose executions it holds back; None where it may hold those of several."""
+        """The only client whose executions it holds, or None if it may hold those of several."""
         if self.target is not None:
             return self.target.client
         return self.name.removeprefix(CLIENT) if self.name.startswith(CLIENT) else None
@@ -58,7 +59,7 @@ class GateLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """All lines, in an order."""
+    """All lines, in order."""
 
     queues: Sequence[QueueLine]
     clients: Sequence[Edge]
@@ -67,7 +68,7 @@ class Shown:
 
 
 def lines_of(now: Now, before: Now | None = None) -> Shown:
-    """The lines of a look, queues and workers in the order of the database."""
+    """Returns the lines of a snapshot, with queues and workers in the database's order."""
     queues = {edge.queue: edge for edge in now.edges if edge.queue is not None}
     lines = [
         QueueLine(
@@ -85,7 +86,7 @@ def lines_of(now: Now, before: Now | None = None) -> Shown:
 
 
 def _gates(now: Now) -> list[GateLine]:
-    """The gates that hold the most first, then the hosts for which nothing waits."""
+    """Returns the gates, those that hold the most first; sidelined hosts for which nothing waits come last."""
     targets = {one.gate: one for one in now.sidelined}
     held = {one.gate: one for one in now.held_back}
     lines = [_gate(held.get(gate, HeldByGate(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]
@@ -93,7 +94,7 @@ def _gates(now: Now) -> list[GateLine]:
 
 
 def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
-    if target is not None:  # what a target holds is counted further
+    if target is not None:  # executions held for a target are counted further
         held = max(found.held, target.held)
         return GateLine(name=found.gate, held=held, more=target.held >= COUNTED_OF_A_TARGET, target=target)
     return GateLine(name=found.gate, held=found.held, more=found.held >= HELD, found=found)
@@ -101,7 +102,7 @@ def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
 
 def _rates(now: Flow | None, before: Flow | None) -> Mapping[str, float | None]:
     if now is None or before is None or now.at <= before.at or now.ended < before.ended:
-        return {"scheduled": None, "ended": None}  # or the server has begun to count anew
+        return {"scheduled": None, "ended": None}  # or the server has restarted its counters
     passed = now.at - before.at
     return {
         "scheduled": max(now.scheduled - before.scheduled, 0) / passed,

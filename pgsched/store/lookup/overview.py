@@ -1,4 +1,4 @@
-"""The state of the installation, at a cost that does not grow with the number of rows."""
+"""Reads the state of the installation, at a cost that does not grow with the number of rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +12,13 @@ from pgsched.domain.states import STATUSES
 from pgsched.store.core.query import first, rows
 
 MOST_COUNTED = 10_000
-"""So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
-_EDGE = 10  # executions of each partition that are looked at for how late the oldest is
+"""Maximum number of executions counted of each kind: due, due later, held, ended."""
+_EDGE = 10  # executions examined in each partition for the lateness of the oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionCounts:
-    """Executions by status; of those in ``at_least`` there may be more. What has ended is counted newest first."""
+    """Executions by status; for those in ``at_least`` there may be more. Ended ones are counted newest first."""
 
     executions: dict[str, int]
     at_least: list[str]
@@ -26,7 +26,7 @@ class ExecutionCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLateness:
-    """By how many seconds the oldest execution of a queue is late that is due and in nobody's hand."""
+    """The number of seconds by which the oldest due and unclaimed execution of a queue is late."""
 
     queue: str
     seconds: float
@@ -44,7 +44,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivingWorker:
-    """A worker that lives, and what it serves."""
+    """A living worker, and what it serves."""
 
     id: int
     name: str
@@ -56,7 +56,7 @@ class LivingWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndeliverableCount:
-    """A capability that executions wait for: how many do, counted up to a bound, and the workers that have it now."""
+    """A capability that executions wait for: how many, counted up to a bound, and the workers that have it now."""
 
     needs: str
     held: int
@@ -65,7 +65,7 @@ class UndeliverableCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedTransaction:
-    """A transaction that was prepared and has not ended: whatever it has locked waits for it."""
+    """A prepared transaction that has not ended: other sessions wait for whatever it has locked."""
 
     gid: str
     owner: str
@@ -84,39 +84,40 @@ async def count(connection: AsyncConnection[Any]) -> ExecutionCounts:
 
 
 async def oldest_due(connection: AsyncConnection[Any]) -> float:
-    """By how many seconds the oldest execution is late that is due and in nobody's hand; 0 where none is."""
+    """Returns the number of seconds by which the oldest due and unclaimed execution is late, or 0 if there is none."""
     return max((one.seconds for one in await late_queues(connection)), default=0.0)
 
 
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
-    """The queues in which something is due and in nobody's hand, the latest first."""
+    """Returns the queues that have due and unclaimed executions, latest first."""
     return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_slot=NO_SLOT)
 
 
 async def queue_states(connection: AsyncConnection[Any]) -> list[QueueState]:
-    """All queues, by name."""
+    """Returns all queues, by name."""
     return await rows(connection, QueueState, "lookup/queue_states")
 
 
 async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:
-    """The workers that live, in the order in which they registered."""
+    """Returns the living workers in the order in which they registered."""
     return await rows(connection, LivingWorker, "lookup/living_workers")
 
 
 async def undeliverable(connection: AsyncConnection[Any]) -> list[UndeliverableCount]:
-    """At most twenty capabilities that executions wait for."""
+    """Returns at most twenty capabilities that executions wait for."""
     return await rows(connection, UndeliverableCount, "lookup/undeliverable")
 
 
 async def prepared_transactions(connection: AsyncConnection[Any]) -> list[PreparedTransaction]:
-    """At most twenty transactions of the database that were left prepared, the oldest first."""
+    """Returns at most twenty transactions of the database that were left prepared, oldest first."""
     return await rows(connection, PreparedTransaction, "lookup/prepared_transactions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """A table with its partitions or days: the bytes of its rows and of its indexes when they were last cleaned or
-    analysed, its rows as the server estimates them, and when any of it was cleaned last."""
+    """A table with its partitions or days: the bytes of its rows and indexes when last vacuumed or analysed, its rows
+    as the server estimates them, and when any part of it was last vacuumed.
+    """
 
     name: str
     parts: int
@@ -128,11 +129,11 @@ class TableSize:
 
 
 async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[TableSize]:
-    """The largest first."""
+    """Returns table sizes, largest first."""
     return await rows(connection, TableSize, "lookup/table_sizes", most=most)
 
 
 async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
-    """For how many days from today on there are partitions, and of which table for the fewest."""
+    """Returns for how many days from today on partitions exist, and the table that has the fewest."""
     found = await first(connection, "doctor/days_ahead") or (0, "history")
     return int(found[0]), str(found[1])

@@ -1,10 +1,9 @@
 """Decides how far a page looks, so that its cost is bounded, however many rows its filter skips.
 
-A filter that no index answers is tried on the rows in the order of their ids: on fifty thousand where an index has
-all that it asks for, on five thousand where each row has to be visited. What these functions select is the id of the
-last one to look at, or null where fewer are left. A page ends there, also with fewer rows than it may have, and the
-next one goes on behind it. Filters whose index leads to nothing but what they name look at all there is: no id is
-selected for them.
+A filter that no index can answer is tested on rows in order of id: on fifty thousand if an index has all the columns it
+needs, on five thousand if each row must be visited. These functions select the id of the last row to examine, or null
+if fewer are left. A page ends there even if it is not full, and the next one continues after it. Filters whose index
+leads only to matching rows are not bounded: no id is selected for them.
 """
 
 from typing import Any
@@ -18,7 +17,7 @@ from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, Jo
 ENTRIES = 50_000
 VISITS = 5_000
 FIRST_LOOK = 50
-"""Most pages are full after such a part of what may be looked at."""
+"""Most pages are filled from this fraction (1/50) of what may be examined."""
 
 _LIVE, _JOBS = "pgsched.executions", "pgsched.jobs"
 _FAILED = {"failed": True}
@@ -35,7 +34,7 @@ def reach_of_executions(
     if wanted.client is None and not wanted.statuses and not is_visited:
         return None
     beyond, visits = order.between(after), VISITS // share
-    if wanted.client is not None and wanted.labels is not None:  # of a client only what has labels is visited
+    if wanted.client is not None and wanted.labels is not None:  # only the client's rows that have labels are visited
         labelled = {"client": wanted.client, "labelled": True} | beyond
         return _first(order, labelled, (_LIVE, visits, labelled), (HISTORY, visits, labelled), (KEPT, visits, beyond))
     ends = visits if is_visited else ENTRIES // share
@@ -75,14 +74,16 @@ def reach_of_jobs(
 def _first(
     order: SortOrder, parameters: Conditions, *parts: tuple[str, int, Conditions], queue: str | None = None
 ) -> Query:
-    """Which comes first of the last rows of tables, of so many each that meet conditions; of nulls none does."""
+    """Selects the earliest, in page order, of the last rows to examine in several tables; null if no table is cut."""
     last = [last_of(*part, order=order, queue=queue) for part in parts]
     first = "greatest" if order is SortOrder.NEWEST else "least"
     return Query(f"select {first}({', '.join(last)})", {**parameters, "queue": queue})
 
 
 def last_of(table: str, most: int, conditions: Conditions, *, order: SortOrder, queue: str | None = None) -> str:
-    """The text for the last of so many rows of a table; of live ones of a queue each of its partitions has a share."""
+    """Returns the SQL for the id of the last of ``most`` rows of a table. In a queue's live rows, each partition has a
+    share.
+    """
     by_queue = queue is not None and table == _LIVE
     shared = most // PARTITIONS_PER_QUEUE if by_queue else most
     found: Any = text("lookup/last_of_queue" if by_queue else "lookup/last_of", conditions, order)

@@ -1,10 +1,10 @@
-"""The queries for pages of executions, dead letters and jobs.
+"""Builds the queries for pages of executions, dead letters and jobs.
 
-A page is of those that come after the one with the id ``after``, as far as ``reach`` (``lookup.page_reach``). Without
-``contents`` its rows have neither payload nor result, each of which may be a MiB: what is not asked for is not read.
+A page has rows after the id ``after``, up to the id ``reach`` (``lookup.page_reach``). Without ``contents``, payloads
+and results, each of which may be a MiB, are not read.
 
-A page of executions reads no more rows than it shows of each partition of the live rows, of history, and of the dead
-letters that are kept longer, however many there are; it is the first of them all.
+A page of executions reads, from each partition of the live rows, from history and from the dead letters that are kept
+longer, at most as many rows as it shows, and merges them.
 """
 
 from typing import Any
@@ -42,13 +42,13 @@ def page_of_executions(
 
 
 def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
-    """What a filter asks for of each row, whatever its status and its queue."""
+    """Returns the conditions of a filter on each row, other than status and queue."""
     names = wanted.__dataclass_fields__.keys() - {"statuses", "queue"}
     return given({name: getattr(wanted, name) for name in sorted(names)})
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """The conditions on the statuses of live rows and of those in history; None where none of them is wanted."""
+    """Returns the conditions on the statuses of live rows and of those in history; None if no such status is wanted."""
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]
@@ -74,13 +74,13 @@ def page_of_dead_letters(
 def reasons_of_dead_letters(
     wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None
 ) -> Query:
-    """The reasons of the newest ``limit`` of them, the most frequent one first."""
+    """Selects the reasons of the newest ``limit`` dead letters, most frequent first."""
     conditions = _letters(wanted, state) | SortOrder.NEWEST.between(after, reach)
     return query("lookup/dead_letter_reasons", conditions, limit=limit)
 
 
 def _letters(wanted: DeadLetterFilter, state: str) -> dict[str, Any]:
-    """The same as ``pgsched_internal.look_through_dead_letters`` has, of what is given."""
+    """Returns the given conditions, the same ones as in ``pgsched_internal.look_through_dead_letters``."""
     names = {"start": "failed_since", "end": "failed_before"}
     asked = {names.get(name, name): getattr(wanted, name) for name in DeadLetterFilter.__dataclass_fields__}
     return given(asked | ({} if state == "all" else {state: True}))
@@ -98,6 +98,6 @@ def page_of_jobs(
 
 
 def page_of_definitions(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None) -> Query:
-    """The same, of each only when it fires."""
+    """Like ``page_of_jobs``, with only the columns that say when a job fires."""
     conditions = conditions_of(wanted) | SortOrder.NEWEST.between(after, reach)
     return query("lookup/definitions", conditions, limit=limit)

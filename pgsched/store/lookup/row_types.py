@@ -1,4 +1,4 @@
-"""The rows of listings, and their filters. Payloads stay the text that is stored."""
+"""Rows and filters of listings. Payloads remain the stored text."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,10 +12,10 @@ from pgsched.domain.job_definition import Definition
 from pgsched.domain.schedule import Fire
 
 Json = Any
-"""JSON as it is stored (``msgspec.Raw``), or None."""
+"""JSON as stored (``msgspec.Raw``), or None."""
 
 MOST_OUTCOMES = 10
-"""With each job of a listing."""
+"""Maximum number of outcomes shown with each job of a listing."""
 
 
 _Row = TypeVar("_Row")
@@ -23,9 +23,9 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPage(Generic[_Row]):
-    """Rows in their order; ``next`` is what the following page comes after, None where nothing follows.
+    """Rows in order; ``next`` is the id after which the next page begins, or None at the end.
 
-    A page ends also where it has looked at as many rows as a page may: then it has fewer than were asked for, or none.
+    A page also ends once it has examined as many rows as a page may. It then has fewer rows than requested, or none.
     """
 
     items: list[_Row]
@@ -34,12 +34,12 @@ class RowPage(Generic[_Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it
-    back, None where it is held by hand or waits for others.
+    """An execution: waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it,
+    None if it is held by hand or waits for other executions.
 
-    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` are the
-    gates that have held it: an array of ``held_by``, ``since`` and ``until``, which is missing while it is held; None
-    where none has.
+    A skipped one may stand for several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the gates
+    that have held it: an array of ``held_by``, ``since`` and ``until``, without ``until`` while it is held; None if no
+    gate has.
     """
 
     id: UUID
@@ -71,7 +71,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The end of an execution, in its place among all ends: who begins after its ``cursor`` is told what came next."""
+    """The end of an execution, in the order of all ends: reading on from its ``cursor`` returns what came next."""
 
     cursor: str
     id: UUID
@@ -92,7 +92,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A try that failed; ``traceback`` is what was kept of where its handler did."""
+    """A failed attempt; ``traceback`` is the stored part of its handler's traceback."""
 
     attempt: int
     finished_at: datetime
@@ -105,7 +105,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far an execution is, from 0 to 1, of what its handler has said; and the last ``checkpoint``."""
+    """The progress of an execution from 0 to 1, as its handler has reported it; and the last ``checkpoint``."""
 
     fraction: float | None
     note: str | None
@@ -142,8 +142,9 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
-    """An execution with its failed tries, the first one first, those that it still waits for, and what its handler has
-    said of how far it is."""
+    """An execution with its failed attempts in order, the executions that it still waits for, and the progress that its
+    handler has reported.
+    """
 
     attempts: list[Attempt]
     waits_for: list[UUID]
@@ -152,15 +153,16 @@ class ExecutionDetail(Execution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterDetail(DeadLetter):
-    """A dead letter with its failed tries, the first one first."""
+    """A dead letter with its failed attempts in order."""
 
     attempts: list[Attempt]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterReason:
-    """How many dead letters have a reason that begins so, of how many clients, and when the first and the last of them
-    failed. ``client`` is the first of the clients by name."""
+    """How many dead letters have a reason that begins with this text, for how many clients, and when the first and the
+    last of them failed. ``client`` is the first of the clients by name.
+    """
 
     reason: str
     letters: int
@@ -172,8 +174,9 @@ class LetterReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPreview:
-    """The next instants of a job as it is, and as it would be; at its ``exceptions``, which were cancelled ahead, it
-    fires neither way."""
+    """The next instants of a job as it is, and as it would be. At its ``exceptions``, instants cancelled in advance, it
+    fires in neither case.
+    """
 
     before: list[Fire]
     after: list[Fire]
@@ -199,11 +202,11 @@ class JobRow(Definition):
     updated_at: datetime
 
     def fires(self, after: datetime, count: int) -> list[Fire]:
-        """The next instants for people, no more than ``max_runs`` leaves. Raises InvalidSchedule."""
+        """Returns the next instants in a readable form, no more than ``max_runs`` allows. Raises InvalidSchedule."""
         return self.recurrence().fires(after, self.runs_left(count))
 
     def runs_left(self, count: int) -> int:
-        """``count``, or as many as ``max_runs`` leaves. Raises InvalidSchedule."""
+        """Returns ``count``, or the number of runs left by ``max_runs`` if that is less. Raises InvalidSchedule."""
         most = self.parsed().max_runs
         return count if most is None else max(0, min(count, most - self.runs))
 
@@ -221,7 +224,9 @@ class LastOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """``host`` is the host of the target in any case; jobs with ``labels`` have all of them."""
+    """Selects jobs that match every given field. ``host`` is the target's host, in any case; jobs must have all
+    ``labels``.
+    """
 
     client: str | None = None
     state: str | None = None
@@ -232,8 +237,9 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
-    """Of ``statuses`` any, each named once, and all of the ``labels``. ``host`` is the host of the target in any case;
-    ``start`` and ``end`` bound scheduled_for: from start on, before end."""
+    """Selects executions that match every given field: any of ``statuses``, each named once, and all of ``labels``.
+    ``host`` is the target's host, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``scheduled_for``.
+    """
 
     client: str | None = None
     statuses: tuple[str, ...] = ()
@@ -246,13 +252,13 @@ class ExecutionFilter:
     labels: Mapping[str, str] | None = None
 
     def as_json(self) -> str:
-        """What ``pgsched.bulk`` reads."""
+        """Returns the filter as JSON for ``pgsched.bulk``."""
         return filter_json(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Which events are wanted: those that have all that is named; of ``statuses`` any."""
+    """Selects events that match every given field: any of ``statuses``."""
 
     client: str | None = None
     queue: str | None = None
@@ -272,8 +278,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
-    """``target`` is how the target begins, ``reason`` a part of the reason in any case; ``start`` and ``end`` bound
-    finished_at: from start on, before end. They have all of the ``labels``.
+    """Selects dead letters that match every given field. ``target`` is a prefix of the target, ``reason`` a part of the
+    reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. They must have all
+    ``labels``.
     """
 
     client: str | None = None
@@ -288,12 +295,12 @@ class DeadLetterFilter:
     labels: Mapping[str, str] | None = None
 
     def as_json(self) -> str:
-        """What ``pgsched.bulk`` reads."""
+        """Returns the filter as JSON for ``pgsched.bulk``."""
         return filter_json(asdict(self))
 
 
 def filter_json(given: Mapping[str, Any]) -> str:
-    """A filter as ``pgsched.bulk`` reads it; what is None is left out."""
+    """Returns a filter as JSON for ``pgsched.bulk``, without fields that are None."""
     renamed = {"start": "from", "end": "to", "statuses": "status"}
     named = {renamed.get(name, name): value for name, value in given.items() if value not in (None, ())}
     return orjson.dumps(named).decode()

@@ -1,4 +1,4 @@
-"""What was done over time, by queue and by client, as the rollups tell it."""
+"""Reads from the rollups what was done over time, by queue and by client."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from pgsched.store.live.rollups import EVERYBODY
 
 By = Literal["time", "queue", "client"]
 LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}
-"""How long a span may be. By client there are a thousand rows a minute."""
+"""The longest span that may be queried. By client there are a thousand rows a minute."""
 _STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
 _WANTED = 120
 _MOST_OBJECTIVES = 100
 MOST_ITEMS = 50
-"""So many queues or clients are told of, those with the most attempts."""
+"""Maximum number of queues or clients listed, those with the most attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentiles:
-    """Seconds: half of the attempts, and 99 percent of them, took no longer; null where there were none."""
+    """Percentiles in seconds: half of the attempts, and 99 percent of them, took no longer; null if there were none."""
 
     p50: float | None
     p99: float | None
@@ -32,8 +32,9 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
-    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
+    """How many executions ended, and how; how many attempts ended, and how many of them failed; how late attempts began
+    and how long they took. For a step that began at ``starts_at``, a queue or a client.
+    """
 
     starts_at: datetime | None = None
     queue: str | None = None
@@ -52,7 +53,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From an instant until another one; of some clients or, where they are None, of all; of a queue or of all."""
+    """A span of time; for some clients or (None) all, and for one queue or all."""
 
     start: datetime
     end: datetime
@@ -61,30 +62,31 @@ class Span:
 
 
 def step_for(span: Span) -> timedelta:
-    """A round length of which there are about 120 in the span."""
+    """Returns a round step length that divides the span into about 120 steps."""
     return next((step for step in _STEPS if (span.end - span.start) / step <= _WANTED), _STEPS[-1])
 
 
 async def over_time(connection: AsyncConnection[Any], span: Span, *, step: float) -> list[Done]:
-    """Steps of so many seconds in which anything was done, the earliest first."""
+    """Returns the steps of ``step`` seconds in which anything was done, earliest first."""
     return await _done(connection, "time", span, clients=_together(span), step=step)
 
 
 async def by_queue(connection: AsyncConnection[Any], span: Span) -> list[Done]:
-    """The busiest queues."""
+    """Returns the busiest queues."""
     return await _done(connection, "queue", span, clients=_together(span), limit=MOST_ITEMS)
 
 
 async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
-    """The busiest clients."""
+    """Returns the busiest clients."""
     clients = None if span.clients is None else list(span.clients)
     return await _done(connection, "client", span, clients=clients, limit=MOST_ITEMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """A client's objective, and which part of its attempts in the last hour has met it; null where there were none.
-    ``burn`` is how many times as many were late as may be."""
+    """A client's objective, and the share of its attempts in the last hour that met it; null if there were none.
+    ``burn`` is the ratio of late attempts to those that may be late.
+    """
 
     client: str
     late_after: timedelta
@@ -95,13 +97,15 @@ class Objective:
 
 
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
-    """Those of the first hundred clients that have one, as the last hour has met them, by client."""
+    """Returns how the last hour has met the objectives of the first hundred clients that have one, by client."""
     return [_measured(aim) for aim in await _aims(connection, None)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Punctuality:
-    """How many attempts of a client began, how many of them later than its objective says, and what it asks for."""
+    """How many attempts of a client began, how many of them later than its objective allows, and the share that must be
+    on time.
+    """
 
     client: str
     attempts: int
@@ -110,8 +114,9 @@ class Punctuality:
 
 
 async def punctuality(connection: AsyncConnection[Any], *, start: datetime) -> list[Punctuality]:
-    """That of the clients of ``objectives`` since the minute ``start``, of the attempts whose lateness is in the
-    rollups."""
+    """Returns the punctuality of the clients of ``objectives`` since the minute ``start``, for attempts whose lateness
+    is in the rollups.
+    """
     return [_punctual(aim) for aim in await _aims(connection, start)]
 
 
@@ -139,7 +144,7 @@ def _measured(aim: SimpleNamespace) -> Objective:
 
 
 async def busiest_minute(connection: AsyncConnection[Any]) -> int | None:
-    """How many attempts workers have made in their busiest minute of the last 7 days; None where they made none."""
+    """Returns the number of attempts in the workers' busiest minute of the last 7 days, or None if there were none."""
     found: int | None = await value(connection, "lookup/busiest_minute")
     return found
 

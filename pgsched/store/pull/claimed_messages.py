@@ -13,7 +13,7 @@ from pgsched.store.lookup.row_types import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """An execution that is the consumer's until ``lease_expires_at``; the ``token`` stands for that."""
+    """An execution that belongs to the consumer until ``lease_expires_at``; ``token`` proves the claim."""
 
     id: UUID
     token: str

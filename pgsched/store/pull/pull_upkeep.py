@@ -1,7 +1,7 @@
-"""What workers do for queues that consumers pull from: SQL hands executions out, but cannot plan a job's next row.
+"""Work that workers do for queues that consumers pull from: SQL hands executions out, but cannot plan a job's next row.
 
-A job's row is claimed a moment before its instant, as one in any queue: with the claim its successor is planned, and
-what is not to run is accounted for. What runs is handed back in the same transaction, and then consumers may have it.
+A job's row is claimed a moment before its instant, as in any queue: the claim plans its successor and accounts for
+instants that do not run. Rows that run are handed back in the same transaction, and then consumers may claim them.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,14 @@ _PLANNED = RowFilter(planned=True)
 
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
-    """The first partitions of the queues that are pulled, for the first of the living workers; nothing for others."""
+    """Returns the first partitions of pulled queues if this is the first of the living workers, otherwise nothing."""
     return await column(connection, "pull/pulled_queues", worker=worker)
 
 
 async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int, batch: int, now: int) -> Claimed:
-    """Claims the planned rows of a queue, by its first partition, that are due from an instant on (wire count), and
-    leaves them to the consumers with their successors planned; no more than a batch of each partition."""
+    """Claims the planned rows of a queue, given by its first partition, that are due from ``low`` on (wire count), and
+    leaves them to the consumers with their successors planned; at most ``batch`` in each partition.
+    """
     shares = [PartitionShare(partition, low, batch) for partition in partitions_of(queue)]
     asked: Any = {"now": now, "admit": _hand_back, "row_filter": _PLANNED}
     try:
@@ -43,7 +44,7 @@ async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int,
 
 
 async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-    """Hands all of them to the consumers: none of them starts here."""
+    """Hands all rows to the consumers: none of them starts here."""
     for partition, some in by_partition(rows).items():
         await executions.release(connection, partition, Group.of(some))
         first = Instant(min(row.fire_at for row in some))
@@ -52,20 +53,21 @@ async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> li
 
 
 async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:
-    """Takes back what no worker has in hand and whose lease had run out by a moment of the database, as far as the
-    first depth due rows tell."""
+    """Takes back rows that no worker has in hand and whose lease had expired by ``ended_by`` (database time), among the
+    first ``depth`` due rows.
+    """
     named = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
     return sum(await column(connection, "pull/reap_in_hand", **named))
 
 
 async def held_clients(connection: AsyncConnection[Any]) -> list[str]:
-    """The clients that are held."""
+    """Returns the clients that are held."""
     return await column(connection, "pull/held_clients")
 
 
 async def let_held(
     connection: AsyncConnection[Any], partitions: Sequence[int], gates: Sequence[str], *, most: int
 ) -> int:
-    """Lets go on what was set aside in these partitions behind these gates, no more than ``most``; returns how many."""
+    """Releases up to ``most`` rows of these partitions that wait behind these gates. Returns how many."""
     text = statement_among("pull/let_held", tuple(partitions))
     return (await connection.execute(text, {"gates": list(gates), "most": most})).rowcount

@@ -1,1 +1,1 @@
-"""Scheduling: one execution, many of them, and recurring jobs."""
+"""Schedules executions, one or many, and recurring jobs."""

@@ -1,6 +1,6 @@
-"""Schedules, and asks what an id is and what the session may do.
+"""Schedules, and asks what an id refers to and what the session may do.
 
-Each call is one statement, so that without a transaction around it it commits in one round trip.
+Each call is one statement, so that outside a transaction it commits in one round trip.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,18 @@ from pgsched.store.core.query import column, first, value
 from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
-"""What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
-since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
+"""The outcome of scheduling: a new row; the waiting row of the key was replaced; the key's row was left unchanged,
+because it is running or was to be kept; or nothing was scheduled, because the key's execution has recently succeeded.
+"""
 
 
 _TOGETHER = "target", "payload", "key", "ordering_key", "queue", "options", "on_conflict", "labels"
 
 
 class Placed(NamedTuple):
-    """What the key names now. ``fire_at`` is None for a job, and for an execution that runs, is held or has ended."""
+    """The row that the key now refers to. ``fire_at`` is None for a job, and for an execution that is running, held or
+    ended.
+    """
 
     id: UUID
     outcome: Outcome
@@ -37,9 +40,10 @@ async def schedule(connection: AsyncConnection[Any], order: ScheduleRequest) -> 
 
 
 async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[ScheduleRequest]) -> list[Placed]:
-    """The same for one-shots of one client that have an instant at the most besides what ``_TOGETHER`` names, one after
-    another; raises what the database refuses one of them with, and then none is scheduled."""
-    # One text of JSON, since psycopg takes longer to write an array than the rest of such a statement.
+    """Schedules, in order, one-shots of one client that have only a time and what ``_TOGETHER`` names. Raises the
+    database's error if it refuses one of them, and then none is scheduled.
+    """
+    # Sent as one JSON text, because psycopg takes longer to write an array than the rest of such a statement takes.
     given = orjson.dumps([_together(order) for order in orders], default=format_duration).decode()
     found = await internal_verbs.schedule_together(connection, orders[0].client, given)
     return [placed(row) for row in found]
@@ -51,13 +55,13 @@ def _together(order: ScheduleRequest) -> dict[str, Any]:
 
 
 def placed(row: Any) -> Placed:
-    """What scheduling one answers with, as any driver has it."""
+    """Converts the result of scheduling, whichever driver returned it."""
     id, outcome, fire_at = row
     return Placed(id if isinstance(id, UUID) else UUID(str(id)), outcome, fire_at)
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:
-    """Whether this session may plan; for those of clients a worker does, right after their commit."""
+    """Whether this session may plan. For clients' sessions a worker plans, right after their commit."""
     return bool(await value(connection, "jobs/may_plan"))
 
 
@@ -66,10 +70,10 @@ async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:
 
 
 async def takes_writes(connection: AsyncConnection[Any]) -> bool:
-    """Whether the database takes writes: a replica does not, nor one that is set to read only."""
+    """Whether the database accepts writes. A replica does not, nor does one that is set to read only."""
     return bool(await value(connection, "core/takes_writes"))
 
 
 async def revisions(connection: AsyncConnection[Any]) -> list[str]:
-    """The revisions that the database has been migrated to."""
+    """Returns the revisions to which the database has been migrated."""
     return await column(connection, "admin/revisions")

@@ -1,4 +1,4 @@
-"""Edits executions that wait: the parameters of ``pgsched.edit``."""
+"""Edits waiting executions: the parameters of ``pgsched.edit``."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,9 +18,11 @@ CHANGEABLE = ("target", "payload", "options", "labels", "fire_at")
 
 
 def changes_of(given: Mapping[str, Any]) -> str:
-    """The JSON text that ``pgsched.edit`` reads; ``fire_at`` may be a datetime, ``msgspec.Raw`` is taken as it is.
+    """Returns the JSON text that ``pgsched.edit`` reads. ``fire_at`` may be a datetime; ``msgspec.Raw`` is passed
+    unchanged.
 
-    Raises InvalidInput for what PostgreSQL cannot store, InvalidSchedule for no instant."""
+    Raises InvalidInput for text that PostgreSQL cannot store, and InvalidSchedule for an invalid ``fire_at``.
+    """
     found = dict(given)
     if isinstance(found.get("target"), str):
         check_text("target", found["target"])
@@ -32,9 +34,11 @@ def changes_of(given: Mapping[str, Any]) -> str:
 async def edit(
     connection: AsyncConnection[Any], id: UUID, changes: str, *, note: str | None = None, actor: str | None = None
 ) -> bool:
-    """False if nothing is different. Its row stays locked until the transaction ends, whatever there is to change.
+    """Edits a waiting execution. Returns False if nothing changed. Its row stays locked until the transaction ends,
+    even then.
 
-    Raises NotFound, and Conflict where it runs, has ended or is a job's, or has begun before and is not only moved.
+    Raises NotFound. Raises Conflict if it is running, has ended or belongs to a job, and if it has been attempted
+    before and the edit does more than move it.
     """
     if await calls.is_job(connection, id):
         raise NotFound(f"there is no execution {id}: look it up among the executions")

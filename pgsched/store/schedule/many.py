@@ -1,9 +1,9 @@
-"""Many one-shots at once: what ``schedule_many`` sends.
+"""Schedules many one-shots at once: what ``schedule_many`` sends.
 
-Rows that need nothing but their own columns are loaded by COPY in its binary format. The partition of a row with a key,
-an ordering key or a queue is the database's to compute, and COPY evaluates no expression and is refused to a role that
-row-level security applies to: such rows are put aside and go into one ``insert … select`` a few thousand at a time. A
-row that says what becomes of a key that is taken goes through ``pgsched.schedule_outcome``, as a single one does.
+Rows that need only their own columns are loaded by COPY in its binary format. The database must compute the partition
+of a row with a key, an ordering key or a queue, but COPY evaluates no expressions, and is refused to a role that is
+subject to row-level security. Such rows are set aside and inserted by ``insert … select``, a few thousand at a time. A
+row that says what to do if its key is in use goes through ``pgsched.schedule_outcome``, as a single one does.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ Parameters = dict[str, Texts | Instants]
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = struct.pack("!h", -1)
 _NULL = struct.pack("!i", -1)
-_FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each behind its length
+_FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each after its length
 _LENGTH = struct.Struct("!i")
-_VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
+_VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length includes the version byte that follows it
 _SLOT_BITS = (PARTITIONS_PER_QUEUE - 1).bit_length()
 _CHANCE_BITS = 61 - PARTITION_BITS
-_PLACED, _RANDOM = 0b101 << 61, (1 << _CHANCE_BITS) - 1  # the variant, and that the partition follows
-_ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
+_PLACED, _RANDOM = 0b101 << 61, (1 << _CHANCE_BITS) - 1  # the UUID variant, and the mark that a partition follows
+_ID_STEP = 16  # in 4096ths of a millisecond, as ids count; rows cannot be written faster
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
 _ID_BYTES = slice(6, 22)  # of the fixed fields
 _NO_ID = bytes(16)
@@ -40,8 +40,9 @@ _REMEMBERED = 10_000
 
 
 class OneShot(NamedTuple):
-    """One execution to schedule; ``payload``, ``options`` and ``labels`` are JSON. Without ``on_conflict`` a key that
-    is taken refuses all."""
+    """One execution to schedule; ``payload``, ``options`` and ``labels`` are JSON. Without ``on_conflict``, a key that
+    is in use fails the whole load.
+    """
 
     target: str
     fire_at: datetime
@@ -56,8 +57,9 @@ class OneShot(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The answer of ``schedule/start_many``: the transaction's instant, the clock in milliseconds, and whether COPY is
-    refused."""
+    """The result of ``schedule/start_many``: the transaction's time, the clock in milliseconds, and whether COPY is
+    refused.
+    """
 
     now: datetime
     milliseconds: int
@@ -65,15 +67,16 @@ class Start(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A statement for some of what was put aside; its parameters by name, each with a value for every order; and the
-    places of these orders among all. The statement answers with id and outcome."""
+    """A statement for some of the rows set aside. ``columns`` are its parameters, each with a value for every row;
+    ``places`` are the positions of these rows among all. The statement returns id and outcome.
+    """
 
     statement: str
     columns: dict[str, tuple[Any, ...]]
     places: tuple[int, ...]
 
     def parameters(self, encoding: str) -> Parameters:
-        """The columns as psycopg sends them fastest."""
+        """Returns the columns in the types that psycopg sends fastest."""
         texts = {name: values for name, values in self.columns.items() if name != "fire_at"}
         found: Parameters = {name: Texts(_encoded(value, encoding) for value in texts[name]) for name in texts}
         return found | {"fire_at": Instants(map(microseconds, self.columns["fire_at"]))}
@@ -81,11 +84,12 @@ class Aside(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """Takes one-shots off an iterator and gives them out as blocks for ``schedule/copy_many`` and as parameters for
+    """Takes one-shots from an iterator and turns them into blocks for ``schedule/copy_many`` and parameters for
     statements that insert them from arrays.
 
-    Once everything was sent, ``ids`` has the sixteen bytes of each order's id, in their order, and ``outcomes`` has, by
-    place, whatever is not ``created``."""
+    Once everything has been sent, ``ids`` holds the sixteen bytes of each row's id, in order, and ``outcomes`` the
+    outcomes other than ``created``, by position.
+    """
 
     start: Start
     encoding: str
@@ -99,7 +103,7 @@ class Load:
     _words: dict[str, bytes] = field(default_factory=dict)
 
     def blocks(self) -> Iterator[bytes]:
-        """The data of one COPY: up to the end of the orders, or until enough of them had to be put aside."""
+        """Yields the data of one COPY: up to the end of the input, or until enough rows have been set aside."""
         yield _HEADER
         while not (self.exhausted or self._is_full):
             if block := self._block():
@@ -107,20 +111,20 @@ class Load:
         yield _TRAILER
 
     def fill(self) -> None:
-        """Puts orders aside, for a role that may not COPY."""
+        """Sets rows aside, for a role that may not use COPY."""
         while not (self.exhausted or self._is_full):
             for order in self._take():
                 self._put_aside(order)
 
     def set_aside(self) -> Iterator[Aside]:
-        """What was put aside since the last call, in its order."""
+        """Yields what was set aside since the last call, in order."""
         taken, self._aside, self._weight = self._aside, [], 0
         for name, run in groupby(taken, key=lambda found: _statement_for(found[1])):
             places, orders = zip(*run, strict=True)
             yield Aside(name, dict(zip(OneShot._fields, zip(*orders, strict=True), strict=True)), places)
 
     def note(self, aside: Aside, answered: list[tuple[Any, str]]) -> None:
-        """Keeps what the statement for a part of the orders has answered."""
+        """Stores the result of the statement for some of the rows."""
         for place, (id, outcome) in zip(aside.places, answered, strict=True):
             self.ids[16 * place : 16 * place + 16] = (id if isinstance(id, UUID) else UUID(str(id))).bytes
             if outcome != "created":
@@ -164,7 +168,7 @@ class Load:
         return b"".join(pieces)
 
     def _word(self, text: str) -> bytes:
-        """Text as a field, memoised because the same targets and clients come again."""
+        """Returns text as a field, memoised because targets and clients repeat."""
         data = text.encode(self.encoding)
         if len(self._words) >= _REMEMBERED:
             self._words.clear()
@@ -193,13 +197,15 @@ def _statement_for(order: OneShot) -> str:
 
 
 def _is_plain(order: OneShot) -> bool:
-    """Whether a row needs nothing but its own columns."""
+    """Whether a row needs only its own columns."""
     others = order.key, order.ordering_key, order.on_conflict, order.labels
     return others == (None, None, None, None) and order.queue == "default"
 
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
-    """The first fields of a row: an id that carries the partition, that partition by chance, the instant."""
+    """Returns the first fields of a row: an id that carries the partition, the partition drawn at random, and the
+    instant.
+    """
     partition = chance >> 64 - _SLOT_BITS
     return _FIXED.pack(
         7,
@@ -222,12 +228,12 @@ async def send(cursor: AsyncCursor[Any], load: Load) -> None:
             async with cursor.copy(statement("schedule/copy_many")) as copy:
                 for block in load.blocks():
                     await copy.write(block)
-                    await asyncio.sleep(0)  # what can be written at once lets nobody else have a turn
+                    await asyncio.sleep(0)  # a write that need not wait yields to no other task
         for aside in load.set_aside():
             await cursor.execute(statement(aside.statement), aside.parameters(load.encoding))
             load.note(aside, await cursor.fetchall())
 
 
 def due(start: Start, delay: timedelta | None) -> datetime:
-    """The instant after so long a time, counted as the database does from the start of the transaction."""
+    """Returns the instant after a delay, counted from the start of the transaction, as the database does."""
     return start.now if delay is None else start.now + delay

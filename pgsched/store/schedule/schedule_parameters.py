@@ -1,4 +1,4 @@
-"""The parameters of ``pgsched.schedule``, with the checks that SQL cannot make: cron, and text that it cannot store."""
+"""Builds the parameters of ``pgsched.schedule``, with checks that SQL cannot make: cron, and text it cannot store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The instant or recurrence; all None means now."""
+    """The instant or recurrence; if all fields are None, now."""
 
     fire_at: datetime | None = None
     delay: timedelta | None = None
@@ -65,9 +65,10 @@ class ScheduleRequest:
 
 
 def request_of(target: str, given: Mapping[str, Any]) -> ScheduleRequest:
-    """The request that keyword arguments make: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
-    mappings; what is None was not given. Raises what ``ScheduleRequest`` and ``when`` do, and InvalidPayload for
-    what is not JSON."""
+    """Builds a request from keyword arguments: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
+    mappings; None means not given. Raises the errors of ``ScheduleRequest`` and ``when``, and InvalidPayload if a value
+    cannot be written as JSON.
+    """
     found = {name: value for name, value in given.items() if value is not None}
     timing = {name: found.pop(name) for name in _TIMING if name in found}
     asked = when(**timing, rules=found.get("rules"))
@@ -90,9 +91,9 @@ def when(
     overlap: str | None = None,
     rules: str | Mapping[str, Any] | None = None,
 ) -> When:
-    """At most one of ``fire_at``, ``delay``, ``cron`` and ``every``; what is None was not given.
+    """Builds a When from at most one of ``fire_at``, ``delay``, ``cron`` and ``every``; None means not given.
 
-    Raises InvalidSchedule, with what to write instead, for parts that make no schedule.
+    Raises InvalidSchedule, with what to write instead, if the parts do not form a schedule.
     """
     for name, text in (("cron", cron), ("timezone", timezone)):
         check_text(name, text)
@@ -112,14 +113,17 @@ def when(
 
 def check_given(options: Mapping[str, Any]) -> None:
     """Raises InvalidSchedule for a time that is given as None: a caller that failed to compute it would otherwise fire
-    now."""
+    now.
+    """
     for name in ("fire_at", "delay", "cron", "every"):
         if name in options and options[name] is None:
             raise InvalidSchedule(f"{name} is None: give it, or leave it out to fire now")
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
-    """The executions to wait for, by id or key, as they are sent. Raises InvalidInput unless it is a list of them."""
+    """Returns the executions to wait for, by id or key, as they are sent. Raises InvalidInput unless it is a list of
+    these.
+    """
     if after is None:
         return None
     is_list = isinstance(after, Iterable) and not isinstance(after, str | bytes | Mapping)

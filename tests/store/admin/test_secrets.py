@@ -91,7 +91,7 @@ async def test_signing_secrets_are_sealed_anew_with_the_newest_key(store_url: st
         assert ring is not None
         kept = column(db, "select sealed from pgsched_internal.signing_secrets order by valid_until nulls last")
         assert [ring.open("shop", "signing secret", sealed) for sealed in kept] == [first, second]
-        with pytest.raises(CannotOpen, match=r"client 'shop', its signing secret: .*; give that key"):
+        with pytest.raises(CannotOpen, match=r"client 'shop', its signing secret: .*; add that key"):
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 
@@ -147,7 +147,7 @@ async def test_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: C
         ring = KeyRing.parse(NEW)
         assert ring is not None
         assert ring.open("shop", "a", found.sealed) == "one"
-        with pytest.raises(CannotOpen, match=r"client 'shop', its secret a: .* not in secret_keys; give that key"):
+        with pytest.raises(CannotOpen, match=r"client 'shop', its secret a: .* not in secret_keys; add that key"):
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 

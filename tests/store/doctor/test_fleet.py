@@ -31,7 +31,7 @@ async def test_a_worker_that_was_told_to_drain_is_noted(db: Connection, database
     db.execute("select pgsched.pause('worker', '1')")
     with session_of_the_worker(database_url):
         [(severity, text)] = await seen(database_url, "workers")
-    assert (severity, text.startswith("worker 1 drains")) == ("note", True)
+    assert (severity, text.startswith("worker 1 is draining")) == ("note", True)
 
 
 async def test_a_process_that_was_declared_lost_and_is_still_there_is_told(database_url: str) -> None:

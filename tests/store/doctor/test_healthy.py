@@ -98,7 +98,7 @@ async def test_a_reader_and_a_worker_may_look_at_everything(db: Connection, data
     rotate(db)
     with session_of_the_worker(database_url), login_as(db, database_url, group) as url:
         report = await _report(url, ring=KeyRing.parse(KEY))
-    assert [finding for finding in report.findings if "could not be looked at" in finding.seen] == []
+    assert [finding for finding in report.findings if "could not be checked" in finding.seen] == []
     assert report.checks == list(CHECKS)
 
 
@@ -108,7 +108,7 @@ async def test_a_login_without_rights_is_warned_that_it_sees_nothing(
 ) -> None:
     with login_as(db, database_url, group) as url:
         report = await _report(url)
-    unseen = {finding.check for finding in report.findings if "may not look" in finding.seen}
+    unseen = {finding.check for finding in report.findings if "lacks privileges" in finding.seen}
     assert {"schema", "workers", "handlers", "secrets"} <= unseen
     assert "connections" not in unseen
     assert report.status == "warning"

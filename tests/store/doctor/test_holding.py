@@ -28,7 +28,7 @@ async def test_a_transaction_that_is_open_for_long_is_told_with_its_session(
     assert [one.severity for one in found] == ["warning"]
     assert "(reports) has had a transaction open" in found[0].seen
     assert f"pg_terminate_backend({pid})" in found[0].do
-    assert "cleans up behind nobody" in found[0].why
+    assert "cannot clean up dead rows" in found[0].why
 
 
 async def test_of_another_database_a_transaction_counts_once_it_has_written(
@@ -96,7 +96,7 @@ async def test_who_waits_for_a_prepared_transaction_is_told_how_to_end_it(db: Co
             [found] = await look(database_url, "lock waits", waits_for_lock=0.0)
     finally:
         db.execute("rollback prepared 'keeps jobs'")
-    assert "that a prepared transaction keeps" in found.seen
+    assert "that a prepared transaction holds" in found.seen
     assert ("pg_prepared_xacts" in found.do, "pg_terminate_backend" in found.do) == (True, False)
 
 
@@ -106,7 +106,7 @@ async def test_a_lock_of_another_login_is_told_without_its_age(db: Connection, d
         [(severity, text)] = await seen(url, "lock waits")
         holder.rollback()
     assert severity == "note"
-    assert "has pgsched.jobs locked (AccessExclusiveLock); since when is not shown to" in text
+    assert "has pgsched.jobs locked (AccessExclusiveLock); since when is hidden from" in text
 
 
 def _wait_until_asleep(db: Connection, pid: int) -> None:
@@ -133,7 +133,7 @@ async def test_a_slot_for_which_the_server_keeps_its_log_is_told(db: Connection,
     finally:
         db.execute("select pg_drop_replication_slot(%s)", [name])
     assert [one.severity for one in found] == ["warning"]
-    assert "nobody uses it" in found[0].seen
+    assert "it is not in use" in found[0].seen
     assert f"pg_drop_replication_slot('{name}')" in found[0].do
 
 

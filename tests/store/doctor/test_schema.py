@@ -56,7 +56,7 @@ async def test_a_setting_with_which_pgsched_cannot_be_there_is_an_error(
     db.execute(sql.SQL("alter database {} set " + setting).format(sql.Identifier(db.info.dbname)))
     [found] = await look(database_url, "settings")
     assert (found.severity, text in found.seen) == ("error", True)
-    assert f"alter database … reset {setting.partition(' ')[0]}, or the same of the role" in found.do
+    assert f"alter database … reset {setting.partition(' ')[0]}, or the same for the role" in found.do
 
 
 async def test_a_schema_of_another_revision_is_an_error_and_other_functions_a_warning(
@@ -93,7 +93,7 @@ async def test_a_role_that_may_do_too_much_or_is_missing_is_told(db: Connection,
     with _altered(db, f"alter role pgsched_worker {too_much}", f"alter role pgsched_worker {as_before}"):
         [found] = await look(database_url, "roles")
     assert found.severity == "warning"
-    assert found.do == "Take it away: alter role pgsched_worker nobypassrls nocreaterole."
+    assert found.do == "Remove it: alter role pgsched_worker nobypassrls nocreaterole."
     with _altered(db, "alter role pgsched_reader rename to gone", "alter role gone rename to pgsched_reader"):
         assert await seen(database_url, "roles") == [("error", "the role pgsched_reader is missing")]
 
@@ -185,7 +185,7 @@ async def test_what_has_another_owner_is_told_and_given_back(db: Connection, dat
             db.execute(f"alter {what} owner to another".encode())
         [found] = await look(database_url, "drift")
         assert found.seen.endswith("function pgsched.now(), table pgsched_internal.executions_3, view pgsched.status")
-        assert found.do.startswith("Give it back: alter … owner to pgsched_owner; ")
+        assert found.do.startswith("Change it back: alter … owner to pgsched_owner; ")
         db.execute("reassign owned by pgsched_owner to another")
         [found] = await look(database_url, "drift")
         assert " more" in found.seen
@@ -213,8 +213,8 @@ async def test_a_sequence_that_is_behind_its_table_is_told_and_brought_up(db: Co
     for name in ("workers", "audit_log"):
         db.execute(f"alter sequence pgsched.{name}_id_seq restart".encode())
     assert await seen(database_url, "drift") == [
-        ("error", "the sequence pgsched.audit_log_id_seq has given out 0, and its table has 1 already"),
-        ("error", "the sequence pgsched.workers_id_seq has given out 0, and its table has 1 already"),
+        ("error", "the sequence pgsched.audit_log_id_seq is at 0, but its table already has 1"),
+        ("error", "the sequence pgsched.workers_id_seq is at 0, but its table already has 1"),
     ]
     migrate(database_url)
     assert await seen(database_url, "drift") == []

@@ -16,7 +16,7 @@ async def test_a_database_without_connections_left_is_an_error(db: Connection, d
     db.execute(limited.format(name, sql.Literal(2)))
     [(severity, text)] = await seen(database_url, "connections")
     assert severity == "error"
-    assert f"that the database {db.info.dbname} has" in text
+    assert f"connections of the database {db.info.dbname} are" in text
     db.execute(limited.format(name, sql.Literal(-1)))
     assert await seen(database_url, "connections") == []
 
@@ -26,12 +26,12 @@ async def test_a_login_of_workers_that_has_used_up_its_own_is_an_error(db: Conne
         db.execute("alter role looks connection limit 1")
         with psycopg.connect(url):
             [(severity, text)] = await seen(database_url, "connections")
-    assert (severity, text) == ("error", "1 of the 1 connections are used that the login looks has")
+    assert (severity, text) == ("error", "1 of the 1 connections of the login looks are in use")
 
 
 async def test_few_connections_of_the_server_left_is_told_to_any_login(db: Connection, database_url: str) -> None:
     [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
-    assert text.endswith("connections are used that the server has")
+    assert text.endswith("connections of the server are in use")
     with login_as(db, database_url, "pgsched_reader") as url:
         [(_, as_reader)] = await seen(url, "connections", of_connections=0.0)
     assert int(as_reader.split()[0]) > 2  # also those that are not its own
@@ -46,12 +46,12 @@ async def test_a_listener_that_never_reads_fills_the_queue_of_notifications(db: 
         [(severity, text)] = await seen(database_url, "notifications", of_notifications=0.000001)
         listener.execute("rollback")
     assert severity == "warning"
-    assert "queue of notifications is used" in text
+    assert "notification queue is used" in text
 
 
 async def test_databases_that_have_not_been_frozen_for_long_are_told(db: Connection, database_url: str) -> None:
     found = await look(database_url, "wraparound", of_wraparound=0.0)
-    assert any(f"of the database {db.info.dbname} that is not frozen" in one.seen for one in found)
+    assert any(f"oldest unfrozen transaction of the database {db.info.dbname}" in one.seen for one in found)
     assert {one.severity for one in found} == {"warning"}
 
 

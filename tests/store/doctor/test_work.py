@@ -65,10 +65,10 @@ async def test_a_bulk_operation_that_nobody_carries_on_stands_still(db: Connecti
     assert await seen(database_url, "changes") == []
     db.execute("update pgsched.bulk_operations set created_at = now() - interval '1 day', updated_at = '2026-01-01Z'")
     found = [text for _, text in await seen(database_url, "changes")]
-    whats = [text.split(" stands still")[0].rsplit(" ", 1)[0] for text in found]
+    whats = [text.split(" makes no progress")[0].rsplit(" ", 1)[0] for text in found]
     assert whats == ["the bulk cancel", "the bulk backfill"]
     db.execute("update pgsched.bulk_operations set updated_at = now(), reason = 'waits: its queue is full'")
-    assert (await seen(database_url, "changes"))[0][1].endswith("stands still: it waits: its queue is full")
+    assert (await seen(database_url, "changes"))[0][1].endswith("makes no progress: it waits: its queue is full")
 
 
 async def test_days_that_were_not_made_ahead_are_missed(database_url: str) -> None:
