@@ -1,11 +1,11 @@
-"""Which requests are let in: each route declares a scope, and a request names no client but those of its key.
+"""Decides which requests are admitted: each route declares a scope, and a request may name only clients of its key.
 
-What is named by an id is for the database to find: another client's is not found.
+If a request names something by id, the database checks access: another client's row is not found.
 
-A browser can be made to ask an address that only its own machine reaches. A page of a foreign origin may send a form
-there, and one whose name was made to stand for the API's address (DNS rebinding) may read the answers, too. A browser
-says where a request comes from, and it asks before it sends a header that no form has. So the API answers under the
-names alone that it is known by, and takes no change from a foreign page.
+A browser can be made to send requests to an address that only its own machine reaches. A page of another origin can
+submit a form there and, if its host name resolves to the API's address (DNS rebinding), also read the answers. But a
+browser states the origin of a request, and sends a preflight before a header that a form cannot have. So the API
+answers only under its own host names, and refuses changes from pages of other origins.
 """
 
 import re
@@ -24,25 +24,26 @@ from pgsched.errors import InvalidSettings, PgschedError, Refused, Unauthenticat
 from pgsched.settings import Settings, is_loopback
 
 PUBLIC = "public"
-"""The scope of a route for which no key is asked."""
+"""The scope of a route that needs no key."""
 SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
-"""What a route's ``opt`` has of it: its scope, whether it concerns all clients, whether it is a page for people, and
-whether that page is a form, or takes one."""
+"""Keys of a route's ``opt``: its scope, whether it concerns all clients, whether it is a page of the dashboard, and
+whether that page shows or takes a form."""
 _KEPT_FORM = 400_000
-"""Bytes of a form that are given back to who has to sign in again. Each of the 16,384 characters that a page takes of a
-payload may be nine bytes of a form, and there are options beside it."""
+"""The largest form, in bytes, that is returned to a user who has to sign in again. A page takes up to 16,384 characters
+of a payload, each up to nine bytes in a form, plus options."""
 Connection = ASGIConnection[Any, Any, Any, Any]
-_ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers take these for the machine that they run on
-_NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last for version 6
+_ANY_ADDRESS = {"0.0.0.0", "::"}  # for browsers these mean the local machine
+_NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last is IPv6
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing."""
+"""Methods without side effects."""
 _NEAR = frozenset({"same-origin", "none"})
 _NO_FORMS = frozenset({"application/json", "application/x-ndjson"})
 _OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
 
 
 class Browsers:
-    """The names under which the API answers; no page of another origin may ask it. Raises InvalidSettings."""
+    """Checks where a request comes from: the API answers only under its own host names, and not to pages of other
+    origins. Raises InvalidSettings."""
 
     def __init__(self, settings: Settings) -> None:
         self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
@@ -62,43 +63,41 @@ class Browsers:
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raises Refused. A form of ours is told from another site's by what the browser says of where it comes from; a
-        request of which no browser says that changes nothing."""
+        """Raises Refused. The browser's headers distinguish the dashboard's own forms from another site's; a request
+        without these headers may change nothing."""
         self._check_origin(headers)
         told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
         if method not in SAFE and told != "same-origin":
-            raise Refused("only the dashboard's own forms change something here; programs use the API under /v1")
+            raise Refused("only the dashboard's own forms can change anything here; programs use the API under /v1")
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
         if not self._answers_as(_name_of(host)):
-            raise Refused(
-                f"the API does not answer as {host[:100]!r}: use an address that it has, or set allowed_hosts"
-            )
+            raise Refused(f"the API does not answer as {host[:100]!r}: use its own address, or set allowed_hosts")
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            raise Refused(f"pages of {origin[:100]!r} may not ask the API, which answers as {host[:100]!r}")
+            raise Refused(f"pages of {origin[:100]!r} may not call the API, which answers as {host[:100]!r}")
 
     def _answers_as(self, name: str) -> bool:
         return "*" in self._hosts or name in self._hosts or is_loopback(name)
 
 
 class Guard:
-    """Lets a request in, or raises what it is refused with. With ``only_shown`` it refuses every form of a page."""
+    """Admits a request, or raises the error that refuses it. With ``only_shown`` it refuses all forms of pages."""
 
     def __init__(self, authentication: Authentication, browsers: Browsers, *, only_shown: bool = False) -> None:
         self._authentication, self._browsers, self._only_shown = authentication, browsers, only_shown
 
     async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """The guard of every route. Raises Unauthenticated, Refused; PgschedError where a route has no scope."""
+        """The guard of every route. Raises Unauthenticated, Refused, or PgschedError if the route has no scope."""
         scope = handler.opt.get(SCOPE)
         if scope is None:
             raise PgschedError(f"{handler} declares no scope")
-        if scope == PUBLIC:  # it tells nothing that a page of another site could not know
+        if scope == PUBLIC:  # reveals nothing that another site's page could not know
             return
         method, headers = str(connection.scope.get("method")), connection.headers
         if handler.opt.get(PAGE):
-            self._browsers.check_page(method, headers)  # before all: a form that is given back is one of ours
+            self._browsers.check_page(method, headers)  # first, so that only our own forms are returned
             try:
                 grant = await self._authentication.grant(header_of(connection), page=True)
             except Unauthenticated as error:
@@ -123,28 +122,28 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 def check_everywhere(grant: Grant) -> None:
     """Raises Refused."""
     if grant.clients is not None:
-        raise Refused("this concerns all clients, and the key is for some: use one for all clients")
+        raise Refused("this request concerns all clients, but the key is for some only: use a key for all clients")
 
 
 def grant_of(connection: Connection) -> Grant:
-    """What the sender of a request that was let in may do."""
+    """The grant of an admitted request: what its sender may do."""
     found: Grant = connection.scope.get("auth", NOBODY)
     return found
 
 
 async def check_still(authentication: Authentication, connection: Connection) -> None:
-    """For what goes on for a while after it was let in. Raises Unauthenticated where the key is worth nothing by now,
-    and Refused where it is worth something else."""
+    """Checks a long-running request again. Raises Unauthenticated if the key is no longer valid, and Refused if its
+    grant has changed."""
     if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
-        raise Refused("what the key is for was changed meanwhile: ask again")
+        raise Refused("the key's scopes or clients have changed since: send the request again")
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:
-    """Raises Refused where a client is named that the key is not for, whether there is such a client or not."""
+    """Raises Refused if a client is named that the key is not for, whether or not that client exists."""
     for client in named:
         if isinstance(client, str) and not grant.is_for(client):
             known = ", ".join(sorted(grant.clients or ())[:10])
-            raise Refused(f"the key is not for the client {client[:100]!r}: name one that it is for ({known})")
+            raise Refused(f"the key is not for the client {client[:100]!r}: name one of its clients ({known})")
 
 
 class MissingScope(Refused):
@@ -156,8 +155,8 @@ class MissingScope(Refused):
 
 
 class SignedOut(Unauthenticated):
-    """A page was asked for without a key that is valid; ``form`` is what was sent to it, None where that is nothing or
-    too much to give back."""
+    """A page was requested without a valid key. ``form`` is the submitted form; None if there was none, or if it is too
+    large to return."""
 
     def __init__(self, detail: str, form: dict[str, str] | None) -> None:
         super().__init__(detail)
@@ -173,18 +172,19 @@ async def _form_of(connection: Connection, method: str) -> dict[str, str] | None
 
 
 def _names(text: str) -> set[str]:
-    """Raises InvalidSettings for what no request can be addressed to."""
+    """Raises InvalidSettings for an entry that is not a host name."""
     names = {name.strip().lower() for name in text.split(",") if name.strip()}
     for name in names:
         if not _NAME.fullmatch(name):
             raise InvalidSettings(
-                f"allowed_hosts has {name[:80]!r}; write names alone, without scheme, port and path: pgsched.example"
+                f"allowed_hosts contains {name[:80]!r}: write host names without scheme, port or path, such as "
+                "pgsched.example"
             )
     return names
 
 
 def _name_of(host: str) -> str:
-    """Without the port; of an address of version 6, without its brackets."""
+    """The host without its port; an IPv6 address without its brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

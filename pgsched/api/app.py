@@ -1,4 +1,4 @@
-"""The application: its routes, its errors, its description, and the pool that lives as long as it does."""
+"""Assembles the application: routes, error handlers, OpenAPI description and the connection pool."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -59,9 +59,9 @@ from pgsched.settings import Settings
 from pgsched.version import __version__
 
 _SCHEME = "key"
-_KEYS = "A key that pgsched admin keys create has made, psk_…; or a token of a provider that the setting oidc names."
+_KEYS = "A key (psk_…) created by pgsched admin keys create; or a token of a provider named in the setting oidc."
 LARGEST_REQUEST = 2 * 1024 * 1024
-"""Bytes of a request's body."""
+"""The largest request body, in bytes."""
 
 _ROOMS = (
     job_creation,
@@ -124,8 +124,8 @@ _DASHBOARD = Router(
 
 
 def create_app(settings: Settings, *, events: Events | None = None, wait: float = WAIT) -> Litestar:
-    """The API as an ASGI application; it starts also while the database is away. A request waits for a connection for
-    so many seconds.
+    """The API as an ASGI application; it also starts while the database is unreachable. A request waits up to ``wait``
+    seconds for a connection.
 
     Raises InvalidSettings when no database is set.
     """
@@ -153,7 +153,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
 
 
 def _refused_before_a_route(request: AnyRequest, error: HTTPException) -> Response[Any]:
-    """Whoever reads HTML, and asks for a page, is answered with one."""
+    """Answers with a page if the client accepts HTML and the path is not under ``/v1``."""
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
     shown = wants_page and request.app.state.parts.has_pages
     return page_refused_by_litestar(request, error) if shown else refused_by_litestar(request, error)

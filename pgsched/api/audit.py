@@ -1,4 +1,4 @@
-"""The audit log: to a key of some clients what concerns one of these, to administrators all."""
+"""The route for the audit log. A key sees the entries of its own clients; administrators see all."""
 
 from typing import Annotated
 from uuid import UUID
@@ -11,18 +11,22 @@ from pgsched.api_responses import Page, page_of
 from pgsched.store.admin.audit import AuditEntry, AuditFilter
 from pgsched.store.lookup import audit_pages
 
-_Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only of this job or execution.")]
+_Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only changes of this job or execution.")]
 _Kind = Annotated[
-    str | None, QueryParameter(name="kind", max_length=100, description="Only of this kind of thing, such as client.")
+    str | None, QueryParameter(name="kind", max_length=100, description="Only changes of this kind, such as client.")
 ]
-_Name = Annotated[str | None, QueryParameter(name="name", max_length=400, description="Only of what is named so.")]
-_Action = Annotated[str | None, QueryParameter(name="action", max_length=100, description="Only where this was done.")]
+_Name = Annotated[
+    str | None, QueryParameter(name="name", max_length=400, description="Only changes of the object with this name.")
+]
+_Action = Annotated[
+    str | None, QueryParameter(name="action", max_length=100, description="Only changes by this action.")
+]
 _By = Annotated[
     str | None,
-    QueryParameter(name="actor", max_length=200, description="Only by who is named, or was authenticated, so."),
+    QueryParameter(name="actor", max_length=200, description="Only changes by this actor or authenticated subject."),
 ]
 _Before = Annotated[
-    int | None, QueryParameter(name="after", ge=1, le=2**63 - 1, description="next of the page before.")
+    int | None, QueryParameter(name="after", ge=1, le=2**63 - 1, description="next of the previous page.")
 ]
 
 
@@ -38,11 +42,11 @@ async def list_changes(
     limit: Limit = 50,
     after: _Before = None,
 ) -> Page[AuditEntry]:
-    """Returns one page, newest first: who changed what, with the values before and after. A key sees the changes of its
-    clients; those that concern no client, or several, need one for all clients with the scope admin."""
+    """Returns one page, newest first: who changed what, with the values before and after. A key sees only changes that
+    concern its clients. Changes that concern no client, or several, need a key for all clients with the scope admin."""
     own = database.grant.clients
     if client is None and own is not None and len(own) == 1:
-        [client] = own  # by an index, and not by passing over what others did
+        [client] = own  # then an index is used, instead of skipping other clients' entries
     wanted = AuditFilter(client=client, subject=subject, kind=kind, name=name, action=action, actor=by)
     async with database.page() as connection:
         found = await audit_pages.changes(connection, wanted, limit=limit + 1, after=after)

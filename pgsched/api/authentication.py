@@ -1,9 +1,9 @@
-"""Who asks: the key in ``Authorization: Bearer``, checked against what the database says of it, or the token of a
-provider, checked by that one's keys.
+"""Authenticates requests by ``Authorization: Bearer``: an API key, checked against the database, or a token, checked
+against its provider's keys.
 
-What was looked up is kept for half a second, counted from the moment of asking: so a key that is revoked is refused
-by every process within a second, and nothing has to be told to any of them. One task looks up all that is wanted at
-a moment by one statement: requests with keys that nobody has take one connection from the others, and no more.
+A looked-up key is cached for half a second, counted from the start of the lookup. So every process refuses a revoked
+key within a second, without any notification. One task looks up all keys wanted at a time in one statement: requests
+with unknown keys never take more than one connection from the others.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
 _KEPT_FOR = 0.5
-_OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
+_OLDEST = 0.9  # seconds; the answer of a lookup that took longer is not used
 _NOTED_EVERY = 60.0
 _MANY = 1000
 _HOW = (
@@ -34,7 +34,7 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What the database said of a key when it was asked, and the grant that comes of it."""
+    """A key as the database returned it, when it was asked, and the resulting grant."""
 
     key: KnownKey
     asked: float
@@ -47,7 +47,7 @@ class _Kept:
         return cls(key, asked, Grant(subject=who, clients=clients, scopes=frozenset(key.scopes)))
 
     def check(self, token: Token) -> None:
-        """Raises Unauthenticated. Why, is told to those alone who have the secret."""
+        """Raises Unauthenticated. Only callers with the right secret learn the reason."""
         key, age = self.key, time.monotonic() - self.asked
         former = key.former_left is not None and key.former_left > age and token.fits(key.former_hash)
         if not (token.fits(key.hash) or former):
@@ -59,8 +59,8 @@ class _Kept:
 
 
 class Authentication:
-    """Finds out what the holder of a token may do. One that ``is_open`` lets anybody in until a key is made; one with
-    ``bearer`` takes other tokens than keys, too."""
+    """Finds out what the holder of a token may do. If ``is_open``, anybody is admitted until a key exists; with
+    ``bearer``, providers' tokens are accepted as well as keys."""
 
     def __init__(self, database: Database, *, is_open: bool, bearer: "BearerTokens | None" = None) -> None:
         self._database, self._is_open, self._bearer = database, is_open and bearer is None, bearer
@@ -71,13 +71,13 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
-        """The grant of an Authorization header; for a ``page``, also of the identity token of a sign-in. Raises
-        Unauthenticated, TooManyRequests beyond the key's rate, and Unavailable if the database does not answer in
+        """The grant for an Authorization header; a ``page`` also accepts the identity token of a sign-in. Raises
+        Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not answer in
         time."""
         return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:
-        """The same for who was let in before: it is no request that counts."""
+        """``grant`` for a request that was already admitted; does not count towards the rate."""
         return await self._grant(header, counted=False)
 
     async def _grant(self, header: str | None, *, counted: bool, page: bool = False) -> Grant:
@@ -90,7 +90,7 @@ class Authentication:
         if token is None and self._bearer is not None and scheme.lower() == "bearer" and text.count(".") == 2:
             return await self._bearer.grant(text.strip(), counted=counted, page=page)
         if token is None:
-            raise Unauthenticated(f"this is no key; {_HOW}")
+            raise Unauthenticated(f"this is not a valid key; {_HOW}")
         kept = self._kept.get(token.id)
         if kept is None or time.monotonic() - kept.asked > _KEPT_FOR:
             kept = await self._look_up(token.id)
@@ -128,7 +128,7 @@ class Authentication:
         return found
 
     async def _note(self, id: str) -> None:
-        """That a key was used is worth a try a minute, and no request."""
+        """Records that a key was used, at most once a minute. A failure does not fail the request."""
         now = time.monotonic()
         if now - self._noted.get(id, -_NOTED_EVERY) >= _NOTED_EVERY:
             self._noted = {known: at for known, at in self._noted.items() if now - at < _NOTED_EVERY} | {id: now}

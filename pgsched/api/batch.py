@@ -1,8 +1,8 @@
-"""POST /v1/jobs/batch: lines of NDJSON, scheduled as they arrive, all of them or each by itself.
+"""POST /v1/jobs/batch: schedules lines of NDJSON as they arrive, either all or none, or each independently.
 
-Neither the body nor the answer is ever in memory as a whole. The answer is written to a temporary file, and sent when
-the last line was read: few HTTP clients read an answer while they send, and those that do not would wait for us while
-we wait for them.
+Neither the body nor the answer is ever held in memory as a whole. The answer is written to a temporary file, and sent
+once the last line has been read: few HTTP clients read an answer while they are still sending, so sending it earlier
+would deadlock.
 """
 
 import asyncio
@@ -39,18 +39,19 @@ from pgsched.store.schedule import calls
 from pgsched.store.schedule.many import Load, OneShot, Start, send
 
 NDJSON = "application/x-ndjson"
-_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # and not of a line
+_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # errors that no line causes
 _IN_MEMORY, _PIECE = 1 << 20, 1 << 16
 _Mode = Annotated[
     Literal["all", "each"],
     QueryParameter(
-        name="mode", description="all: every line is scheduled or none; each: what can be is, with a result a line."
+        name="mode",
+        description="all: either every line is scheduled or none; each: valid lines are scheduled, with a result each.",
     ),
 ]
 
 
 class ScheduledLine(NamedTuple):
-    """A line that is scheduled once the transaction commits."""
+    """A line that will be scheduled when the transaction commits."""
 
     number: int
     id: str
@@ -59,7 +60,7 @@ class ScheduledLine(NamedTuple):
 
 
 class BatchRefused(Exception):
-    """The first line that is refused where all are asked for or none."""
+    """In mode ``all``, the first line that is refused."""
 
     def __init__(self, refused: RefusedLine) -> None:
         super().__init__(str(refused.error))
@@ -68,23 +69,23 @@ class BatchRefused(Exception):
 
 @dataclass
 class _TakesLines(Operation):
-    """The description of a body that the route reads by itself."""
+    """Describes the body, which the route reads itself."""
 
     def __post_init__(self) -> None:
-        words = "Lines, each of which is what POST /v1/jobs takes."
+        words = "NDJSON: each line is a body of POST /v1/jobs."
         schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY, description=words)
         self.request_body = RequestBody(content={NDJSON: OpenAPIMediaType(schema=schema)}, required=True)
 
 
 class _Results:
-    """The answer, on its way to a file."""
+    """The answer, collected in a temporary file."""
 
     def __init__(self, request: ApiRequest) -> None:
         self._request = request
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed once it was sent)
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed after it is sent)
 
     async def add(self, results: Sequence[ScheduledLine | RefusedLine]) -> None:
-        """The loop serves others between slices of them."""
+        """Appends the results, yielding to the event loop between slices."""
         for start in range(0, len(results), SLICE):
             self._file.write(b"".join(map(self._line, results[start : start + SLICE])))
             await asyncio.sleep(0)
@@ -126,12 +127,12 @@ class _Results:
     request_max_body_size=None,
     operation_class=_TakesLines,
     media_type=NDJSON,
-    response_description="Committed: for each line its number with id, kind and outcome, or with its problem.",
+    response_description="Committed: each line's number, with its id, kind and outcome, or with its problem.",
 )
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"
 ) -> Stream | Answer:
-    """Each line is what POST /v1/jobs takes, and is checked in the same way. With mode=all, the first invalid line
+    """Each line is a body of POST /v1/jobs, and is checked in the same way. With mode=all, the first invalid line
     rejects the whole batch: the problem names the line, and nothing is scheduled."""
     request.check_type(NDJSON)
     still_let_in = partial(check_still, authentication, request)
@@ -164,7 +165,7 @@ async def _schedule_all(
 async def _schedule_each(
     database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
 ) -> None:
-    """After an error that is not a line's, nothing more is tried, and the rest has the same result."""
+    """After an error that is not caused by a line, nothing more is tried, and all remaining lines get this error."""
     broken: PgschedError | None = None
     start = await database.ask(_begin)
     async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
@@ -180,20 +181,20 @@ async def _schedule_each(
 
 
 def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
-    """The problem of one line as that of the whole batch."""
+    """The problem of one line, as the answer to the whole batch."""
     answer = refused(request, found.error)
     problem = answer.content
     faults = problem.errors or [Fault(detail=problem.detail)]
     answer.content = msgspec.structs.replace(
         problem,
-        detail=f"line {found.number}: {problem.detail}; nothing of the batch was scheduled",
+        detail=f"line {found.number}: {problem.detail}; nothing in the batch was scheduled",
         errors=[msgspec.structs.replace(fault, line=found.number) for fault in faults],
     )
     return answer
 
 
 async def _begin(connection: AsyncConnection[Any]) -> Start:
-    """The instant from which the batch counts its delays, and its ids."""
+    """The instant that delays are counted from, and the batch's ids."""
     found = await first(connection, "schedule/start_many")
     assert found is not None
     return Start._make(found)
@@ -202,7 +203,7 @@ async def _begin(connection: AsyncConnection[Any]) -> Start:
 async def _scheduled(
     connection: AsyncConnection[Any], lines: list[RequestLine | RefusedLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """The results in order, also of the lines that could not be read."""
+    """The results in line order, including lines that could not be read."""
     refused = deque(line for line in lines if isinstance(line, RefusedLine))
     async for result in _halved(connection, [line for line in lines if isinstance(line, RequestLine)], start):
         while refused and refused[0].number < result.number:
@@ -215,7 +216,7 @@ async def _scheduled(
 async def _halved(
     connection: AsyncConnection[Any], lines: list[RequestLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
+    """The results in order. If the database refuses the lines together, tries each half separately."""
     try:
         async with connection.transaction():
             kept = await _together(connection, lines, start)
@@ -239,7 +240,7 @@ async def _halved(
 
 
 def _is_loaded(line: RequestLine) -> bool:
-    """Whether it is for the queue ``default``, as all that COPY loads."""
+    """Whether the line is loaded by COPY, and so is for the queue ``default``."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 
@@ -278,5 +279,5 @@ async def _loaded(
 
 
 def _written(digits: str) -> str:
-    """A UUID of 32 digits as text."""
+    """The text form of a UUID given as 32 hex digits."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,6 +1,6 @@
-"""The lines of a batch: cut from a body as it arrives, and read one by one into what is to be scheduled.
+"""Splits the body of a batch into lines as it arrives, and parses each line into a request to schedule.
 
-A line is the body of ``POST /v1/jobs``, and is held to the same checks by the same functions.
+A line is a body of ``POST /v1/jobs``, and is checked by the same functions.
 """
 
 import asyncio
@@ -24,38 +24,38 @@ from pgsched.store.schedule.many import OneShot, Start, due
 from pgsched.store.schedule.schedule_parameters import ScheduleRequest, When, when
 
 LONGEST_LINE = 2 * 1024 * 1024
-"""Bytes of a line."""
+"""The longest line, in bytes."""
 MOST_LINES = 1_000_000
 _SOME, _SOME_BYTES = 4_000, 4 * 1024 * 1024
-SLICE = 100  # lines that are read between two turns of the loop: a few milliseconds at the most for common ones
+SLICE = 100  # lines parsed without yielding to the event loop: for common lines a few milliseconds at most
 
 
 class BatchLine(NamedTuple):
-    """A line by its number, from 1; None for one that is too long."""
+    """A line and its number, counted from 1; ``text`` is None if the line is too long."""
 
     number: int
     text: bytes | None
 
 
 class RequestLine(NamedTuple):
-    """What a line asks for."""
+    """A parsed line."""
 
     number: int
     order: OneShot | ScheduleRequest
 
 
 class RefusedLine(NamedTuple):
-    """A line that is not scheduled, and why."""
+    """A line that is not scheduled, and the reason."""
 
     number: int
     error: PgschedError
 
 
 async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
-    """Some thousand lines at a time, without the empty ones, up to the first that is too many."""
+    """Yields a few thousand lines at a time, without empty lines, up to the first one over the limit."""
     number, size, is_long = 0, 0, False
     some: list[BatchLine] = []
-    rest = bytearray()  # of a line that has not come whole
+    rest = bytearray()  # the start of an incomplete line
     async for piece in body:
         first, *others = piece.split(b"\n")
         rest += first
@@ -70,7 +70,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
                 is_long = False
                 if (
                     number > MOST_LINES and some and some[-1].number == number
-                ):  # it is refused; of the rest nobody hears
+                ):  # this line is refused; the rest is dropped silently
                     yield some
                     return
             rest = bytearray(last)
@@ -91,7 +91,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
 ) -> AsyncGenerator[list[RequestLine | RefusedLine], None]:
-    """What the lines ask for, some thousand at a time; the next ones are read while the database has these."""
+    """Yields parsed lines, a few thousand at a time; the next ones are parsed while the database handles these."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
         while found := await following:
@@ -105,7 +105,7 @@ async def read(
 async def _read_some(
     some: AsyncIterator[list[BatchLine]], start: Start, grant: Grant
 ) -> list[RequestLine | RefusedLine]:
-    """The loop serves others between slices of them."""
+    """Parses the next lines, yielding to the event loop between slices."""
     found: list[RequestLine | RefusedLine] = []
     lines: list[BatchLine] = await anext(some, [])
     for first in range(0, len(lines), SLICE):
@@ -121,7 +121,7 @@ async def _read_some(
 def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> OneShot | ScheduleRequest:
     if number > MOST_LINES:
         raise Unreadable(
-            f"the batch has more than {MOST_LINES} lines: send this one and the rest as another", status=413
+            f"the batch has more than {MOST_LINES} lines: send this line and the rest as another batch", status=413
         )
     if text is None:
         raise Unreadable("the line is over the limit of 2 MiB: schedule a reference to the data instead", status=413)
@@ -131,7 +131,7 @@ def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> O
 
 
 def _is_plain(data: CreateJob) -> bool:
-    """Whether a line needs nothing but the columns of its own row, so that COPY can load it."""
+    """Whether a line needs only the columns of its own row, so that COPY can load it."""
     timing = data.schedule
     return (
         data.key is data.ordering_key is None
@@ -149,7 +149,7 @@ def _is_plain(data: CreateJob) -> bool:
 
 
 def _plain(data: CreateJob, start: Start) -> OneShot:
-    """What ``order_in`` checks of such a line, in a tenth of the time."""
+    """The checks of ``order_in`` for a plain line, in a tenth of the time."""
     check_text("target", data.target)
     check_text("client", data.client)
     payload = None if isinstance(data.payload, UnsetType) else bytes(data.payload)
@@ -170,7 +170,8 @@ def _after(delay: str) -> When:
 
 
 def _other(order: ScheduleRequest, start: Start) -> OneShot | ScheduleRequest:
-    """A one-shot with a key, an ordering key, labels or a queue goes together with others like it."""
+    """The order of any other line. A one-shot with a key, an ordering key, labels or a queue is scheduled together with
+    others like it."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
     payload = None if order.payload is None else order.payload.encode()

@@ -1,4 +1,4 @@
-"""Bulk operations: what a filter names is counted first, changed at a rate, shown and stopped."""
+"""The routes for bulk operations: start one (or only count), show its progress, and stop it."""
 
 from contextlib import nullcontext
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ from pgsched.store.lookup import bulk_pages
 from pgsched.store.lookup.row_types import filter_json
 
 OperationId = Annotated[UUID, PathParameter(description="A bulk operation's id.")]
-OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only of this action.")]
+OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only operations with this action.")]
 _TAKEN_BACK = {"action": "cancel", "filter": {"client": "shop", "labels": {"campaign": "spring"}}, "dry_run": True}
 _MOVED = {"action": "replay", "filter": {"host": "old.example"}, "target": "https://new.example/settle", "rate": 5}
 _NIGHTS = {
@@ -45,17 +45,17 @@ _PAUSED = {"action": "pause", "filter": {"labels": {"team": "payments"}}, "note"
 class BulkFilter(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}
 ):
-    """What has all of this; at least one beside status must be given. Jobs are named by client and labels alone, and
-    a backfill by job, from and to."""
+    """Everything that matches all filters; at least one besides status must be given. Jobs can be filtered only by
+    client and labels, and a backfill takes job, from and to."""
 
     client: str | None = None
     status: Annotated[list[LiveStatus], Meta(min_length=1, description="Executions: any of these.")] | None = None
-    queue: Annotated[str, Meta(description="Executions: their queue.")] | None = None
+    queue: Annotated[str, Meta(description="Executions: in this queue.")] | None = None
     host: str | None = None
     job: UUID | None = None
     key: str | None = None
-    start: Annotated[Instant, Meta(description="scheduled_for, or the failure, at or after this.")] | None = None
-    end: Annotated[Instant, Meta(description="scheduled_for, or the failure, before this.")] | None = None
+    start: Annotated[Instant, Meta(description="scheduled_for, or time of failure, at or after this.")] | None = None
+    end: Annotated[Instant, Meta(description="scheduled_for, or time of failure, before this.")] | None = None
     target: Annotated[str, Meta(description="Dead letters: prefix of the target.")] | None = None
     reason: Annotated[str, Meta(description="Dead letters: part of the reason, ignoring case.")] | None = None
     status_code: Annotated[int, Meta(ge=100, le=599, description="Dead letters: the last HTTP status.")] | None = None
@@ -71,9 +71,9 @@ class BulkFilter(
 
 
 class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is there by now and has what the filter names: waiting and running executions are cancelled or rescheduled,
-    open dead letters replayed or discarded, past instants of a job run that have not succeeded, jobs paused, resumed or
-    cancelled."""
+    """Applies to what exists now and matches the filter. Waiting and running executions are cancelled or rescheduled;
+    open dead letters are replayed or discarded; past instants of a job that have not succeeded are run; jobs are
+    paused, resumed or cancelled."""
 
     action: Action
     filter: BulkFilter
@@ -81,7 +81,10 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Annotated[
             float,
             Meta(
-                gt=0, le=100_000, description="Most per second: 10 for replay and backfill, else 1000. None for jobs."
+                gt=0,
+                le=100_000,
+                description="At most this many per second; by default 10 for replay and backfill, otherwise 1000. Not "
+                "allowed for jobs.",
             ),
         ]
         | None
@@ -92,7 +95,7 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         None
     )
     note: (
-        Annotated[str, Meta(max_length=1000, description="Reason, shown with what is changed and in the audit log.")]
+        Annotated[str, Meta(max_length=1000, description="Reason, shown with the changed items and in the audit log.")]
         | None
     ) = None
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
@@ -110,27 +113,27 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 _EXAMPLES = [
-    Example(summary="How many a campaign has waiting", value=_TAKEN_BACK),
-    Example(summary="What a host that moved has missed", value=_MOVED),
-    Example(summary="What February has left out", value=_NIGHTS),
-    Example(summary="The jobs of a team", value=_PAUSED),
+    Example(summary="Count a campaign's waiting executions", value=_TAKEN_BACK),
+    Example(summary="Replay the dead letters of a host that has moved", value=_MOVED),
+    Example(summary="Count the runs that a job missed in February", value=_NIGHTS),
+    Example(summary="Pause a team's jobs", value=_PAUSED),
 ]
 
 
 @makes(
     "/bulk",
-    "Start a bulk operation: change all that a filter names, at a rate",
+    "Start a bulk operation: change everything that matches a filter, at a rate",
     409,
     otherwise=(BulkAsked, DRY_RUN),
-    response_description="Committed: workers do it; to jobs it is done.",
+    response_description="Committed: workers carry it out; for jobs it is already done.",
     scope="operate",
 )
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
     """Only waiting one-shots are rescheduled. Cancelling includes running executions, unless status says otherwise.
-    Dead letters whose work is under way or done again are not replayed. A backfill works while the job is paused, too.
-    To cancel jobs the key needs the scope schedule, too."""
+    Dead letters whose work is being done again, or has since succeeded, are not replayed. A backfill also works while
+    the job is paused. Cancelling jobs also needs the scope schedule."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)
@@ -143,7 +146,7 @@ async def start_bulk(
 async def list_bulk(
     database: Pooled, action: OfAction = None, job: OfJob = None, limit: Limit = 50, after: After = None
 ) -> Page[BulkOperation]:
-    """Returns each with its progress."""
+    """Returns one page, each operation with its progress."""
     wanted: Any = {"action": action, "job": job, "limit": limit + 1, "after": position(after)}
     found = await database.ask(bulk_pages.list_operations, **wanted)
     return page_of(found, limit, lambda row: cursor(row.id))
@@ -151,12 +154,12 @@ async def list_bulk(
 
 @reads("/bulk/{operation_id:str}", "Get a bulk operation and its progress", 404)
 async def get_bulk(operation_id: OperationId, database: Pooled) -> BulkDetail:
-    """With the runs of a backfill."""
+    """For a backfill, also returns its runs."""
     return await database.ask(bulk_pages.get_detail, operation_id)
 
 
 @removes("/bulk/{operation_id:str}", "Stop a bulk operation", 404, scope="operate")
 async def stop_bulk(operation_id: OperationId, database: Pooled, actor: Actor) -> Changed:
-    """What it has not reached stays unchanged; what it has changed stays changed. Of a backfill, executions that wait
+    """Items that it has not reached stay unchanged, and changed items stay changed. Waiting executions of a backfill
     are cancelled."""
     return Changed(id=operation_id, changed=await database.ask(verbs.stop_bulk, operation_id, actor=actor))

@@ -1,4 +1,4 @@
-"""What many who ask are told, looked up once for all of them."""
+"""A value that is looked up once and shared by all who ask for it."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ _GLANCE = 0.1  # seconds
 
 
 class Cached(Generic[_Found]):
-    """Looks when somebody asks, one look at a time, and gives all who ask within so many seconds what it found. A look
-    goes on when who asked for it is gone. It is about all clients, and no session is held to those of a key: so it
-    refuses, too, whose key is for some."""
+    """Runs ``look`` on request, one call at a time, and shares its result with all callers for ``seconds``. A call
+    continues if its caller leaves. The result covers all clients, regardless of who asks, so keys for only some
+    clients are refused."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
@@ -23,20 +23,20 @@ class Cached(Generic[_Found]):
         self._found_at = float("-inf")
 
     async def get(self, grant: Grant) -> _Found:
-        """Raises Refused, and what the look raises."""
+        """Returns the latest value. Raises Refused, and whatever ``look`` raises."""
         check_everywhere(grant)
         return await asyncio.shield(self._latest(self._seconds))
 
     async def glance(self, grant: Grant, *, kept: float | None = None, within: float = _GLANCE) -> _Found | None:
-        """The same for somebody who takes what is ``kept`` seconds old, and waits no longer than ``within``: None if
-        the look takes longer. It goes on, and who asks again has what it found."""
+        """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds. The
+        call then continues, and its result serves a later caller."""
         check_everywhere(grant)
         looking = self._latest(self._seconds if kept is None else kept)
         await asyncio.wait([looking], timeout=within)
         return looking.result() if looking.done() else None
 
     async def stop(self) -> None:
-        """Ends a look that is under way. Nothing of it is kept: whoever starts again may have another loop."""
+        """Cancels a running call and discards it: after a restart there may be another event loop."""
         looking, self._looking = self._looking, None
         if looking is not None and not looking.done():
             looking.cancel()
@@ -56,6 +56,6 @@ class Cached(Generic[_Found]):
 
 
 def _heed(looking: asyncio.Task[_Found]) -> None:
-    """Whoever asked may be gone by the time at which it fails."""
+    """Retrieves the exception, so that asyncio does not log it when no caller is left."""
     if not looking.cancelled():
         looking.exception()

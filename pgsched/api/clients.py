@@ -1,4 +1,5 @@
-"""The clients: their settings, their signing secrets, and the secrets that options name, which nobody is shown."""
+"""The routes for clients: their settings, signing secrets, and the secrets that options refer to, which are never
+shown."""
 
 from typing import Annotated, Literal
 
@@ -22,14 +23,14 @@ ChannelName = Annotated[
     str,
     Meta(
         pattern=r"^(http|python|sql|notify|kafka|notify:[A-Za-z_][A-Za-z0-9_]{0,62})$",
-        description="A kind of targets, or one channel that is notified for no other client.",
+        description="A kind of target, or one channel that no other client may notify.",
     ),
 ]
 Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]
 
 
 class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes of a client. options are replaced as a whole."""
+    """Changes to a client's settings. options are replaced as a whole."""
 
     keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
     options: Defaults | UnsetType | None = UNSET
@@ -43,41 +44,41 @@ class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A random secret is made where none is given. Former ones stay valid for keep_for, a day where it is left out."""
+    """Without secret, a random one is created. Previous secrets stay valid for keep_for, by default one day."""
 
     secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
     keep_for: Duration | None = None
 
 
 class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept, and shown to nobody."""
+    """The value to store, which is never shown again."""
 
     value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
     hosts: (
         Annotated[
             list[Annotated[str, Meta(max_length=300)]],
-            Meta(max_length=20, description="The hosts to which it goes, and no other; left out, those that it had."),
+            Meta(max_length=20, description="The only hosts it is sent to. Left out, the current hosts stay."),
         ]
         | None
     ) = None
 
 
 class ClientChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     client: str
     changed: bool
 
 
 class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret that callbacks are signed with from now on. It is not shown again."""
+    """The secret that callbacks are now signed with. It is not shown again."""
 
     client: str
     secret: str
 
 
 class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when there was none to drop."""
+    """``changed`` is false if there was no such secret to drop."""
 
     client: str
     name: str
@@ -97,7 +98,7 @@ async def get_client(client: ClientName, database: Pooled) -> ClientRow:
 
 @replaces("/clients/{client:str}", "Replace a client's settings", scope="admin", everywhere=True)
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """Fields that are left out get their defaults. Secrets and a hold stay."""
+    """Fields that are left out are set to their defaults. Secrets and a hold stay unchanged."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
         await verbs.set_client(connection, client, defaults | data.changes(), actor=actor)
@@ -114,7 +115,7 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 
 @removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """Its jobs and executions stay, and use the defaults."""
+    """The client's jobs and executions stay, and use the defaults."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
@@ -123,7 +124,7 @@ pause_client, resume_client = pausable(
     "/clients/{client:str}",
     ClientName,
     ClientChanged,
-    pauses="Nothing more of it starts until it is resumed; what runs continues.",
+    pauses="Nothing more of this client starts until it is resumed; running executions continue.",
     scope="operate",
 )
 
@@ -132,7 +133,7 @@ pause_client, resume_client = pausable(
 async def rotate_signing_secret(
     client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> MadeSecret:
-    """Until the previous secrets expire, callbacks carry a signature by each of them."""
+    """Until the previous secrets expire, callbacks also carry a signature by each of them."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     made = await database.ask(
@@ -143,7 +144,7 @@ async def rotate_signing_secret(
 
 @removes("/clients/{client:str}/signing-secret", "Stop signing a client's callbacks", scope="admin")
 async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The previous secrets end, too."""
+    """The previous secrets become invalid, too."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_signing_secret, client, actor=actor))
 
 

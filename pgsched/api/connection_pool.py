@@ -1,4 +1,4 @@
-"""The API's connections: a pool that outlives the database's absence, and errors of pgsched instead of the driver's."""
+"""The API's connection pool, which survives a database outage and raises pgsched's errors instead of the driver's."""
 
 import asyncio
 import select
@@ -36,24 +36,25 @@ _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 Lent = AbstractAsyncContextManager[AsyncConnection[Any]]
 WAIT = 5.0
-"""Seconds that a request waits for a connection, and that one is tried to be made."""
+"""Seconds that a request waits for a connection, and that an attempt to connect may take."""
 LONGEST = 20.0
-"""Seconds that the database may take for one request, however it spends them; with WAIT among them."""
+"""Seconds that the database may take for one request in total, including WAIT."""
 LONGEST_BATCH = 120.0
-"""The same for a batch that is scheduled in one transaction."""
+"""LONGEST for a batch that is scheduled in one transaction."""
 _EACH = 7
-"""Of ten connections, those that one client can have: however long what it asks for takes, others have the rest."""
+"""Connections of every ten that one client can have: however long its requests take, the rest is left for others."""
 _BATCHES, _BATCHES_EACH = 3, 2
-"""The same for batches, each of which has a connection for as long as its lines arrive."""
+"""Connections of every ten for batches, and for one client's: a batch holds its connection while its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""The same for pages of listings, so that hundreds of them keep no request waiting that schedules."""
+"""Connections of every ten for pages of listings, and for one client's, so that hundreds of listings do not delay
+requests that schedule."""
 
 _COMPUTING = 2
-"""How many requests compute something at once, such as the instants of a preview: more would only take turns."""
+"""Requests that may compute something (such as a preview) at once: more would only compete for the processor."""
 
 
 class _Connection(AsyncConnection[Any]):
-    """One that remembers for whom its session acts; None before it acts for anybody."""
+    """A connection that remembers the grant its session acts for; None at first."""
 
     acts_for: Grant | None = None
 
@@ -61,20 +62,20 @@ class _Connection(AsyncConnection[Any]):
     async def connect(  # type: ignore[override]
         cls, conninfo: str = "", *, lineage: Lineage, attempts: "_Attempts", **ways: Any
     ) -> Self:
-        """A connection to a primary that was not replaced."""
+        """Connects to the primary, and not to one that has been replaced."""
         with attempts.one():
             return await lineage.connect(partial(super().connect, **ways), conninfo)
 
 
 class _Attempts:
-    """Says when the database cannot be reached, and why, and when it can be again."""
+    """Emits an event when the database cannot be reached, with the error, and another when it can be again."""
 
     def __init__(self, events: Events) -> None:
         self._events, self._failures, self._since = events, 0, 0.0
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One attempt, in the block."""
+        """Wraps one attempt to connect."""
         try:
             yield
         except (psycopg.Error, OSError) as error:
@@ -89,14 +90,14 @@ class _Attempts:
 
 
 class Database:
-    """Lends connections between ``open`` and ``close``, which may come again. It starts, and keeps on, without a
+    """Lends connections between ``open`` and ``close``; it can be opened again. It starts and keeps running without a
     database: requests then get Unavailable.
 
-    A connection is in autocommit, and set up once. Behind a pooler, which may give the server's connection to anybody
-    after each transaction, it is one transaction for each time that it is lent, which sets it up for itself. In neither
-    case is a statement prepared: its name would stay with the server's connection.
+    A connection is in autocommit, and its session is set up once. Behind a pooler, which may assign the server
+    connection to another client after each transaction, each loan is one transaction, which sets up its session
+    itself. Statements are never prepared: their names would stay with the server connection.
 
-    Each connection acts as the role of the API, for nobody's clients unless ``acting`` says for whose."""
+    Each connection acts as the API's role, and for no clients unless ``acting`` sets them."""
 
     def __init__(
         self, url: str, events: Events, *, most: int = 10, wait: float = WAIT, longest: float = LONGEST
@@ -115,13 +116,13 @@ class Database:
 
     @property
     def grant(self) -> Grant:
-        """For whose clients the connections act."""
+        """The grant whose clients the connections act for."""
         return self._grant
 
     def acting(self, grant: Grant) -> Self:
-        """The same connections, which act for the clients of a grant while they are lent; opened and closed as this."""
+        """A view of this pool whose connections act for a grant's clients while they are lent."""
         found = object.__new__(type(self))
-        found.__dict__ = self.__dict__ | {"_grant": grant}  # as copy() does, in a tenth of its time: each request asks
+        found.__dict__ = self.__dict__ | {"_grant": grant}  # like copy(), but ten times as fast: done for each request
         return found
 
     def _made(self) -> AsyncConnectionPool[_Connection]:
@@ -131,8 +132,8 @@ class Database:
             min_size=1,
             max_size=self._most,
             open=False,
-            timeout=self._longest,  # a request ends its wait by itself, and with it the checks of connections
-            # A longer time would also be the longest pause between two tries: the pool doubles it each time.
+            timeout=self._longest,  # requests time out by themselves, which also ends the pool's check of a connection
+            # This is also the longest pause between two attempts, which the pool doubles each time.
             reconnect_timeout=self._wait,
             configure=_configure,
             check=_check,
@@ -154,30 +155,31 @@ class Database:
     async def close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
-        pool, self._pool = self._pool, self._made()  # one that was closed cannot be opened again
+        pool, self._pool = self._pool, self._made()  # a closed pool cannot be opened again
         await pool.close()
 
     def connection(self) -> Lent:
-        """A connection for the time of the block, at whose end all is committed; what the database refuses in it is
-        raised as pgsched's error."""
+        """Lends a connection for the block, and commits at its end. The database's errors in the block are raised as
+        pgsched's."""
         return self._lend(self._longest)
 
     def page(self) -> Lent:
-        """The same for reading a page of a listing; only a part of the connections is lent for that."""
+        """Lends a connection to read a page of a listing; only some of the connections are lent for this."""
         return self._lend(self._longest, self._pages)
 
     @asynccontextmanager
     async def glance(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """The same in a transaction that adds little to a server that may be in trouble: for what people watch."""
+        """Lends a connection to read a live page, in a transaction that puts little load on a server in trouble."""
         async with self.page() as connection, connection.transaction():
             await connection.execute(DOCTOR_LOCALLY)
             yield connection
 
     @asynccontextmanager
     async def computing(self) -> AsyncIterator[None]:
-        """A place for what takes the processor for a while, without a connection: one for each client."""
+        """Admits the block as a computation that keeps the processor busy, without a connection; one per client at a
+        time."""
         payers = self._grant.payers
-        async with Deadline(self._wait, "your other requests took the time that your client has"):
+        async with Deadline(self._wait, "your other requests used up your client's computing time"):
             await self._computing.take(payers)
         try:
             yield
@@ -185,7 +187,7 @@ class Database:
             self._computing.give_back(payers)
 
     def batch(self) -> Lent:
-        """A connection for a batch, whose lines arrive while it is held: it may take longer, and fewer are lent."""
+        """Lends a connection to a batch, whose lines arrive while it is held: for longer, but fewer at a time."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(
@@ -194,7 +196,7 @@ class Database:
         *given: _Given.args,
         **named: _Given.kwargs,
     ) -> _Answer:
-        """Calls a function of the store with a connection."""
+        """Calls a function of the store with a lent connection."""
         async with self.connection() as connection:
             return await question(connection, *given, **named)
 
@@ -213,7 +215,7 @@ class Database:
                     try:
                         yield connection
                     except psycopg.errors.ReadOnlySqlTransaction:
-                        await connection.close()  # it may have been left with a server that is no primary any more
+                        await connection.close()  # its server may no longer be the primary
                         raise
         except psycopg.Error as error:
             raise refusal(error) or error from error
@@ -223,8 +225,8 @@ class Database:
 
 
 async def _act(connection: _Connection, grant: Grant) -> None:
-    """Says for whom the session acts, or in a transaction that began for this request, that one. Raises SchemaMismatch
-    where the login may not act as the API."""
+    """Makes the session act for ``grant``; behind a pooler, only the current transaction. Raises SchemaMismatch if the
+    login may not act as the API's role."""
     if connection.acts_for == grant and connection.autocommit:
         return
     found, connection.acts_for = connection.acts_for, None
@@ -254,7 +256,7 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
 
 
 async def _check(connection: AsyncConnection[Any]) -> None:
-    """Costs a round trip only where the server has said something since: most often that it is gone."""
+    """Checks a connection, with a round trip only if the server has sent something: usually that it is closing."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):

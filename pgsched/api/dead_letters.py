@@ -1,4 +1,4 @@
-"""Dead letters: executions that failed for good are listed, replayed or discarded."""
+"""The routes for dead letters (executions that failed for good): list, replay, discard."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -46,12 +46,12 @@ Reason = Annotated[str | None, QueryParameter(name="reason", description="Part o
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
     LetterState,
-    QueryParameter(name="state", description="Whether it is open, replayed, discarded, or any of these."),
+    QueryParameter(name="state", description="open, replayed or discarded; all for any of these."),
 ]
 
 
 class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With what it is run again; what is left out stays as it was."""
+    """Changes for the new run; fields that are left out keep their values."""
 
     target: str | None = None
     payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB.")] = UNSET
@@ -82,7 +82,7 @@ async def list_dead_letters(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[DeadLetter]:
-    """Returns the executions that failed for good, each with its reason. By default only open ones."""
+    """Returns executions that failed for good, each with its reason; by default only open ones."""
     wanted = DeadLetterFilter(
         client=client,
         target=target,
@@ -116,7 +116,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 async def replay(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[ReplayOne | None] = None
 ) -> Response[Replayed]:
-    """Repeating the request returns the same execution, unless that one has failed, too."""
+    """Repeating the request returns the same execution, unless that execution has failed, too."""
     wanted = data or ReplayOne()
     id = await database.ask(verbs.replay, execution_id, **wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
@@ -124,6 +124,6 @@ async def replay(
 
 @removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409, scope="operate")
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """It is no longer open; it stays in history."""
+    """It is no longer open, but stays in history."""
     changed = await database.ask(verbs.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)

@@ -1,8 +1,8 @@
-"""The OpenAPI document as generators of clients need it.
+"""Corrects Litestar's OpenAPI document for client generators.
 
-Litestar says of every body that it is required, of what may be null or anything that it is exactly one of the two, of
-parameters that they may be null, and of bodies that they may have any fields. Generated clients would send bodies where
-none is needed, refuse to send what is taken, and send what is refused.
+Litestar declares every body as required, every optional value of any type as exactly one of null and any type,
+parameters as nullable, and bodies as open to any fields. Generated clients would send unneeded bodies, reject valid
+values, and send values that the API refuses.
 """
 
 import json
@@ -16,12 +16,12 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from pgsched.api.request_reading import KINDS
 from pgsched.api.routing import WHY
 
-_WHOSE = "Whose it is, where the path has a key that several clients have."
+_WHOSE = "The client, if the path has a key that several clients use."
 _NULL = {"type": "null"}
 
 
 class Description(JsonRenderPlugin):
-    """Serves the document; it is made once."""
+    """Serves the document, which is rendered once."""
 
     def __init__(self) -> None:
         super().__init__(path="/openapi.json")
@@ -34,7 +34,7 @@ class Description(JsonRenderPlugin):
 
 
 def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
-    """The name of the operation in a generated client: that of the function."""
+    """The operation's name in generated clients: the name of the route's function."""
     return handler.fn.__name__
 
 
@@ -51,19 +51,19 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
     _name_pages(description)
     description["paths"] = dict(sorted(description["paths"].items()))
     for schema in description["components"]["schemas"].values():
-        schema.pop("default", None)  # of the field that has it, not of all that have this type
+        schema.pop("default", None)  # it belongs to one field, not to every field of this type
         for field in schema.get("properties", {}).values():
             _leave_out(field)
     for node in _nodes(description):
         if {} in node.get("oneOf", ()):
             del node["oneOf"]
-        if node.get("format") == "duration":  # which has no fractions of a second
+        if node.get("format") == "duration":  # this format excludes fractions of a second
             del node["format"]
     return description
 
 
 def _take_keys(operation: dict[str, Any]) -> None:
-    """A job or an execution is named by its key, too, unless its token is all that is asked for."""
+    """Allows a key in place of the id of a job or an execution, except on routes that need only a token."""
     named = [one for one in operation.get("parameters", ()) if one["in"] == "path" and one["name"] in KINDS]
     if named and operation.get("security") != [{}]:
         named[0]["schema"] = {"type": "string"}
@@ -73,7 +73,7 @@ def _take_keys(operation: dict[str, Any]) -> None:
 
 
 def _name_pages(description: dict[str, Any]) -> None:
-    """``Page[Job]`` is called JobPage in clients that are generated."""
+    """Renames ``Page[Job]`` to JobPage, for generated clients."""
     schemas = description["components"]["schemas"]
     made = {
         name: f"{schema['title'][5:-1].removesuffix('Row')}Page"
@@ -89,7 +89,7 @@ def _name_pages(description: dict[str, Any]) -> None:
 
 
 def _require(body: dict[str, Any]) -> None:
-    """A body that may be null need not be there."""
+    """Makes a body optional if it may be null."""
     for content in body["content"].values():
         choices = content["schema"].get("oneOf", [])
         if _NULL in choices:
@@ -98,7 +98,7 @@ def _require(body: dict[str, Any]) -> None:
 
 
 def _take_no_null(schema: dict[str, Any], *, empty: bool) -> None:
-    """A parameter is text, which may be ``empty`` or not, or left out."""
+    """Removes null from a parameter's schema; unless ``empty``, text needs at least one character."""
     others = [choice for choice in schema.get("oneOf", ()) if choice != _NULL]
     if len(others) == 1:
         del schema["oneOf"]
@@ -111,7 +111,7 @@ def _take_no_null(schema: dict[str, Any], *, empty: bool) -> None:
 
 
 def _close(node: Any, schemas: dict[str, Any]) -> None:
-    """No object of a body takes fields that it does not name."""
+    """Forbids undeclared fields in the objects of a body."""
     for inner in _nodes(node):
         named = schemas.get(str(inner.get("$ref", "")).rpartition("/")[2], {})
         if "properties" in named and "additionalProperties" not in named:
@@ -125,7 +125,7 @@ def _refuse_bodies(responses: dict[str, Any]) -> None:
 
 
 def _leave_out(field: dict[str, Any]) -> None:
-    """A field with a default is one that some generators ask for; in words, all understand that it can be left out."""
+    """Moves a field's default into its description: some generators treat a field with a default as required."""
     if "default" in field:
         default = json.dumps(field.pop("default"))
         field["description"] = f"{field.get('description', '')} {default} when left out.".strip()

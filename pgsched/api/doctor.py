@@ -1,4 +1,4 @@
-"""What is wrong with the installation, for administrators."""
+"""The route that checks the installation, for administrators."""
 
 from litestar.di import NamedDependency
 
@@ -16,13 +16,13 @@ Examined = NamedDependency[Cached[Report]]
 
 
 def doctor(database: Database, url: str, ring: KeyRing | None) -> Cached[Report]:
-    """Its reports, each for all who ask within ten seconds. ``database`` acts for everybody's clients, so they are for
-    those alone who administer all of them."""
+    """The doctor's reports; each is shared by all who ask within ten seconds. ``database`` acts for all clients, so
+    only administrators of all clients may read them."""
     return Cached(lambda: examine(database.connection, url=url, ring=ring), seconds=_KEPT)
 
 
 @reads("/doctor", "Check the installation", scope="admin", everywhere=True)
 async def examine_all(request: ApiRequest, doctor: Examined) -> Report:
-    """Runs the checks of pgsched doctor as the API's login. status is the worst severity found: warning or error. The
-    answer may be ten seconds old."""
+    """Runs the checks of pgsched doctor with the API's login. status is the worst severity found: warning or error.
+    The answer may be up to ten seconds old."""
     return await doctor.get(grant_of(request))

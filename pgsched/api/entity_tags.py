@@ -1,8 +1,9 @@
-"""Entity tags (RFC 9110, section 8.8.3): the version of a job or an execution that somebody has read, and will not
-change unless it is still that one, or fetch again.
+"""Entity tags (RFC 9110, section 8.8.3) of jobs and executions: a client changes a row only if it is still the version
+that it read, and does not fetch an unchanged one again.
 
-A tag has two parts. The first is the version, of what can be changed; If-Match compares it alone, so that a run that
-ends meanwhile refuses nobody's change. The second is a digest of all that is shown; If-None-Match compares both.
+A tag has two parts. The first is the version of the editable fields; If-Match compares only this, so a run that ends in
+the meantime does not cause an edit to be refused. The second is a digest of the whole answer; If-None-Match compares
+both.
 """
 
 import hashlib
@@ -20,21 +21,21 @@ _Answer = TypeVar("_Answer")
 
 IfMatch = Annotated[
     str | None,
-    HeaderParameter(name="If-Match", max_length=1000, description="The ETag with which it was read; or *."),
+    HeaderParameter(name="If-Match", max_length=1000, description="The ETag that was read; or *."),
 ]
 IfNoneMatch = Annotated[
     str | None,
     HeaderParameter(
         name="If-None-Match",
         max_length=1000,
-        description="The ETag with which it was read: the answer is 304 while nothing of it has changed.",
+        description="The ETag that was read: the answer is 304 if nothing has changed since.",
     ),
 ]
 
 
 def tagged(answer: _Answer, version: str, unless: str | None = None) -> Response[_Answer]:
-    """The answer with its tag; or, where ``unless``, an If-None-Match, names it, 304 without the answer. The comparison
-    is a weak one, as proxies that compress make weak tags of ours."""
+    """The answer with its tag; or 304 without the answer if ``unless``, an If-None-Match, contains the tag. The
+    comparison is weak, because proxies that compress make our tags weak."""
     tag = f'"{version}-{_digest(answer)}"'
     given = () if unless is None else unless.split(",")
     if any(named.strip().removeprefix("W/") in ("*", tag) for named in given):
@@ -44,22 +45,22 @@ def tagged(answer: _Answer, version: str, unless: str | None = None) -> Response
 
 
 def version_of_job(changed: datetime) -> str:
-    """By when it was changed last."""
+    """A job's version, from the time of its last change."""
     return f"{int(changed.timestamp() * 1_000_000):x}"
 
 
 def version_of_execution(row: Execution) -> str:
-    """By all that can be changed of it. What gates and retries do to it makes no other version."""
+    """An execution's version, from its editable fields. Gates and retries do not change it."""
     return _digest((row.id, row.target, row.payload, row.options, row.labels, row.scheduled_for))
 
 
 def check_version(wanted: str | None, version: str) -> None:
-    """Raises Unreadable with 412 unless the version is one of those that an If-Match names. It names no weak one: that
-    could be of another version, too."""
+    """Raises Unreadable (412) unless ``wanted``, an If-Match, contains the version. Weak tags never match: a weak tag
+    could belong to another version, too."""
     if wanted is None or wanted.strip() == "*":
         return
     if f'"{version}' not in [named.strip().partition("-")[0] for named in wanted.split(",")]:
-        raise Unreadable("it was changed since: read it again, and send the ETag that it has now", status=412)
+        raise Unreadable("it has changed since you read it: read it again, and send its current ETag", status=412)
 
 
 def _digest(content: Any) -> str:

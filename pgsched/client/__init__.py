@@ -1,14 +1,14 @@
-"""The SDK: ``Client`` and ``AsyncClient`` speak to the API; ``schedule`` needs only your transaction.
+"""The SDK: ``Client`` and ``AsyncClient`` call the API; ``schedule`` works in your own transaction, without the API.
 
     with Client("http://127.0.0.1:8080") as pgsched:
         pgsched.schedule("https://shop.example/settle", payload={"merchant": 42}, delay="10m")
 
-    with psycopg.connect(...) as connection:  # commits at its end, and with it the schedule
+    with psycopg.connect(...) as connection:  # its commit also commits what was scheduled
         connection.execute("insert into orders ...")
         schedule(connection, "https://shop.example/settle", payload={"order": 7}, key="settle-7")
         schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
 
-What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
+Both raise the classes of ``pgsched.errors``.
 """
 
 from pgsched.api_responses import Job as Job

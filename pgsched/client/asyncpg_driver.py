@@ -1,6 +1,6 @@
-"""Sending statements over a connection of asyncpg, which pgsched does not import.
+"""Runs pgsched's statements on an asyncpg connection, without importing asyncpg.
 
-asyncpg numbers its parameters, and its method for COPY writes the statement itself.
+asyncpg uses numbered parameters, and its COPY method builds the statement itself.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _COPY = re.compile(r"(\w+)\.(\w+) \((.+)\) from stdin \(format (\w+)\)")
 
 
 class Fetches(Protocol):
-    """A connection of asyncpg, or one that its pool lends, as far as it is used here."""
+    """The methods used here of an asyncpg connection, or of the proxy that its pool returns."""
 
     def transaction(self) -> Any: ...
 
@@ -35,15 +35,15 @@ class Fetches(Protocol):
 
 
 def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
-    """Whether it is a connection of asyncpg, or one that its pool lends."""
+    """Whether ``candidate`` is an asyncpg connection, or the proxy that its pool returns."""
     asyncpg = sys.modules.get("asyncpg")
     return asyncpg is not None and isinstance(candidate, asyncpg.Connection | asyncpg.pool.PoolConnectionProxy)
 
 
 @cache
 def numbered(name: str) -> tuple[str, tuple[str, ...]]:
-    """The statement with numbered parameters, and the names of these. JSON goes as text: a codec that the application
-    has set for it would encode it once more."""
+    """The statement with numbered parameters, and the parameters' names in order. JSON is sent as text: otherwise a
+    codec that the application has registered for it would encode it twice."""
     names: list[str] = []
 
     def number(found: re.Match[str]) -> str:
@@ -54,13 +54,13 @@ def numbered(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def encoding_of(connection: Fetches) -> str:
-    """The encoding of its text, by Python's name."""
+    """The Python name of the connection's text encoding."""
     name: str = connection.get_settings().get_text_codec().name
     return name
 
 
 async def send(connection: Fetches, load: Load) -> None:
-    """Sends all of a load in the connection's transaction."""
+    """Sends the whole load in the connection's transaction."""
     while not load.exhausted:
         if load.start.without_copy:
             load.fill()
@@ -83,7 +83,7 @@ async def _copy(connection: Fetches, load: Load) -> None:
 async def _blocks(load: Load) -> AsyncIterator[bytes]:
     for block in load.blocks():
         yield block
-        await asyncio.sleep(0)  # what can be written at once lets nobody else have a turn
+        await asyncio.sleep(0)  # a write that does not block never yields to other tasks
 
 
 def _values(column: tuple[Any, ...]) -> list[Any]:

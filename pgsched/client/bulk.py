@@ -13,12 +13,12 @@ from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperati
 
 
 class BulkQuery(TypedDict, total=False):
-    """What matches every filter.
+    """Filters of a bulk operation, all of which must match.
 
-    Executions that wait or run have any of the given ``status``, and ``queue``; dead letters have ``target``, a prefix,
-    a part of the ``reason`` and ``status_code``; jobs have ``client`` and ``labels`` alone. ``start`` (inclusive) and
-    ``end`` (exclusive) bound scheduled_for, or finished_at of dead letters. A backfill has ``job``, ``start`` and
-    ``end``.
+    ``status`` (any of those given) and ``queue`` apply to waiting and running executions. ``target`` (a prefix),
+    ``reason`` (a part of it) and ``status_code`` apply to dead letters. Jobs can be filtered only by ``client`` and
+    ``labels``. ``start`` (inclusive) and ``end`` (exclusive) bound scheduled_for, or finished_at for dead letters. A
+    backfill takes ``job``, ``start`` and ``end``.
     """
 
     client: str | None
@@ -51,9 +51,10 @@ class BulkMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[BulkAsked]:
-        """Does it to all that match, ``rate`` of them per second, to jobs at once; a dry run only counts them.
+        """Applies ``action`` to everything that matches, at ``rate`` per second (to jobs at once). A dry run only
+        counts.
 
-        ``replay`` can have a ``new_target``. ``reschedule`` has ``fire_at``, or ``shift``, e.g. ``1h`` or ``-15m``.
+        ``replay`` can have a ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift``, e.g. ``1h`` or ``-15m``.
         """
         check_names(wanted, BulkQuery)
         named = present(between(wanted))
@@ -86,5 +87,5 @@ class BulkMethods:
 
     @method
     def stop_bulk(self, operation_id: Id) -> Call[bool]:
-        """Stops it; what it has not reached stays unchanged. False if it had ended before."""
+        """Stops a bulk operation; items that it has not reached stay unchanged. False if it had already ended."""
         return Call("DELETE", path("bulk", identity(operation_id)), bool, "changed")

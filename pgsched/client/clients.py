@@ -1,4 +1,4 @@
-"""The methods of both SDK clients for the clients of pgsched: settings, holds and signing secrets."""
+"""The methods of both SDK clients for pgsched's clients (tenants): settings, holds and signing secrets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -52,7 +52,7 @@ class ClientMethods:
 
     @method
     def hold_client(self, client: str, *, note: str | None = None) -> Call[bool]:
-        """Starts nothing more for the client until it is released; false if it was held before."""
+        """Starts nothing more for the client until it is released; false if it was already held."""
         return Call("POST", path("clients", client, "pause"), bool, "changed", body={"note": note})
 
     @method
@@ -69,9 +69,9 @@ class ClientMethods:
 
     @method
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
-        """Stores a secret for headers to refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
+        """Stores a secret that headers can refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
 
-        It goes to these hosts and no other; None stands for those that it had, and for none where it is new.
+        The secret is sent only to these hosts. None keeps its current hosts; a new secret then has none.
         """
         given = present({"value": value, "hosts": hosts})
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
@@ -85,14 +85,14 @@ class ClientMethods:
     def rotate_signing_secret(
         self, client: str, *, secret: str | None = None, keep_for: Length | None = None
     ) -> Call[str]:
-        """Signs by a new secret, a random one where none is given; former ones stay valid for ``keep_for``, or a day.
+        """Signs with a new secret, random unless given. Previous secrets stay valid for ``keep_for``, by default a day.
 
-        Returns the secret, which is not shown again.
+        Returns the new secret, which is not shown again.
         """
         asked = body(present({"secret": secret, "keep_for": keep_for}))
         return Call("POST", path("clients", client, "signing-secret"), str, "secret", body=asked)
 
     @method
     def drop_signing_secret(self, client: str) -> Call[bool]:
-        """Stops signing a client's callbacks; previous secrets end, too."""
+        """Stops signing a client's callbacks; its previous secrets become invalid, too."""
         return Call("DELETE", path("clients", client, "signing-secret"), bool, "changed")

@@ -73,14 +73,14 @@ class DeadLetterMethods:
 
     @method
     def replay(self, execution_id: Id, *, client: str | None = None, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
-        """Runs a dead letter again; returns the new execution's id, which is the same each time unless that one failed,
-        too."""
+        """Runs a dead letter again; returns the new execution's id. Repeated calls return the same id, unless that
+        execution has failed, too."""
         retry = path("executions", named(execution_id), "retry")
         return Call("POST", retry, UUID, "id", query={"client": client}, body=body(changes))
 
     @method
     def discard(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Discards a dead letter; false if it was discarded before."""
+        """Discards a dead letter; false if it was already discarded."""
         return Call("DELETE", _letter(execution_id), bool, "changed", query={"client": client, "note": note})
 
 

@@ -1,6 +1,6 @@
-"""Following what becomes of executions: what both clients share of it.
+"""Follows the outcomes of executions: the part that both clients share.
 
-A stream that breaks is begun again behind the last event that came, so that each event is seen once.
+A broken stream is resumed after the last event received, so each event is seen once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from pgsched.client.requests import Call, Id, Length, body, check_names, path, u
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.store.lookup.row_types import Event
 
-_SILENCE = 60.0  # seconds; the API says something every fifteen
+_SILENCE = 60.0  # seconds; the API sends something every 15
 _NOTHING = 0.1
 
 
@@ -29,7 +29,7 @@ class EventQuery(TypedDict, total=False):
 
 
 class EventStream:
-    """How far the events were read, and what is to be asked next."""
+    """How far the events have been read, and the request for the rest."""
 
     def __init__(self, wanted: EventQuery, after: str | None, retries: int) -> None:
         check_names(wanted, EventQuery)
@@ -40,12 +40,12 @@ class EventStream:
         self._rest = bytearray()
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """The stream from where it was left."""
+        """The request that resumes the stream after the last event read."""
         self._rest.clear()
         return self._call.send_by(http)
 
     def read(self, piece: bytes) -> Iterator[Event]:
-        """The events that are complete by now."""
+        """Adds a piece of the response and yields the events that are now complete."""
         seen = max(len(self._rest) - 1, 0)
         self._rest += piece
         if self._rest.find(b"\n\n", seen) < 0:
@@ -59,18 +59,18 @@ class EventStream:
                 event = msgspec.json.decode(data, type=Event) if (data := fields.get(b"data")) else None
                 place = event.cursor if event else fields.get(b"id", b"").decode("ascii")
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise PgschedError(f"this is no event of pgsched: {error}") from error
+                raise PgschedError(f"the stream contains something that is not a pgsched event: {error}") from error
             if place:
                 self._call = self._call.following(place)
             if event:
                 yield event
 
     def ended(self) -> float | None:
-        """Seconds after which to go on when the stream has ended; None where that is all."""
-        return None if self._ends else self._next(_NOTHING, Unavailable("the API ends each stream of events at once"))
+        """Seconds to wait before resuming after the stream has ended; None if no more events are wanted."""
+        return None if self._ends else self._next(_NOTHING, Unavailable("the API ends every event stream at once"))
 
     def refused(self, response: httpx.Response) -> float:
-        """Seconds after which to ask again. Raises what the API has answered with, where that is final."""
+        """Seconds to wait before asking again. If the API's answer is final, raises it as an error."""
         pause = self._call.pause(self._retries, self._failures, response)
         if pause is None:
             self._call.read(response)
@@ -79,7 +79,7 @@ class EventStream:
         return pause
 
     def broken(self, error: httpx.RequestError) -> float:
-        """Seconds after which to ask again. Raises Unavailable where it was tried often enough."""
+        """Seconds to wait before asking again. Raises Unavailable when the retries are used up."""
         return self._next(self._call.pause(self._retries, self._failures), unavailable(error))
 
     def _next(self, pause: float | None, otherwise: Unavailable) -> float:

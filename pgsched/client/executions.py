@@ -26,8 +26,8 @@ class ExecutionQuery(TypedDict, total=False):
 
 
 class ExecutionChanges(TypedDict, total=False):
-    """The changes that ``edit_execution`` makes. What is left out stays; None removes a payload, options or labels,
-    each of which is replaced as a whole."""
+    """The changes that ``edit_execution`` makes. Fields that are left out stay unchanged. ``payload``, ``options`` and
+    ``labels`` are replaced as a whole; None removes them."""
 
     target: str
     payload: Any
@@ -42,12 +42,12 @@ class ExecutionMethods:
 
     @method
     def get_execution(self, execution_id: Id, *, client: str | None = None) -> Call[ExecutionDetail]:
-        """An execution with its failed attempts, and those that it still waits for."""
+        """An execution with its failed attempts, and the executions that it still waits for."""
         return Call("GET", _one(execution_id), ExecutionDetail, query={"client": client})
 
     @method
     def cancel_execution(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Cancels a waiting or running execution; false if it had ended before."""
+        """Cancels a waiting or running execution; false if it had already ended."""
         query = {"client": client}
         return Call("POST", _one(execution_id, "cancel"), bool, "changed", query=query, body={"note": note})
 
@@ -66,8 +66,8 @@ class ExecutionMethods:
     def edit_execution(
         self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """Changes the given parts of a one-shot that has not started. One that waits for a retry takes another
-        ``fire_at``, and nothing else."""
+        """Changes the given parts of a one-shot that has not started. While it waits for a retry, only its ``fire_at``
+        can be changed."""
         check_names(changed, ExecutionChanges)
         query = {"client": client}
         return Call("PATCH", _one(execution_id), ExecutionDetail, query=query, body=body(changed))

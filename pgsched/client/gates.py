@@ -43,7 +43,7 @@ class GateMethods:
 
     @method
     def drop_limit(self, kind: str, name: str) -> Call[bool]:
-        """Removes a limit: what it held back continues; false if there was none."""
+        """Removes a limit; executions that it held back continue. False if there was no such limit."""
         return Call("DELETE", path("limits", kind, name), bool, "changed")
 
     @method
@@ -60,7 +60,7 @@ class GateMethods:
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Calls nothing more at the host, for one client or for all, until an instant or until it is restored."""
+        """Stops calling the host, for one client or for all, until ``until`` or until it is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 
@@ -81,6 +81,6 @@ class GateMethods:
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
-        """Unblocks an ordering key: the others continue without the one that failed; false if it was not blocked."""
+        """Unblocks an ordering key: its other executions continue without the failed one. False if not blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
         return Call("POST", path("ordering-keys", "resume"), bool, "changed", body=asked)

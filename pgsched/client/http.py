@@ -1,4 +1,4 @@
-"""The two clients of the API. They have the same methods, and differ only in how they wait."""
+"""The two clients of the API, synchronous and asyncio, with the same methods."""
 
 import asyncio
 import time
@@ -47,9 +47,9 @@ class _Methods(
 class Client(_Methods, SyncBase):
     """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
-    What comes to the same when it is sent twice is sent up to ``retries`` times more while the API cannot be reached or
-    asks to be called in a moment: all that reads, and ``schedule`` with a key. Raises what ``pgsched.errors`` has for
-    the problem the API answers with, and Unavailable when there is no answer.
+    Idempotent requests (all reads, and ``schedule`` with a key) are retried up to ``retries`` times while the API
+    cannot be reached or asks to be called again later. The API's problems are raised as the classes of
+    ``pgsched.errors``; if there is no answer, Unavailable is raised.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Client(_Methods, SyncBase):
 
 
 class AsyncClient(_Methods, AsyncBase):
-    """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
+    """``Client`` for asyncio: the same methods, awaited; close it with ``aclose`` or ``async with``."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The methods of both clients for jobs: scheduling, looking up, editing, pausing, resuming, cancelling."""
+"""The methods of both clients for jobs: schedule, look up, edit, pause, resume and cancel."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -46,11 +46,11 @@ class Recurring(TypedDict, total=False):
 class ScheduleOptions(Recurring, total=False):
     """The options of ``schedule``.
 
-    ``payload`` is anything JSON; of ``fire_at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta,
-    ``PT10M`` or ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none
-    of them can be None. A second call under the same ``client`` and ``key`` replaces what still waits, unless
-    ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. With ``after``, ids or keys of executions, it waits until
-    all of them have succeeded, or ended where ``after_outcome`` is ``any``.
+    ``payload`` is any JSON. Give at most one of ``fire_at`` (a datetime with an offset, or RFC 3339), ``delay``
+    (timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; without any of them it fires now.
+    None of the four can be None. A second call with the same ``client`` and ``key`` replaces the one that still waits,
+    unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. With ``after`` (ids or keys of executions), it waits
+    until all of them have succeeded, or, if ``after_outcome`` is ``any``, ended.
     """
 
     fire_at: datetime | str
@@ -63,7 +63,7 @@ class ScheduleOptions(Recurring, total=False):
 
 
 class JobQuery(TypedDict, total=False):
-    """Filters of a listing of jobs; each is returned with this many ``last_outcomes``, at most ten."""
+    """Filters for a list of jobs. Each job comes with up to ``last_outcomes`` (at most 10) of its last outcomes."""
 
     client: str | None
     labels: Mapping[str, str] | None
@@ -74,9 +74,10 @@ class JobQuery(TypedDict, total=False):
 
 
 class JobChanges(Recurring, total=False):
-    """The changes that ``edit`` makes. Fields that are left out stay; None removes one, or sets the default.
+    """The changes that ``edit`` makes. Fields that are left out stay unchanged; None removes a field or sets its
+    default.
 
-    ``cron`` replaces ``every``, and the reverse; ``payload``, ``options``, ``rules`` and ``labels`` are replaced as a
+    ``cron`` replaces ``every``, and vice versa; ``payload``, ``options``, ``rules`` and ``labels`` are replaced as a
     whole.
     """
 
@@ -85,7 +86,7 @@ class JobChanges(Recurring, total=False):
 
 
 class PreviewOptions(TypedDict, total=False):
-    """A schedule to look at. ``client`` and ``key`` are those of the job it is meant for: ``H`` is drawn from them."""
+    """A schedule to preview. ``client`` and ``key`` are those of the intended job: ``H`` is derived from them."""
 
     fire_at: datetime | str | None
     cron: str | None
@@ -103,7 +104,7 @@ class JobMethods:
 
     @method
     def schedule(self, target: str, **options: Unpack[ScheduleOptions]) -> Call[Scheduled]:
-        """Schedules an execution, or with ``cron`` or ``every`` a job; committed when it returns."""
+        """Schedules an execution or, with ``cron`` or ``every``, a job; it is committed when this returns."""
         check_names(options, ScheduleOptions)
         check_given(options)
         given = present({**options, "target": target, "after": names_after(options.get("after"))})
@@ -128,12 +129,12 @@ class JobMethods:
 
     @method
     def cancel(self, id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Cancels a job, or a waiting or running execution; false if it had ended before."""
+        """Cancels a job, or a waiting or running execution; false if it had already ended."""
         return Call("DELETE", _job(id), bool, "changed", query={"client": client, "note": note})
 
     @method
     def pause(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Plans nothing more until the job is resumed; false if it was paused before."""
+        """Pauses a job: nothing more is planned until it is resumed. False if it was already paused."""
         query = {"client": client}
         return Call("POST", _job(job_id, "pause"), bool, "changed", query=query, body={"note": note})
 
@@ -147,8 +148,8 @@ class JobMethods:
     def edit(
         self, job_id: Id, *, client: str | None = None, force: bool = False, **changed: Unpack[JobChanges]
     ) -> Call[JobDetail]:
-        """Changes the given parts of a job and its waiting execution; one that runs stays unchanged. A job that is
-        declared elsewhere needs ``force``."""
+        """Changes the given parts of a job and its waiting execution; a running execution stays unchanged. A job that
+        an application or a file declares needs ``force``."""
         check_names(changed, JobChanges)
         query = {"client": client, "force": "true" if force else None}
         return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
@@ -163,7 +164,8 @@ class JobMethods:
         start: Instant | None = None,
         **changed: Unpack[JobChanges],
     ) -> Call[EditPreview]:
-        """When a job fires now, and would fire after ``edit``; changes nothing. ``start`` defaults to now."""
+        """When a job fires as it is, and when it would fire after ``edit``; changes nothing. ``start`` defaults to
+        now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
         return Call("POST", _job(job_id, "preview"), EditPreview, query={"client": client}, body=asked)
@@ -172,7 +174,7 @@ class JobMethods:
     def preview_schedule(
         self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[PreviewOptions]
     ) -> Call[list[Fire]]:
-        """When a schedule would fire that is not a job yet."""
+        """When a schedule that is not a job yet would fire."""
         check_names(spec, PreviewOptions)
         asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
         return Call("POST", path("preview"), list[Fire], "next", body=asked)
@@ -188,7 +190,7 @@ def _job(id: Id, *verb: str) -> str:
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments as a body has them: those about time in an object of their own."""
+    """The request body for keyword arguments: timing goes into a nested ``schedule`` object."""
     found = body(given)
     timing = {name: found.pop(name) for name in _TIMING if name in found}
     return found | {"schedule": timing} if timing else found

@@ -1,7 +1,7 @@
-"""Scheduling many one-shots inside the caller's own transaction, at the speed of COPY.
+"""Schedules many one-shots in the caller's own transaction, at the speed of COPY.
 
-What was asked for is checked as ``schedule`` checks it. All of it is scheduled or, after any error, nothing: the
-transaction can then only be rolled back. On a connection in autocommit it is a transaction of its own.
+Requests are checked as ``schedule`` checks them. Either all are scheduled or, after any error, none: the transaction
+can then only be rolled back. A connection in autocommit gets a separate transaction for this.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ _NAMES = Request.__annotations__.keys()
 
 
 class Ids(Sequence[UUID]):
-    """The ids of what was scheduled, in the order of the requests; each takes sixteen bytes until it is looked at."""
+    """The ids of the scheduled executions, in the order of the requests; stored as 16 bytes each until accessed."""
 
     __slots__ = ("_data",)
 
@@ -70,13 +70,13 @@ class Ids(Sequence[UUID]):
 
 
 def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, requests: Iterable[Request]) -> Ids:
-    """Schedules one execution for each request, in the transaction of the connection; returns their ids.
+    """Schedules one execution for each request, in the connection's transaction; returns their ids.
 
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
-    generator: it is read while rows are on their way, so it must not use the connection. A key under which something
-    lives, or that comes twice, refuses them all: Conflict names it. With ``on_conflict`` (replace, keep, reject or
-    debounce) a request does what ``schedule`` does, and the id is that of what the key names now. What else
-    ``schedule`` raises is raised here too.
+    generator; it is read while rows are being sent, so it must not use the connection. If a key is in use or occurs
+    twice, all requests are refused, with a Conflict that names the key. A request with ``on_conflict`` (replace, keep,
+    reject or debounce) does what ``schedule`` does, and its id is the one that the key names now. Otherwise raises
+    what ``schedule`` raises.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
@@ -104,8 +104,8 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
 async def schedule_many_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, requests: Iterable[Request]
 ) -> Ids:
-    """``schedule_many`` for an AsyncConnection of psycopg, a connection of asyncpg, or an SQLAlchemy AsyncConnection or
-    AsyncSession over either of them."""
+    """``schedule_many`` for a psycopg AsyncConnection, an asyncpg connection, or an SQLAlchemy AsyncConnection or
+    AsyncSession over either driver."""
     with raises_ours():
         connection = await _async_driver_of(connection_or_session)
         if isinstance(connection, psycopg.AsyncConnection):
@@ -209,7 +209,7 @@ def _driver_of(candidate: Any) -> psycopg.Connection[Any]:
         return candidate
     execute_of(candidate, waits=False, name="schedule_many")
     connection = candidate.connection() if callable(candidate.connection) else candidate
-    connection.exec_driver_sql("select 1")  # SQLAlchemy's own transaction begins here: without it commit does nothing
+    connection.exec_driver_sql("select 1")  # begins SQLAlchemy's own transaction; without one, commit does nothing
     driver = connection.connection.driver_connection
     if isinstance(driver, psycopg.Connection):
         return driver

@@ -1,4 +1,4 @@
-"""The methods of both clients for consumers, which claim from a queue and report results.
+"""The methods of both clients for consumers, which claim messages from a queue and report results.
 
 for message in client.consume("orders", worker="svc-1"):
     try:
@@ -21,12 +21,12 @@ from pgsched.errors import InvalidInput
 from pgsched.store.pull.claimed_messages import Message
 
 _Answer = TypeVar("_Answer")
-_MARGIN = 10.0  # seconds that an answer may take beyond what it was asked to wait
+_MARGIN = 10.0  # seconds that an answer may take beyond the requested wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """Stands for a deferred execution: its id and the token that came with the call."""
+    """A deferred execution: its id, and the token that came with the call."""
 
     id: Id
     token: str | int
@@ -42,31 +42,31 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """Due messages of a pulled queue, each under a lease. With ``wait``, up to 60 s, an empty answer comes only
-        after that time."""
+        """Claims due messages of a pulled queue, each under a lease. If nothing is due, waits up to ``wait`` (at most
+        60 s) before it returns an empty list."""
         return claim(queue, worker, batch, lease, wait)
 
     @method
     def complete(self, message: Held, result: Any = None) -> Call[None]:
-        """Reports success. Raises StaleLease if another consumer has it by now, or it has ended."""
+        """Reports success. Raises StaleLease if another consumer now holds the message, or if it has ended."""
         return _report(message, "complete", NoneType, result=result)
 
     @method
     def fail(
         self, message: Held, error: str, *, retryable: bool = True, retry_after: Length | None = None
     ) -> Call[str]:
-        """Reports that this attempt failed; returns what becomes of it: ``retrying``, ``failed`` or ``expired``."""
+        """Reports that this attempt failed; returns the new status: ``retrying``, ``failed`` or ``expired``."""
         said = {"error": error, "retryable": retryable, "retry_after": retry_after}
         return _report(message, "fail", str, "status", **said)
 
     @method
     def extend(self, message: Held, lease: Length = "30s") -> Call[datetime]:
-        """Extends the lease to this long from now; returns its new end."""
+        """Extends the lease to ``lease`` from now; returns its new end."""
         return _report(message, "extend", datetime, "lease_expires_at", lease=lease)
 
     @method
     def release(self, message: Held) -> Call[None]:
-        """Hands it back as if it had not been claimed."""
+        """Hands the message back as if it had not been claimed."""
         return _report(message, "release", NoneType)
 
 
@@ -77,9 +77,9 @@ def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> C
 
 
 def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
-    """The request that ``consume`` repeats. Raises InvalidInput for one that would not wait."""
+    """The request that ``consume`` repeats. Raises InvalidInput if it would not wait at least a second."""
     if length_of(wait, "wait").total_seconds() < 1:
-        raise InvalidInput('wait must be 1 s or more, such as wait="20s": else an empty queue is asked all the time')
+        raise InvalidInput('wait must be 1 s or more, such as wait="20s": otherwise an empty queue is polled in a loop')
     return claim(queue, worker, batch, lease, wait)
 
 

@@ -1,4 +1,4 @@
-"""The methods of both clients for queues, and for what was done in them."""
+"""The methods of both clients for queues and their throughput."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -39,7 +39,7 @@ class QueueMethods:
         end: Instant | None = None,
         step: Length | None = None,
     ) -> Call[Stats]:
-        """Throughput and lateness in a span (by default the last hour), by steps of time, and by queue or client."""
+        """Throughput and lateness in a period (by default the last hour), by time step, queue or client."""
         given = present({"by": by, "client": client, "queue": queue, "start": start, "end": end})
         each = format_duration(step) if isinstance(step, timedelta) else step
         return Call("GET", path("stats"), Stats, query={**between(given), "step": each})
@@ -51,7 +51,7 @@ class QueueMethods:
 
     @method
     def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
-        """Creates a queue. Consumers claim from one that is ``pulled``; workers serve any other."""
+        """Creates a queue. Consumers claim from a ``pulled`` queue; workers serve all others."""
         check_names(settings, QueueChanges)
         return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
 
@@ -68,7 +68,7 @@ class QueueMethods:
 
     @method
     def pause_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Workers start nothing more from the queue; false if it was paused before."""
+        """Pauses a queue: workers start nothing more from it. False if it was already paused."""
         return Call("POST", path("queues", name, "pause"), bool, "changed", body={"note": note})
 
     @method

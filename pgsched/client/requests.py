@@ -1,4 +1,4 @@
-"""One request to the API and how its answer is read: the same for both clients."""
+"""Builds requests to the API and reads the answers, for both clients."""
 
 import random
 import re
@@ -34,7 +34,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[_Answer]):
-    """One request, and the type of its answer: of the whole, or of one ``field`` of it."""
+    """One request, and the type of its answer, or of one ``field`` of the answer."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -43,12 +43,12 @@ class Call(Generic[_Answer]):
     query: Mapping[str, Any] | None = None
     body: Any = None
     timeout: float | None = None
-    """Seconds, where an answer may take longer than the client's own time."""
+    """Seconds; set if the answer may take longer than the client's timeout."""
     repeatable: bool = False
-    """Whether it comes to the same when it is sent twice. What only reads does."""
+    """True if the request is idempotent. A GET always is."""
 
     def send_by(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """Raises InvalidPayload for what JSON has no word for."""
+        """Builds the request. Raises InvalidPayload if the body cannot be encoded as JSON."""
         body = None if self.body is None else encode(self.body, "the request")
         headers = {} if body is None else {"Content-Type": "application/json"}
         if trace := current_traceparent():
@@ -60,8 +60,8 @@ class Call(Generic[_Answer]):
         )
 
     def pause(self, retries: int, number: int, response: httpx.Response | None = None) -> float | None:
-        """How many seconds after the try of this number (from 0) to send it again; None if its answer, or that there is
-        none, is final. The server's own word counts."""
+        """Seconds to wait before a retry, after try ``number`` (from 0); None if there is to be no retry. Retry-After
+        takes precedence. ``response`` is None if there was no answer."""
         if number >= retries or not (self.repeatable or self.method == "GET"):
             return None
         asked: str | None = None
@@ -74,7 +74,7 @@ class Call(Generic[_Answer]):
         return min(_FIRST_PAUSE * 2.0**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
 
     def read(self, response: httpx.Response) -> _Answer:
-        """The answer. Raises the error that a problem document names."""
+        """The decoded answer. Raises the error that a problem document names."""
         if not response.is_success:
             raise _problem(response)
         if self.answer is NoneType:
@@ -85,28 +85,28 @@ class Call(Generic[_Answer]):
             fields = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
             return msgspec.json.decode(fields[self.field], type=self.answer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise PgschedError(f"{response.url} answered as no API of pgsched does: {error}") from error
+            raise PgschedError(f"the answer of {response.url} is not one of pgsched's API: {error}") from error
 
     def following(self, after: str) -> "Call[_Answer]":
-        """The same for the next page."""
+        """The request for the next page."""
         return replace(self, query={**(self.query or {}), "after": after})
 
 
 def path(*parts: str) -> str:
-    """A path of the API, each part quoted. Raises InvalidInput for a part that nothing can be named by."""
+    """A path of the API, each part quoted. Raises InvalidInput if a part cannot be a name."""
     return "/v1/" + "/".join(map(_quoted, parts))
 
 
 def _quoted(part: str) -> str:
-    """Quoted so that no client or proxy takes it for two parts, or for a step up."""
+    """Quotes a part so that no client or proxy reads it as two parts, or as ``..``."""
     if not part:
-        raise InvalidInput("a name is empty: give the name that is meant")
+        raise InvalidInput("a name must not be empty")
     check_text("a name", part)
     return quote(part, safe="") if part.strip(".") else part.replace(".", "%2E")
 
 
 def identity(id: Id) -> str:
-    """An id as it stands in a path. Raises InvalidInput for what is none."""
+    """An id as written in a path. Raises InvalidInput if it is not a UUID."""
     try:
         return str(id if isinstance(id, UUID) else UUID(id))
     except (ValueError, AttributeError, TypeError):
@@ -114,7 +114,7 @@ def identity(id: Id) -> str:
 
 
 def named(id: Id) -> str:
-    """A job or an execution as it stands in a path, by its id or its key. Raises InvalidInput for what is neither."""
+    """The id or key of a job or an execution, as written in a path. Raises InvalidInput if it is neither."""
     if isinstance(id, UUID):
         return str(id)
     if not isinstance(id, str):
@@ -124,7 +124,7 @@ def named(id: Id) -> str:
 
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments as a body has them: lengths in ISO 8601, mappings as objects, a payload just as it is."""
+    """The request body for keyword arguments: durations in ISO 8601, mappings as objects, a payload unchanged."""
     return {name: _in_body(name, value) for name, value in given.items()}
 
 
@@ -138,7 +138,7 @@ def _in_body(name: str, value: Any) -> Any:
 
 
 def between(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with ``start`` and ``end`` by the names that the API has for them. Raises InvalidSchedule."""
+    """Renames ``start`` and ``end`` to the API's ``from`` and ``to``. Raises InvalidSchedule for an invalid instant."""
     named = dict(given)
     for name, sent in (("start", "from"), ("end", "to")):
         moment = named.pop(name, None)
@@ -147,7 +147,7 @@ def between(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_label(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters with ``labels`` by the name that the API has for one."""
+    """Renames ``labels`` to the API's ``label``."""
     return {"label" if name == "labels" else name: value for name, value in given.items()}
 
 
@@ -156,19 +156,19 @@ def present(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class WrongArgument(InvalidInput, TypeError):
-    """An argument is of a kind that the function does not take, or misspelt."""
+    """An argument has the wrong type, or its name is misspelt."""
 
 
 def check_names(given: Mapping[str, Any], known: Any) -> None:
-    """Raises WrongArgument for a keyword argument that a TypedDict has not."""
+    """Raises WrongArgument for a keyword argument that the TypedDict ``known`` does not have."""
     for name in given.keys() - known.__annotations__.keys():
         there_are = ", ".join(known.__annotations__)
-        raise WrongArgument(f"got an unexpected keyword argument {name!r}; there are {there_are}")
+        raise WrongArgument(f"got an unexpected keyword argument {name!r}; the arguments are {there_are}")
 
 
 def check_address(base_url: str) -> str:
-    """The address. Raises InvalidInput for what is none, and for one with a login, which would be sent instead of the
-    key."""
+    """Returns the address. Raises InvalidInput if it is not a URL, or contains a login, which would be sent instead of
+    the key."""
     shown = without_passwords(repr(base_url))
     try:
         url = httpx.URL(base_url) if isinstance(base_url, str) else None
@@ -177,13 +177,13 @@ def check_address(base_url: str) -> str:
     if url is None or url.scheme not in ("http", "https"):
         raise InvalidInput(f"{shown} is not the address of an API: write one such as http://127.0.0.1:8080")
     if url.userinfo:
-        raise InvalidInput(f"{shown} has a login in it, which would be sent instead of the key: leave that out")
+        raise InvalidInput(f"{shown} contains a login, which would be sent instead of the key: leave it out")
     return base_url
 
 
 def check_patience(timeout: float | None, retries: int) -> None:
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
-        raise InvalidInput(f"timeout is {timeout!r:.80}: write seconds, such as 10, or None to wait for ever")
+        raise InvalidInput(f"timeout is {timeout!r:.80}: write seconds, such as 10, or None to wait forever")
     if not (_is_number(retries) and retries >= 0):
         raise InvalidInput(f"retries are {retries!r:.80}: write a number, such as 2")
 
@@ -193,20 +193,20 @@ def _is_number(value: Any) -> bool:
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
-    """What every request has of the key, and that no page of another site has sent it."""
+    """The headers of every request: the key, and one that shows that no other site's page sent the request."""
     if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
-        raise InvalidInput("api_key is no key of the API: write what pgsched admin keys create has printed")
+        raise InvalidInput("api_key is not a valid key: write what pgsched admin keys create printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     return {"X-Requested-With": "pgsched"} | key
 
 
 def unavailable(error: httpx.RequestError) -> Unavailable:
-    """The error for a request without an answer."""
+    """The error for a request that got no answer."""
     address = error.request.url.copy_with(path="/", query=None)
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return Unavailable(
-            f"the certificate of the API at {address} is not trusted: set SSL_CERT_FILE to the file of the authority "
-            f"that signed it, or use the name that it is for; {error}"
+            f"the certificate of the API at {address} is not trusted: set SSL_CERT_FILE to the certificate of the "
+            f"authority that signed it, or use the host name that it is for; {error}"
         )
     return Unavailable(f"the API at {address} cannot be reached: {error!r}")
 
@@ -223,9 +223,9 @@ def _parameter(name: str, value: Any) -> list[str]:
 
 
 def _label(name: Any, text: Any) -> str:
-    """NAME=TEXT. Raises InvalidInput for what would be read as another label."""
+    """``NAME=TEXT``. Raises InvalidInput if it would be read as another label."""
     if not (isinstance(name, str) and isinstance(text, str) and name) or "=" in name:
-        raise InvalidInput(f"the label {name!r:.80} is {text!r:.80}: give a name without =, and a text")
+        raise InvalidInput(f"the label {name!r:.80} is {text!r:.80}: give a name without =, and text as its value")
     return f"{name}={text}"
 
 
@@ -240,7 +240,7 @@ def _problem(response: httpx.Response) -> PgschedError:
         return _BY_CODE[found.code](found.detail)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
         kind = Unavailable if response.status_code >= 500 else PgschedError
-        return kind(f"{response.url} answered {response.status_code} with no problem document of pgsched")
+        return kind(f"{response.url} answered {response.status_code} without a problem document of pgsched")
 
 
 _BY_CODE = {kind.code: kind for kind in all_errors()}

@@ -1,7 +1,7 @@
-"""Makes one function a method of both clients.
+"""Turns one function into a method of both clients.
 
-A subject's class has its methods once, each a function that returns the request to make. ``Client`` and ``AsyncClient``
-inherit them; on the one they return the answer, on the other they are awaited for it.
+The classes for jobs, queues etc. define each method once, as a function that returns the request to send. ``Client``
+and ``AsyncClient`` inherit these classes: on ``Client`` a method returns the answer, on ``AsyncClient`` it is awaited.
 
     class Jobs:
         @method
@@ -21,14 +21,14 @@ from pgsched.api_responses import Page
 from pgsched.client.requests import Call
 
 LARGEST = 500
-"""Items of the pages that are read where all are asked for."""
+"""Items per page when all pages are read."""
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
 
 
 class SyncBase:
-    """A client whose methods return when the answer is there."""
+    """A client whose methods block until the answer arrives."""
 
     def _ask(self, call: Call[_Answer]) -> _Answer:
         raise NotImplementedError
@@ -42,7 +42,7 @@ class AsyncBase:
 
 
 class method(Generic[_Given, _Answer]):
-    """A function that returns a request, as a method that makes it."""
+    """Wraps a function that returns a request as a method that sends it."""
 
     def __init__(self, function: Callable[Concatenate[Any, _Given], Call[_Answer]]) -> None:
         def call_sync(client: SyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
@@ -65,7 +65,7 @@ class method(Generic[_Given, _Answer]):
 
 
 class pages(Generic[_Given, _Item]):
-    """A method that lists one page, as a method that reads all pages as they are needed.
+    """Wraps a method that lists one page as a method that reads all pages, each when it is needed.
 
     iter_jobs = pages(list_jobs)
     """
@@ -95,7 +95,7 @@ class pages(Generic[_Given, _Item]):
             shown = made.__signature__
             kept = [one for one in shown.parameters.values() if one.name not in ("limit", "after")]
             made.__signature__ = shown.replace(parameters=kept)
-            made.__doc__ = f"All that ``{made.__name__}`` lists; pages are requested as they are needed."
+            made.__doc__ = f"Iterates over everything that ``{made.__name__}`` lists, requesting pages as needed."
             made.__name__, made.__qualname__ = name, f"{owner.__name__}.{name}"
 
     @overload
@@ -113,7 +113,7 @@ def _bound(function: Any, client: Any) -> Any:
 
 
 def _like(function: Callable[..., Any], made: Any) -> Any:
-    """``made`` with the name, words and parameters of ``function``, and its answer for people who ask for help."""
+    """``made`` with the name, docstring and parameters of ``function``, and with its answer as the return type."""
     update_wrapper(made, function)
     signature = inspect.signature(function)
     made.__signature__ = signature.replace(return_annotation=get_args(signature.return_annotation)[0])

@@ -1,4 +1,4 @@
-"""The trace that the calling program is in, if it records one by OpenTelemetry."""
+"""The current OpenTelemetry trace of the calling program, if any."""
 
 import sys
 from collections.abc import Mapping
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def current_traceparent() -> str | None:
-    """The current span as W3C Trace Context writes it; None outside of one. Who does not use OpenTelemetry does not
-    import it."""
+    """The current span in W3C Trace Context format; None outside a span. Does not import OpenTelemetry: if the program
+    has not, there is no span."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None
@@ -18,8 +18,8 @@ def current_traceparent() -> str | None:
 
 
 def within_trace(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The options of what is scheduled, with the current trace unless they name one. The runs of a job are no part of
-    the trace in which it was made."""
+    """The given options, plus the current trace unless they name one. A job gets no trace: its runs are not part of
+    the trace in which it was created."""
     options: Any = given.get("options")
     if given.keys() & {"cron", "every"} or (trace := current_traceparent()) is None:
         return options  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""Scheduling inside the caller's own transaction: its commit schedules, its rollback leaves nothing.
+"""Schedules in the caller's own transaction: a commit schedules, a rollback leaves nothing behind.
 
-Nothing here commits, rolls back or opens a savepoint. An error raised by the database leaves the transaction as any
-failed statement does: it can only be rolled back.
+Nothing here commits, rolls back or opens a savepoint. After an error from the database, as after any failed statement,
+the transaction can only be rolled back.
 """
 
 import inspect
@@ -31,11 +31,11 @@ _DRIVERS = re.compile("psycopg|asyncpg|sqlite3")
 _OF_SQLALCHEMY = "sqlalchemy.engine.", "sqlalchemy.orm.", "sqlalchemy.ext."
 _GIVE = "give a connection of psycopg 3 or asyncpg, one that a pool has lent, or a connection or session of SQLAlchemy"
 _ERRORS = frozenset({"Error", "PostgresError", "InterfaceError"})
-"""The names of the drivers' base classes of errors; the last two are those of asyncpg."""
+"""The names of the drivers' base error classes; the last two are asyncpg's."""
 
 
 class Executes(Protocol):
-    """An SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, as far as it is used here."""
+    """The method used here of an SQLAlchemy Connection, Session, AsyncConnection or AsyncSession."""
 
     def execute(self, statement: Any, parameters: Any, /) -> Any: ...
 
@@ -45,8 +45,8 @@ def schedule(
 ) -> UUID:
     """Schedules in the transaction of a psycopg connection, or of an SQLAlchemy Connection or Session.
 
-    Takes what ``Client.schedule`` takes, and returns the id of the execution or job. A job is planned by a worker as
-    soon as the transaction commits. Raises what ``pgsched.errors`` has for it.
+    Takes the options of ``Client.schedule``, and returns the id of the execution or job. A worker plans a job as soon
+    as the transaction commits. Raises the classes of ``pgsched.errors``.
 
         with engine.begin() as connection:
             connection.execute(insert(orders).values(id=7))
@@ -58,16 +58,17 @@ def schedule(
 def schedule_outcome(
     connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> Placed:
-    """``schedule``, which also says what it came to: ``created``, ``replaced``, ``existing`` or ``ended``.
+    """``schedule`` that also returns the outcome: ``created``, ``replaced``, ``existing`` or ``ended``.
 
-    ``existing`` left what stands under the key as it is; ``ended`` scheduled nothing, since what had the key succeeded
-    lately. ``fire_at`` is None for a job, and for what runs, is held or has ended.
+    ``existing`` means that the execution or job already under the key stays unchanged; ``ended``, that nothing was
+    scheduled because the execution with this key succeeded recently. ``fire_at`` is None for a job, and for an
+    execution that is running, is held or has ended.
     """
     return place(connection_or_session, _order(target, **options))
 
 
 def place(connection_or_session: psycopg.Connection[Any] | Executes, order: ScheduleRequest) -> Placed:
-    """Has the database schedule what was asked for."""
+    """Schedules ``order`` over a synchronous connection or session."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
@@ -81,8 +82,8 @@ async def schedule_async(
     target: str,
     **options: Unpack[ScheduleOptions],
 ) -> UUID:
-    """``schedule`` for an AsyncConnection of psycopg, a connection of asyncpg, or an SQLAlchemy AsyncConnection or
-    AsyncSession."""
+    """Async version of ``schedule``, for a psycopg AsyncConnection, an asyncpg connection, or an SQLAlchemy
+    AsyncConnection or AsyncSession."""
     return (await schedule_outcome_async(connection_or_session, target, **options)).id
 
 
@@ -91,14 +92,14 @@ async def schedule_outcome_async(
     target: str,
     **options: Unpack[ScheduleOptions],
 ) -> Placed:
-    """``schedule_outcome`` for what ``schedule_async`` takes."""
+    """Async version of ``schedule_outcome``, for the connections that ``schedule_async`` takes."""
     return await place_async(connection_or_session, _order(target, **options))
 
 
 async def place_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: ScheduleRequest
 ) -> Placed:
-    """``place`` for connections and sessions that are awaited."""
+    """Async version of ``place``."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
@@ -122,11 +123,11 @@ def _order(target: str, **options: Unpack[ScheduleOptions]) -> ScheduleRequest:
 
 @contextmanager
 def raises_ours() -> Iterator[None]:
-    """Raises the driver's errors, also those that SQLAlchemy wrapped, as errors of pgsched."""
+    """Converts the driver's errors, including those wrapped by SQLAlchemy, into pgsched's."""
     try:
         yield
     except Exception as error:
-        if type(error).__name__ == "PendingRollbackError":  # of SQLAlchemy, which has not asked the database
+        if type(error).__name__ == "PendingRollbackError":  # SQLAlchemy's own; no statement reached the database
             raise InvalidInput(f"{error}; {ABORTED}") from error
         driver = getattr(error, "orig", None) or error
         if not any(kind.__name__ in _ERRORS and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
@@ -136,23 +137,23 @@ def raises_ours() -> Iterator[None]:
 
 @cache
 def _sqlalchemy_text() -> Any:
-    from sqlalchemy import text  # only those who use it wait for its import
+    from sqlalchemy import text  # imported only when it is used
 
     return text(re.sub(r"%\((\w+)\)s", r":\1", statement("schedule/schedule")))
 
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
-    """The execute of a connection of SQLAlchemy, or of a session's connection. Raises WrongArgument for what is
-    neither, such as a pool, or a cursor of an application's; or is one for the other function. Whoever else has an
-    execute may commit on a connection of its own."""
+    """The ``execute`` of an SQLAlchemy connection, or of a session's connection. Raises WrongArgument for any other
+    object, even if it has an ``execute``, such as a pool or a cursor: it might commit on another connection. Also
+    raises it for a synchronous connection where an asynchronous one is needed, and vice versa."""
     kind, execute = type(candidate), getattr(candidate, "execute", None)
     is_driver_s = isinstance(candidate, psycopg.BaseConnection) or is_of_asyncpg(candidate)
     if execute is None:
         raise WrongArgument(f"{kind.__name__} has no execute: {_GIVE}")
     if not is_driver_s and not any(one.__module__.startswith(_OF_SQLALCHEMY) for one in candidate.__class__.__mro__):
-        raise WrongArgument(f"{kind.__name__} is no connection: {_GIVE}")
+        raise WrongArgument(f"{kind.__name__} is not a connection: {_GIVE}")
     if waits is not _is_awaited(candidate):
-        raise WrongArgument(f"{kind.__name__} goes with {name if waits else f'{name}_async'}")
+        raise WrongArgument(f"{kind.__name__} needs {name if waits else f'{name}_async'}")
     if hasattr(candidate, "get_raw_connection") or not callable(getattr(candidate, "connection", None)):
         return execute
     return _execute_async_in(candidate) if waits else _execute_in(candidate)
@@ -163,12 +164,12 @@ def _is_awaited(candidate: Any) -> bool:
     if asynchronous is not None and isinstance(
         candidate, asynchronous.AsyncConnection | asynchronous.AsyncSession | asynchronous.async_scoped_session
     ):
-        return True  # also where a subclass has decorated its execute, as SQLModel's
+        return True  # also if a subclass decorates execute, as SQLModel does
     return inspect.iscoroutinefunction(inspect.unwrap(candidate.execute))
 
 
 def _execute_in(session: Any) -> Any:
-    """By the session's connection: SQLModel warns whoever calls its session's own execute."""
+    """Executes on the session's connection: SQLModel warns about calls of the session's own ``execute``."""
 
     def execute(text: Any, parameters: Any) -> Any:
         return session.connection(bind_arguments={"clause": text}).execute(text, parameters)

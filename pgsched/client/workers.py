@@ -10,7 +10,7 @@ class WorkerMethods:
 
     @method
     def list_workers(self) -> Call[list[WorkerRow]]:
-        """All workers; what each has in hand is counted among the oldest due executions."""
+        """All workers; for each, the executions it holds are counted among the oldest due ones."""
         return Call("GET", path("workers"), list[WorkerRow], "items")
 
     @method
@@ -20,7 +20,7 @@ class WorkerMethods:
 
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Drains a worker: it starts nothing more and finishes what it has in hand. False if it was draining before."""
+        """Drains a worker: it starts nothing more and finishes what it holds. False if it was already draining."""
         return Call("POST", path("workers", str(worker), "pause"), bool, "changed", body={"note": note})
 
     @method

@@ -137,7 +137,7 @@ async def test_the_first_bad_line_is_told_and_nothing_is_kept(api: httpx.AsyncCl
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.status_code == alone["status"]
     assert told["code"] == alone["code"]
-    assert told["detail"] == f"line 4501: {alone['detail']}; nothing of the batch was scheduled"
+    assert told["detail"] == f"line 4501: {alone['detail']}; nothing in the batch was scheduled"
     assert [fault["line"] for fault in told["errors"]] == [4501]
     assert count(db) == 0
 
@@ -199,7 +199,7 @@ async def test_results_end_at_the_first_line_that_is_too_many(
         found = results(await send(api, body, "each"))
         assert [(result["line"], result.get("problem", {}).get("status")) for result in found] == [
             (1, None), (2, None), (3, None), (4, None), (5, None), (6, 413)]  # fmt: skip
-        assert "this one and the rest" in found[-1]["problem"]["detail"]
+        assert "this line and the rest" in found[-1]["problem"]["detail"]
     assert count(db) == 10
 
 

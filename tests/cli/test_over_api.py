@@ -225,7 +225,7 @@ def test_a_key_that_is_missing_wrong_or_too_narrow_says_what_to_do(run: Run, the
     other = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY=str(make_key(there)) + "x")
     assert (other[0], "PGSCHED_API_KEY is not accepted" in other[1]) == (1, True), other
     odd = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY="two words")
-    assert (odd[0], "is no key of the API" in odd[1]) == (2, True), odd
+    assert (odd[0], "is not a valid key" in odd[1]) == (2, True), odd
     reads = str(make_key(there, clients=["shop"], scopes=["read"]))
     narrow = _refused(run, "schedule", "https://a", "--client", "shop", "--api", address, PGSCHED_API_KEY=reads)
     assert (narrow[0], "this needs a key with the scope schedule" in narrow[1]) == (1, True), narrow

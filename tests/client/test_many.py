@@ -317,9 +317,9 @@ async def test_in_sqlalchemy_async_transactions_the_caller_decides(
 
 async def test_an_unsuitable_connection_is_named_in_the_error(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
-        with pytest.raises(TypeError, match="AsyncConnection goes with schedule_many_async"):
+        with pytest.raises(TypeError, match="AsyncConnection needs schedule_many_async"):
             schedule_many(connection, [])
-    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="goes with schedule_many"):
+    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="needs schedule_many"):
         await schedule_many_async(blocking, [])
     other = sa.create_engine("sqlite://")
     with pytest.raises(TypeError, match="psycopg 3"), other.connect() as connection:

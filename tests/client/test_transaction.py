@@ -164,9 +164,9 @@ async def test_the_async_function_raises_the_same_errors(database_url: str) -> N
 
 async def test_a_connection_of_the_wrong_kind_is_named_in_the_error(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
-        with pytest.raises(TypeError, match="AsyncConnection goes with schedule_async"):
+        with pytest.raises(TypeError, match="AsyncConnection needs schedule_async"):
             schedule(connection, "notify:a")
-    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="Connection goes with schedule"):
+    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="Connection needs schedule"):
         await schedule_async(blocking, "notify:a")
 
 
