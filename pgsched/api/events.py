@@ -1,6 +1,7 @@
-"""GET /v1/events: what becomes of executions, as it becomes visible, as server-sent events.
+"""GET /v1/events: the outcomes of executions as server-sent events, in the order in which they become visible.
 
-Each event has an id, by which a reader that was cut off goes on behind it: nothing is missed, and nothing told twice.
+Each event has an id. A reader that was disconnected resumes after the last id it saw, so it neither misses an event nor
+sees one twice.
 """
 
 import asyncio
@@ -34,27 +35,27 @@ EVENT_STREAM = "text/event-stream"
 _BEAT = 15.0
 _CHECKED = 0.5
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_AFTER = "The id of the last event that was read; what came after it is told. Without it, what comes from now on."
+_AFTER = "The id of the last event read; later events are reported. Without it, events from now on."
 Feeding = NamedDependency[Feed]
 Authenticating = NamedDependency[Authentication]
 _Statuses = Annotated[
-    list[EndStatus] | None, QueryParameter(name="status", description="Repeated, what ended with any of them.")
+    list[EndStatus] | None, QueryParameter(name="status", description="Only these outcomes; may be repeated.")
 ]
 _Queue = Annotated[str | None, QueryParameter(name="queue")]
 _Wait = Annotated[
     str | None,
-    QueryParameter(name="wait", description="How long the stream goes on (30s, PT1M, 0s); without it, for ever."),
+    QueryParameter(name="wait", description="How long the stream lasts (30s, PT1M, 0s); without it, forever."),
 ]
 _After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER)]
 _LastEventId = Annotated[
     str | None,
-    HeaderParameter(name="Last-Event-ID", max_length=LONGEST, description="As after, before which it counts."),
+    HeaderParameter(name="Last-Event-ID", max_length=LONGEST, description="As after; takes precedence over it."),
 ]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """One stream, and how far it has come."""
+    """One event stream and its position."""
 
     feed: Feed
     authentication: Authentication
@@ -76,7 +77,7 @@ class _Reader:
                 changed, now = self.feed.changed, time.monotonic()
                 if not await self._is_let_in():
                     return
-                if self.checked < now - 2 * _CHECKED:  # the database does not say: nothing is told meanwhile
+                if self.checked < now - 2 * _CHECKED:  # the key could not be checked: nothing is sent until it can
                     await asyncio.sleep(_CHECKED)
                 elif page := await self._next():
                     self.position, self.span = page.end, page.span
@@ -99,7 +100,7 @@ class _Reader:
         return frozenset({named} if self.grant.is_for(named) else ())
 
     async def _is_let_in(self) -> bool:
-        """Asked twice a second: by then nobody reads on with a key that was revoked, or has other clients by now."""
+        """Checks the key twice a second, so that a stream ends soon after its key is revoked or gets other clients."""
         now = time.monotonic()
         if now - self.checked >= _CHECKED:
             try:
@@ -126,7 +127,7 @@ class _Reader:
         return not is_there and self.position.is_within(horizon)
 
     def _wanted(self, page: FeedPage) -> bytes:
-        """Also those that another reader may see are among them: each is asked for its client."""
+        """The frames of the events that this reader wants and may see: a shared page also has other clients' events."""
         return b"".join(
             told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)
         )
@@ -153,8 +154,8 @@ async def follow_events(
     after: _After = None,
     last_event_id: _LastEventId = None,
 ) -> Stream:
-    """Reports each end as soon as it is visible, in that order: succeeded, failed (a dead letter), cancelled, expired,
-    skipped. What history does not keep is not reported."""
+    """Reports each outcome as soon as it is visible, in that order: succeeded, failed (a dead letter), cancelled,
+    expired or skipped. Executions that are not kept in history are not reported."""
     seconds = _seconds(wait)
     asked = await database.ask(ends.horizon)
     position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)
@@ -193,7 +194,7 @@ def _seconds(wait: str | None) -> float:
 
 
 def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
-    """Raises Unreadable, and InvalidInput for one of another database."""
+    """Raises Unreadable, or InvalidInput for a position in another database."""
     if text is None:
         return Position.of(horizon)
     try:

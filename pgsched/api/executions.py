@@ -1,4 +1,4 @@
-"""The executions: those that wait, run or have ended, with their outcomes; those that wait can be changed."""
+"""The routes for executions: list them, look them up with their outcomes, change and cancel them."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -51,7 +51,7 @@ End = Annotated[str | None, QueryParameter(name="to", description=f"Before this 
 
 Statuses = Annotated[
     list[ExecutionStatus] | None,
-    QueryParameter(name="status", description="Repeated, those with any of them."),
+    QueryParameter(name="status", description="Only these statuses; may be repeated."),
 ]
 
 
@@ -62,7 +62,7 @@ _OTHERWISE = Example(
 
 
 class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Fields that are left out stay as they are, null removes one; payload, options and labels are
+    """The changes. Fields that are left out stay unchanged; null removes a field. payload, options and labels are
     replaced as a whole."""
 
     target: str | UnsetType = UNSET
@@ -126,12 +126,12 @@ async def edit_execution(
     actor: Actor,
     if_match: IfMatch = None,
 ) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started. One that waits for a retry can be given another fire_at, and nothing else.
-    With If-Match, it is changed only if nobody has changed it since it was read."""
+    """Only a one-shot that has not started can be changed. While it waits for a retry, only its fire_at can be changed.
+    With If-Match, it is changed only if it has not changed since it was read."""
     changes = data.changes()
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
-            await edit(connection, execution_id, "{}")  # which locks it
+            await edit(connection, execution_id, "{}")  # locks the row
             check_version(if_match, version_of_execution(await listings.get_execution(connection, execution_id)))
         await edit(connection, execution_id, changes, note=data.note, actor=actor)
         return await _in_detail(connection, execution_id)
@@ -139,7 +139,7 @@ async def edit_execution(
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
 async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """If it is running, its worker aborts the call, and its result does not count. A finished one stays as it is."""
+    """If it is running, its worker aborts the call, and the result is ignored. A finished execution stays unchanged."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
@@ -150,6 +150,6 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 async def _in_detail(
     connection: AsyncConnection[Any], id: UUID, unless: str | None = None
 ) -> Response[ExecutionDetail]:
-    """With the tag of its version; 304 to whom it is known."""
+    """The execution with its entity tag; 304 if ``unless`` contains the tag."""
     found = await listings.execution_detail(connection, id)
     return tagged(found, version_of_execution(found), unless)

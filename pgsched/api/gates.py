@@ -1,4 +1,4 @@
-"""What holds executions back: limits, target hosts that are left alone, and ordering keys that wait for a decision."""
+"""The routes for what holds executions back: limits, sidelined target hosts, and blocked ordering keys."""
 
 from typing import Annotated
 from uuid import UUID
@@ -22,17 +22,17 @@ from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
-LimitName = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]
+LimitName = Annotated[str, PathParameter(max_length=300, description="The name of the client, host, queue or key.")]
 KindAsked = Annotated[LimitKind | None, QueryParameter(name="kind")]
 _RATE = Example(summary="100 a second, 10 at once", value={"rate": 100, "per": "PT1S", "concurrency": 10})
 _HOST = Example(summary="For one client", value={"host": "shop.example", "client": "payments"})
-AfterExecution = Annotated[UUID | None, QueryParameter(name="after", description="next of the page before.")]
+AfterExecution = Annotated[UUID | None, QueryParameter(name="after", description="next of the previous page.")]
 _KEY = Example(summary="A key of a client", value={"client": "payments", "ordering_key": "account-42"})
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """rate in each per begin, burst of them at once after a lull; concurrency run at once. At least one of rate and
-    concurrency."""
+    """At most rate executions start in each per, up to burst of them at once after a quiet period; at most concurrency
+    run at once. At least one of rate and concurrency must be given."""
 
     rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     per: Duration = "PT1S"
@@ -41,14 +41,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target host, as targets name it, for one client or (left out) for all."""
+    """A target host, as written in targets, for one client or, if client is left out, for all."""
 
     host: Annotated[str, Meta(min_length=1, max_length=300)]
     client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
 class Sidelining(TargetHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Until an instant, or until it is restored."""
+    """Sidelines a host until the given instant or, if until is left out, until it is resumed."""
 
     until: Instant | None = None
     note: Annotated[str, Meta(max_length=1000)] | None = None
@@ -62,7 +62,7 @@ class OrderingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LimitChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     kind: str
     name: str
@@ -70,7 +70,7 @@ class LimitChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     host: str
     client: str | None
@@ -78,7 +78,7 @@ class TargetChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when the key was not blocked."""
+    """``changed`` is false if the key was not blocked."""
 
     client: str
     ordering_key: str
@@ -120,8 +120,8 @@ async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor
 async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[Sidelined]:
-    """Returns one page of the targets that fail, recover or were sidelined by hand, by gate; pass next as after for the
-    next page."""
+    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate; pass next as
+    after for the next page."""
     found = await database.ask(sidelined_targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
 
@@ -130,7 +130,7 @@ async def list_sidelined(
 async def pause_target(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """Nothing more is called there, for one client or for all, until the given instant or until it is resumed."""
+    """The host is not called, for one client or for all, until the given instant or until it is resumed."""
     until = instant_of(data.until, "until") if data.until is not None else None
     changed = await database.ask(
         verbs.pause, "target", data.host, client=data.client, until=until, note=data.note, actor=actor
@@ -142,7 +142,7 @@ async def pause_target(
 async def resume_target(
     data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """A few executions per second at first, then more and more."""
+    """The host is called again, at a few executions per second at first, then at a rising rate."""
     changed = await database.ask(verbs.resume, "target", data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 

@@ -1,11 +1,11 @@
-"""One-shots that arrive together are scheduled together: by one statement, and one commit.
+"""Schedules one-shots that arrive together in one statement and one commit.
 
-While a statement of a client is under way, what else arrives of it is gathered, and is the next one. So a request that
-is alone waits for nobody, and the more there are the less each costs. Every answer is given after its commit.
+While a client's statement is in flight, its further requests are gathered for the next one. So a single request does
+not wait, and the more requests there are, the less each costs. Every answer is sent after its commit.
 
-Where the database refuses a group, because of one row, or because one waits for a lock, nothing of it is scheduled:
-each is tried by itself then, as is what arrives of that client in the next moment. Clients do not share a group, and
-neither do keys of the API, as whose the database takes a statement.
+If the database refuses a group, because of one row or because one waits for a lock, none of it is scheduled. Each
+request is then tried separately, as are this client's requests of the next second. Clients do not share a group, and
+neither do API keys, since the database runs each statement with the rights of one key.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
 _APART_FOR = 1.0
 _MANY = 1_000
 _UNSURE = "08", "57", "58", "XX"
-"""Classes of errors after which nobody knows whether the statement was committed, or that another would meet."""
+"""SQLSTATE classes of errors after which the statement may have been committed, or that a retry would also hit."""
 
 _Whose = tuple[Grant, str]
 _Waiting = tuple[ScheduleRequest, "asyncio.Future[Placed | None]"]
-"""An order and its answer, which is None where the order is to be tried by itself."""
+"""An order and its answer; None means that the order is to be tried separately."""
 
 
 class GroupCommit:
-    """Schedules one-shots, those together that arrive together."""
+    """Schedules one-shots, grouping those that arrive together."""
 
     def __init__(self) -> None:
         self._waiting: dict[_Whose, list[_Waiting]] = {}
@@ -42,7 +42,7 @@ class GroupCommit:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def schedule(self, database: Database, order: ScheduleRequest) -> Placed:
-        """Raises what ``calls.schedule`` does."""
+        """Schedules one order. Raises what ``calls.schedule`` raises."""
         whose = (database.grant, order.client)
         if _is_plain(order) and self._apart_until.get(whose, 0.0) < time.monotonic():
             placed = await self._ask(database, whose, order)
@@ -63,7 +63,7 @@ class GroupCommit:
         return placed
 
     async def _write(self, database: Database, whose: _Whose) -> None:
-        """Schedules what has gathered, until nothing has."""
+        """Schedules the gathered requests until none are left."""
         while some := self._take(whose):
             try:
                 found = await database.ask(calls.schedule_together, [order for order, _ in some])
@@ -78,7 +78,7 @@ class GroupCommit:
                         placed.set_result(None)
                     else:
                         placed.set_exception(error)
-                        placed.exception()  # whoever asked may be gone
+                        placed.exception()  # avoids a warning if the caller is gone
             else:
                 for (_, placed), row in zip(some, found, strict=True):
                     if not placed.done():
@@ -106,10 +106,10 @@ class GroupCommit:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What a request that schedules is given; ``span`` begins one where spans are recorded.
+    """The dependencies of a route that schedules; ``span`` starts a trace span, if spans are recorded.
 
-    It is one dependency because Litestar resolves several in tasks of their own, which took a third of the time of such
-    a request."""
+    This is one dependency because Litestar resolves several in separate tasks, which took a third of the request's
+    time."""
 
     database: Database
     group_commit: GroupCommit
@@ -117,7 +117,7 @@ class Intake:
 
 
 def _is_plain(order: ScheduleRequest) -> bool:
-    """Whether it is a one-shot that waits for no other, and is not so large that others would wait for it."""
+    """Whether the order is a one-shot that waits for no other execution, and is not too large to be grouped."""
     rest = order.rules, order.after, order.when.cron, order.when.every, order.when.timezone
     ways = order.when.gap, order.when.overlap
     told = any(part is not None for part in (*rest, *ways)) or order.after_outcome != "success"
@@ -129,7 +129,7 @@ def _size(order: ScheduleRequest) -> int:
 
 
 def leaves_nothing(error: BaseException) -> bool:
-    """Whether the server has said that it refused the statement, so that each may be tried by itself."""
+    """Whether the server has certainly refused the statement, so that each order can be tried separately."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
     return state is not None and not state.startswith(_UNSURE)

@@ -1,4 +1,4 @@
-"""Whether the process is alive, and whether it can do its work."""
+"""The health checks: is the process alive, and is it ready to serve."""
 
 import asyncio
 from typing import Literal
@@ -43,6 +43,6 @@ async def ready(database: Pooled) -> Health:
         if not await is_served(connection, found):
             raise await asyncio.to_thread(mismatch, found)
         if not await calls.takes_writes(connection):
-            await connection.close()  # the next may lead to the primary
+            await connection.close()  # a new connection may reach the primary
             raise Unavailable(READ_ONLY)
     return Health(status="ready", revision=newest_of(found) or wanted)

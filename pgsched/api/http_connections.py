@@ -1,12 +1,12 @@
-"""Limits on the API's connections: on heads that do not end, answers that nobody reads, and connections without number.
+"""Limits on the API's connections: on request heads that do not end, answers that are not read, and their number.
 
-uvicorn has a limit for none of these, and takes a protocol of the caller's. The one here hands everything on to
-uvicorn's own, and looks only at bytes and seconds. ``middleware`` tells it when a request begins, asks for more of
-its body, and is answered; it has the limits of what can be told of a request that has begun.
+uvicorn limits none of these, but accepts a custom protocol. The one here passes everything on to uvicorn's own, and
+counts only bytes and seconds. ``middleware`` reports when a request begins, asks for more of its body, and is
+answered; it also enforces the limits that apply once a request has begun.
 
-A connection whose request does not arrive is closed, and so is one whose client does not read. Where there are too
-many, that one is closed which has waited for a request for longest: so whoever holds connections without asking for
-anything keeps nobody else out.
+A connection is closed if its request does not arrive in time, or if its client does not read. If there are too many
+connections, the one that has waited longest for a request is closed, so idle connections do not keep other clients
+out.
 """
 
 import asyncio
@@ -18,21 +18,22 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pgsched.api.problems import unread
 
 MOST = 2000
-"""Connections of a process, where it has descriptors for so many."""
+"""The most connections of a process, if it has enough file descriptors."""
 CONNECTION = "connection"
-"""The name of the connection in the state of each request's scope."""
+"""The connection's key in the state of each request's scope."""
 _LARGEST_HEAD = _MOST_AHEAD = 64 * 1024
 _MOST_UNTAKEN = 512 * 1024
-"""Bytes of a body that the API has not taken: uvicorn stops reading at 64 KiB, which may be chunks of a byte with five
-bytes around each, and one more piece may be on its way."""
+"""Bytes of a body that the API has not yet read. uvicorn stops reading at 64 KiB of content, which can arrive as
+one-byte chunks with five bytes of framing each, and one more piece may be in flight."""
 _END_OF_HEAD = b"\r\n\r\n"
-_TOO_LARGE = unread(431, "the line and the headers of the request are over 64 KiB: send what is large in the body")
+_TOO_LARGE = unread(431, "the request line and headers are over 64 KiB: send large data in the body")
 _LARGE_WRITE = 64 * 1024
-_LONGEST_LOOK = 1.0  # seconds between two looks for connections that are late
+_LONGEST_LOOK = 1.0  # seconds between two checks for late connections
 
 
 class Connections:
-    """All connections of a process. A request has ``receive`` seconds to arrive, a client ``send`` seconds to read."""
+    """All connections of a process. A request must arrive within ``receive`` seconds, and a client must read within
+    ``send`` seconds."""
 
     def __init__(self, *, receive: float, send: float, most: int = MOST) -> None:
         self.receive, self.send, self._most = receive, send, most
@@ -42,7 +43,7 @@ class Connections:
         self._is_looking = False
 
     def protocol(self, **given: Any) -> asyncio.Protocol:
-        """What uvicorn makes for each connection."""
+        """The protocol factory for uvicorn, called for each connection."""
         return _Connection(self, **given)
 
     def add(self, connection: "_Connection") -> None:
@@ -55,11 +56,11 @@ class Connections:
             next(iter(self._waiting)).cut()
 
     def wait(self, connection: "_Connection") -> None:
-        """It waits for a request from now on."""
+        """The connection now waits for a request."""
         self._waiting[connection] = None
 
     def serve(self, connection: "_Connection") -> None:
-        """It has a request."""
+        """The connection now serves a request."""
         self._waiting.pop(connection, None)
 
     def remove(self, connection: "_Connection") -> None:
@@ -77,9 +78,9 @@ class Connections:
 
 
 class _JoinedWrites:
-    """A transport that sends what is written in one turn of the loop by one call of the system: uvicorn writes the head
-    of an answer and its body apart, and each call costs as much as the rest of the writing, here and where it is
-    read."""
+    """A transport that joins everything written in one turn of the event loop into one system call. uvicorn writes the
+    head and the body of an answer separately, and each call costs as much as the rest of the writing, here and at the
+    reader."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -89,7 +90,7 @@ class _JoinedWrites:
         if not self._held:
             self._loop.call_soon(self._send)
         self._held.append(data)
-        if len(data) > _LARGE_WRITE:  # the transport is to know how much is unread
+        if len(data) > _LARGE_WRITE:  # the transport must know how much is unread
             self._send()
 
     def close(self) -> None:
@@ -107,10 +108,10 @@ class _JoinedWrites:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, before uvicorn's protocol for it.
+    """One connection, in front of uvicorn's protocol.
 
-    A head is handed on by itself, and what follows it once its request has begun. So the headers that a request has
-    then are those of its head, without any that come behind its body.
+    A request's head is passed on alone, and the rest only once the request has begun. So the request then has the
+    headers of its head only, and no trailers.
     """
 
     def __init__(self, connections: Connections, *, app_state: dict[str, Any], **given: Any) -> None:
@@ -118,13 +119,13 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._uvicorn = HttpToolsProtocol(app_state={**app_state, CONNECTION: self}, **given)
         self._arrives_by = self._read_by = inf
-        self._left = 0.0  # seconds that a body may still take to arrive
+        self._left = 0.0  # seconds left for the body to arrive
         self._untaken = self._unanswered = 0
         self._in_body = False
         self._tail = self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
         self._uvicorn.connection_made(cast(asyncio.Transport, _JoinedWrites(self._transport, self._loop)))
         self._arrives_by = self._loop.time() + self._connections.receive
         self._connections.add(self)
@@ -166,13 +167,13 @@ class _Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._transport.resume_reading()
-        if not self._unanswered and len(rest) > _MOST_AHEAD:  # its request is answered by now
+        if not self._unanswered and len(rest) > _MOST_AHEAD:  # its request has already been answered
             self.cut()
         else:
             self.data_received(rest)
 
     def begin(self, *, has_body: bool) -> None:
-        """A request begins. What comes of one that was sent ahead of another's answer counts as sent ahead."""
+        """A request begins. If it was pipelined before the previous answer, its bytes still count as sent ahead."""
         if not self._unanswered:
             self._untaken, self._in_body = 0, has_body
         self._unanswered += 1
@@ -184,13 +185,13 @@ class _Connection(asyncio.Protocol):
         self._arrives_by = self._loop.time() + self._left
 
     def take(self, *, more: bool) -> None:
-        """The API takes what has come of a body. No time is counted until it asks for more."""
+        """The API takes the received part of a body. The clock stops until it asks for more."""
         self._left, self._arrives_by = self._arrives_by - self._loop.time(), inf
         if self._in_body:
             self._untaken, self._in_body = 0, more
 
     def answer(self) -> None:
-        """A request is answered. The next one, if it was sent ahead, begins before ``_look_on``."""
+        """A request is answered. The next one, if pipelined, begins before ``_look_on`` runs."""
         self._unanswered -= 1
         self._loop.call_soon(self._look_on)
 
@@ -218,7 +219,7 @@ class _Connection(asyncio.Protocol):
         return now > self._arrives_by or now > self._read_by
 
     def cut(self) -> None:
-        """Ends the connection, whatever is under way on it."""
+        """Aborts the connection, whatever it is doing."""
         self._connections.remove(self)
         self._rest = b""
         self._transport.abort()

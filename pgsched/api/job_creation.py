@@ -1,5 +1,5 @@
-"""POST /v1/jobs: a one-shot goes with those that arrive beside it; for a job there is one transaction in which it is
-also planned."""
+"""POST /v1/jobs: one-shots that arrive together are committed together; a job is created and planned in one
+transaction."""
 
 from contextlib import nullcontext
 from typing import Annotated, Any
@@ -45,8 +45,8 @@ _EXAMPLES = [
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of fire_at, delay, cron and every; with none of them it fires now. None of the four can be null: what was
-    to be computed, and was not, would fire now.
+    """At most one of fire_at, delay, cron and every; without any, it fires now. None of the four can be null, since a
+    value that a caller failed to compute would otherwise fire at once.
     """
 
     fire_at: Instant | UnsetType = UNSET
@@ -56,25 +56,25 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         | UnsetType
     ) = UNSET
     timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
-    gap: Annotated[str, Meta(description="shift or skip: times of day that a clock change skips.")] | None = None
+    gap: Annotated[str, Meta(description="shift or skip: for times of day that a clock change skips.")] | None = None
     overlap: (
-        Annotated[str, Meta(description="first, second or both: times of day that a clock change repeats.")] | None
+        Annotated[str, Meta(description="first, second or both: for times of day that a clock change repeats.")] | None
     ) = None
     every: Duration | UnsetType = UNSET
 
     def given(self) -> dict[str, str]:
-        """The parts that were given, by name."""
+        """The given fields, by name."""
         parts = {name: getattr(self, name) for name in Timing.__struct_fields__}
         return {name: part for name, part in parts.items() if part is not None and part is not UNSET}
 
 
 class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The target to call, and its schedule."""
+    """The target to call, and when."""
 
     target: Annotated[str, Meta(description="https://host/path, python:name, sql:schema.function, notify:channel, …")]
     schedule: Timing = Timing()
     payload: Annotated[
-        msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is stored digit for digit.")
+        msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; numbers keep all their digits.")
     ] = UNSET
     client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
     key: Annotated[str, Meta(min_length=1, max_length=200, description="Unique per client.")] | None = None
@@ -114,7 +114,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     404,
     409,
     429,
-    otherwise=(Scheduled, "Nothing new: outcome says what stands under the key."),
+    otherwise=(Scheduled, "Nothing new was created: outcome says what the key names."),
     response_description="Committed: it will fire.",
     scope="schedule",
 )
@@ -124,20 +124,18 @@ async def create(
     idempotency_key: Annotated[
         str | None,
         HeaderParameter(
-            name="Idempotency-Key", min_length=1, max_length=200, description="The key where the body has none."
+            name="Idempotency-Key", min_length=1, max_length=200, description="The key, if the body has none."
         ),
     ] = None,
     traceparent: Annotated[
         str | None,
-        HeaderParameter(
-            name="traceparent", description="W3C Trace Context of a one-shot. What is not of its form is ignored."
-        ),
+        HeaderParameter(name="traceparent", description="W3C Trace Context of a one-shot; ignored if malformed."),
     ] = None,
 ) -> Response[Scheduled]:
-    """Without a schedule it fires now. Scheduling again with the same client and key replaces what still waits, unless
-    on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what the key stands
-    for."""
-    if not (idempotency_key or "").isascii():  # a header says nothing of how it is encoded
+    """Without a schedule, it fires now. Scheduling again with the same client and key replaces an execution that still
+    waits, or a job, unless on_conflict says otherwise. The status is 201 if something was created; with 200, outcome
+    says what the key names."""
+    if not (idempotency_key or "").isascii():  # a header does not state its encoding
         raise Unreadable.parameter("Idempotency-Key", "not ASCII: give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)
     with nullcontext(parent) if intake.span is None else intake.span(parent, data.target) as trace:
@@ -156,8 +154,8 @@ async def create(
 
 
 def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: str | None = None) -> ScheduleRequest:
-    """What a body asks for. The runs of a job are no part of the trace in which it was made. Raises what ``request_of``
-    does."""
+    """The order for a request body. A job gets no trace: its runs are not part of the trace in which it was created.
+    Raises what ``request_of`` raises."""
     timing = data.schedule.given()
     given = msgspec.structs.asdict(data) | timing
     if traceparent is not None and not timing.keys() & {"cron", "every"}:

@@ -1,4 +1,4 @@
-"""The recurring jobs: look them up, trigger, change and cancel them, and see beforehand when one would fire."""
+"""The routes for recurring jobs: look up, trigger, change and cancel them, and preview when they fire."""
 
 import asyncio
 from datetime import datetime
@@ -51,7 +51,7 @@ from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution
 LastOutcomes = Annotated[
     int,
     QueryParameter(
-        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="So many of the last outcomes with each job."
+        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="How many of its last outcomes to return per job."
     ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
@@ -63,7 +63,7 @@ Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
 
 
 class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fields that are left out stay as they are; cron replaces every, and the reverse; null sets the default."""
+    """Fields that are left out stay unchanged; null sets the default. cron replaces every, and vice versa."""
 
     cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
     every: Duration | UnsetType = UNSET
@@ -71,13 +71,13 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
     anchor: (
-        Annotated[str, Meta(description="The instant that every starts from, with an offset.")] | UnsetType | None
+        Annotated[str, Meta(description="The instant from which every is counted, with an offset.")] | UnsetType | None
     ) = UNSET
 
 
 class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Fields that are left out stay as they are, null removes one; payload, options, rules and labels are
-    replaced as a whole.
+    """The changes. Fields that are left out stay unchanged; null removes a field. payload, options, rules and labels
+    are replaced as a whole.
     """
 
     target: str | UnsetType = UNSET
@@ -90,7 +90,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None = UNSET
 
     def changes(self) -> dict[str, Any]:
-        """By the names that ``pgsched.edit`` has for them."""
+        """The changes by the names that ``pgsched.edit`` takes."""
         names = (name for name in EditJob.__struct_fields__ if name != "schedule")
         given = {name: getattr(self, name) for name in names}
         if not isinstance(self.schedule, UnsetType):
@@ -99,7 +99,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An edit, and how many instants later than from are shown; from is now where it is left out."""
+    """An edit, and the number of instants to show after from, which defaults to now."""
 
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
@@ -117,7 +117,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule that is no job yet. client and key are those of the job it is meant for: H is drawn from them."""
+    """A schedule that is not a job yet. client and key are those of the intended job: H is derived from them."""
 
     schedule: Spec
     rules: dict[str, Any] | None = None
@@ -157,7 +157,7 @@ async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = 
 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """A running execution continues; nothing more is planned."""
+    """If it is a job, nothing more is planned, and a running execution continues."""
     return Changed(id=job_id, changed=await database.ask(verbs.cancel, job_id, note=note, actor=actor))
 
 
@@ -168,7 +168,7 @@ pause, resume = pausable(
     Changed,
     404,
     409,
-    pauses="Nothing more is planned until it is resumed; what runs continues.",
+    pauses="Nothing more is planned until it is resumed; running executions continue.",
     resumes="Continues from the next instant; instants that passed during the pause are not made up.",
     suffix="",
     scope="operate",
@@ -177,7 +177,7 @@ pause, resume = pausable(
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
-    """Works while it is paused or finished, too. Each call is one more execution."""
+    """Also works while the job is paused or finished. Each call creates another execution."""
     execution_id = await database.ask(verbs.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
@@ -201,9 +201,9 @@ async def edit_job(
     force: Forced = False,
     if_match: IfMatch = None,
 ) -> Response[JobDetail]:
-    """Its waiting execution changes at once; one that a worker has claimed runs unchanged. A paused job stays paused. A
-    job declared by an application or a file is refused without force, because the next apply reverts the change. With
-    If-Match, it is changed only if nobody has changed it since it was read."""
+    """Its waiting execution changes at once; an execution that a worker has claimed runs unchanged. A paused job stays
+    paused. A job declared by an application or a file can be changed only with force, because the next apply reverts
+    the change. With If-Match, the job is changed only if it has not changed since it was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
@@ -247,7 +247,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
 
 
 async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str | None = None) -> Response[JobDetail]:
-    """With the tag of its version; 304 to whom it is known."""
+    """The job with its entity tag; 304 if ``unless`` contains the tag."""
     row = await listings.get_job(connection, job_id)
     return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), unless)
 
@@ -258,13 +258,13 @@ async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetim
 
 
 async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
-    """The next instants of a job; none of one that is not active."""
+    """The next instants of a job; empty unless it is active."""
     if job.state != "active":
         return []
     planned, now = await planned_instant(connection, job.id)
     try:
         following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, count))
-    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
+    except InvalidSchedule:  # just inserted by SQL: a planner will mark it invalid
         return []
     fires = following if planned is None else [planned, *following]
     return fires[: job.runs_left(count)]

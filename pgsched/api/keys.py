@@ -1,4 +1,4 @@
-"""API keys: administrators create, list, rotate and revoke them. A secret is shown once."""
+"""The routes for API keys: administrators create, list, rotate and revoke them. A secret is shown once."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -19,9 +19,7 @@ from pgsched.store import internal_verbs
 from pgsched.store.admin import api_keys
 from pgsched.store.admin.api_keys import KeyRow
 
-KeyId = Annotated[
-    str, PathParameter(max_length=100, description="A key's id: what stands between psk_ and the next _.")
-]
+KeyId = Annotated[str, PathParameter(max_length=100, description="A key's id: the part between psk_ and the next _.")]
 _SHOP = Example(
     summary="For one service, until the end of the year",
     value={
@@ -37,7 +35,7 @@ Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who uses it, for which clients (left out: for all) and for what, and until when (left out: for good)."""
+    """The subject that uses the key, its scopes, its clients (left out: all) and its expiry (left out: never)."""
 
     subject: Annotated[str, Meta(min_length=1, max_length=200)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -48,14 +46,14 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Requests a second (null: any), and how many at once after a lull (left out: as many as a second has)."""
+    """Requests per second (null: unlimited), and how many at once after a quiet period (left out: the rate)."""
 
     rate: Rate | None
     burst: Rate | None = None
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For how long the former secret is taken, too; not at all where it is left out."""
+    """How long the previous secret stays valid; if left out, it becomes invalid at once."""
 
     keep_for: Duration | None = None
 
@@ -68,7 +66,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKeyChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     id: str
     changed: bool
@@ -90,7 +88,7 @@ async def get_key(key_id: KeyId, database: Pooled) -> KeyRow:
 async def create_key(
     data: Annotated[NewKey, Body(examples=[_SHOP])], database: Pooled, actor: Actor
 ) -> Response[Secret]:
-    """The token is returned only now."""
+    """The token is returned only once, in this answer."""
     given = msgspec.structs.asdict(data)
     if data.expires_at is not None:
         given["expires_at"] = instant_of(data.expires_at, "expires_at")
@@ -102,7 +100,7 @@ async def create_key(
 async def rotate_key(
     key_id: KeyId, database: Pooled, actor: Actor, data: JSONBody[RotateKey | None] = None
 ) -> Response[Secret]:
-    """The new token is returned only now."""
+    """The new token is returned only once, in this answer."""
     keep_for = timedelta(0) if data is None or data.keep_for is None else length_of(data.keep_for)
     token = await database.ask(api_keys.rotate, key_id, keep_for=keep_for, actor=actor)
     return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody())
@@ -110,7 +108,7 @@ async def rotate_key(
 
 @replaces("/keys/{key_id:str}/rate", "Limit an API key's requests per second", 404, scope="admin", everywhere=True)
 async def put_key_rate(key_id: KeyId, data: JSONBody[KeyRate], database: Pooled, actor: Actor) -> ApiKeyChanged:
-    """Each API process counts separately, and applies the change within a second."""
+    """Each API process counts requests separately, and applies the change within a second."""
     given = msgspec.structs.asdict(data)
     return ApiKeyChanged(
         id=key_id, changed=await database.ask(internal_verbs.set_key_rate, key_id, **given, actor=actor)

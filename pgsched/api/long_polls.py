@@ -1,10 +1,10 @@
-"""Requests that wait for something to be due in a queue, without asking for it again and again.
+"""Long polls: requests wait for executions to become due in a queue, without polling the database themselves.
 
-All of them share one connection that listens to what workers are told, and one look a second at each queue that is
-waited for: for what was not notified, and for what only becomes due. What is due wakes one request, of the clients in
-turn. One that gets something wakes the next, and so does one that gets nothing, as what came may be another client's:
-but of its own clients nobody asks again until more has come. So a hundred that wait do not all ask for the one
-execution that came, and it does not wait for them.
+All of them share one connection that listens to the workers' notifications, and one poll a second of each queue that
+requests wait for, which finds what was not notified and what has just become due. A due execution wakes one request,
+taking the clients in turn. When that request has claimed, it wakes the next one, even if it got nothing, since the
+execution may belong to another client; but then no other request for the same clients claims until more has arrived.
+So a hundred waiting requests do not all claim for the sake of one execution, and it does not wait for them.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ from pgsched.store.core.session_settings import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SE
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
-_REST = 3.0  # times as long as a look takes: whoever may connect may notify, and looks take a bounded share of the time
+_REST = 3.0  # pause, in durations of a poll: anybody who can connect can notify, so polls get a bounded share of time
 
 
 class PolledQueue:
-    """The requests that wait for one queue: of each client those first that came first."""
+    """The requests that wait for one queue, first come, first served within each client."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name, self.number = name, number
@@ -45,26 +45,27 @@ class PolledQueue:
         self.task: asyncio.Task[None] | None = None
 
     def come(self) -> None:
-        """Something is due, whose is not known: all who wait may have it."""
+        """Records that something is due. Its client is unknown, so every waiting request may claim again."""
         self._came += 1
         self._in_vain.clear()
         self.wake_one()
 
     def wake_one(self) -> None:
-        """Has the next one look, of clients for which nobody has looked in vain."""
+        """Wakes the next request whose clients have not claimed in vain."""
         while found := self._turns.take(lambda payers: payers not in self._in_vain):
             if not found[1].done():
                 found[1].set_result(self._came)
                 return
 
     def pass_on(self, payers: Payers, turn: int, *, in_vain: bool) -> None:
-        """Has the next one look after one whose turn it was."""
-        if in_vain and turn == self._came:  # otherwise more has come since it was asked to look
+        """Wakes the next request after one that has had its turn."""
+        if in_vain and turn == self._came:  # otherwise more has arrived since it was woken
             self._in_vain.add(payers)
         self.wake_one()
 
     async def wait(self, payers: Payers, seconds: float) -> int:
-        """Returns when it is this request's turn to look, which it has to pass on then; 0 after so many seconds."""
+        """Waits for this request's turn to claim, which it must pass on afterwards. Returns the number of the turn; 0
+        after ``seconds``."""
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._turns.add(payers, turn)
         try:
@@ -81,7 +82,7 @@ class PolledQueue:
 
 
 class LongPolls:
-    """``queue`` lends a place to wait at. Nothing is open while nobody waits."""
+    """Lets requests wait for a queue with ``queue``. Without waiting requests, no connection is open."""
 
     def __init__(self, url: str, database: Database, events: Events) -> None:
         self._url, self._database, self._events = url, database, events
@@ -90,7 +91,7 @@ class LongPolls:
 
     @asynccontextmanager
     async def queue(self, name: str, number: int) -> AsyncIterator[PolledQueue]:
-        """``number`` is that of the queue's first partition."""
+        """Gives a place to wait for a queue. ``number`` is that of the queue's first partition."""
         queue = self._queues.setdefault(name, PolledQueue(name, number))
         queue.users += 1
         if queue.task is None:
@@ -128,7 +129,7 @@ class LongPolls:
     async def _listen(self) -> None:
         while True:
             try:
-                if not await has_sessions(self._url):  # nothing is heard there; the look a second has to do
+                if not await has_sessions(self._url):  # no LISTEN behind this pooler: only the poll each second is left
                     return
                 async with await AsyncConnection.connect(
                     self._url, autocommit=True, **(KEPT_ALIVE | {"application_name": "pgsched api listen"})

@@ -1,4 +1,4 @@
-"""What Prometheus asks for: of this process, and of the installation as the database knows it."""
+"""The route for Prometheus: metrics of this process, and of the installation from the database."""
 
 import asyncio
 
@@ -25,9 +25,9 @@ _KEPT, _FINDINGS_KEPT, _LONGEST, _GLANCE = 5.0, 60.0, 5.0, 0.1  # seconds
 
 
 class Metrics:
-    """Asks the database once in five seconds, for all who scrape, and has the doctor look once a minute.
+    """Collects the metrics, at most every five seconds for all scrapers, and runs the doctor's checks once a minute.
 
-    ``database`` acts for everybody's clients, so this is for those alone who may read of all of them.
+    ``database`` acts for all clients, so only keys for all clients may read the metrics.
     """
 
     def __init__(self, database: Database, doctor: Cached[Report], requests: RequestCounts) -> None:
@@ -37,14 +37,14 @@ class Metrics:
         self._report: Report | None = None
 
     async def page(self, grant: Grant) -> bytes:
-        """Raises Refused."""
+        """The metrics page. Raises Refused."""
         found = Counts()
         found.add(self._requests.counts)
         found.add(await self._values.get(grant))
         return page(found)
 
     async def _ask(self) -> Counts:
-        """All or nothing: while the database is away, the page says so."""
+        """Collects all metrics; if the database fails, only ``pgsched_database_up``, which is then 0."""
         found = Counts()
         try:
             async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
@@ -59,8 +59,8 @@ class Metrics:
         return found
 
     async def _add_findings(self, found: Counts) -> None:
-        """Adds what the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and
-        an alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
+        """Adds the doctor's findings. On a server in trouble the checks may take longer than a scrape waits, and a
+        failed scrape resets an alert: so while the checks run again, their previous findings are reported."""
         within = _LONGEST if self._report is None else _GLANCE
         self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT, within=within) or self._report
         if self._report:

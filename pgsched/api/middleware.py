@@ -1,9 +1,9 @@
-"""Around the whole of the application: requests are counted and timed, and those that go too far are refused.
+"""ASGI middleware around the application: counts and times requests, and refuses those over a limit.
 
-Limits are on the heads of requests, on the time in which their bodies arrive, and on what comes late. Where the answer
-is there before all of the request, as where that is refused, the API first reads on, for two seconds at most: a
-connection that is closed with something unread takes the answer away from a client that has not read it yet. Then the
-answer ends the connection.
+There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the answer.
+If the answer is ready before the whole request has arrived, for example because it is refused, the API first reads on,
+for up to two seconds: closing a connection with unread data can make the client lose the answer. The answer then
+closes the connection.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ _Receive = Callable[[], Awaitable[Message]]
 _Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
-_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of what comes after its answer is there
+_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes to read after the answer is ready
 _ONCE = (b"host", b"origin", b"authorization")
-"""Headers of which a proxy may read one and the API another, were there two."""
+"""Headers that may occur only once: of two, a proxy might read one and the API the other."""
 _CLOSE = (b"connection", b"close")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
 class RequestCounts:
-    """The requests of this process, by method, route and status."""
+    """Counts the requests of this process, by method, route and status."""
 
     def __init__(self) -> None:
         self.counts = Counts()
 
     def around(self, app: AsgiApp) -> AsgiApp:
-        """The application with its requests counted, each when the head of its answer is sent."""
+        """Wraps the application so that each request is counted when the head of its answer is sent."""
 
         async def counted(scope: Message, receive: _Receive, send: _Send) -> None:
             if scope["type"] != "http":
@@ -55,7 +55,7 @@ class RequestCounts:
         return counted
 
     def _note(self, scope: Message, status: int, seconds: float) -> None:
-        """A path that is no route's, and a method that nobody knows, are not told apart from others of their kind."""
+        """Counts one request. All paths without a route count as ``none``, all unknown methods as ``other``."""
         route = scope.get("path_template") or "none"
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.counts.count(1, "pgsched_api_requests", method, route, str(status))
@@ -63,7 +63,7 @@ class RequestCounts:
 
 
 def limited(app: AsgiApp) -> AsgiApp:
-    """The application, served on connections of ``http_connections``."""
+    """Wraps the application with the limits; it must be served on connections of ``http_connections``."""
 
     async def within_limits(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -89,21 +89,21 @@ async def _refuse(request: "_Request", status: int, detail: str) -> None:
 
 
 class _Request:
-    """One request. ``_is_whole`` says that all of it has been taken."""
+    """One request. ``_is_whole`` is true once all of it has been read."""
 
     __slots__ = ("_connection", "_is_answered", "_is_whole", "_names", "_receive", "_scope", "_send")
 
     def __init__(self, scope: Any, receive: Any, send: Any) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._connection = scope["state"][CONNECTION]
-        scope["headers"] = headers = list(scope["headers"])  # uvicorn adds those that come behind the body to its own
+        scope["headers"] = headers = list(scope["headers"])  # a copy, because uvicorn adds trailers to its own list
         self._names = [name for name, _ in headers]
         self._is_whole = not (b"content-length" in self._names or b"transfer-encoding" in self._names)
         self._is_answered = False
         self._connection.begin(has_body=not self._is_whole)
 
     def problem(self) -> tuple[int, str] | None:
-        """The status and the reason with which the request is refused for its head."""
+        """The status and reason to refuse the request because of its head; None if it is fine."""
         names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
         if len(names) > _MOST_HEADERS:
             return 431, f"the request has over {_MOST_HEADERS} headers: leave some out"
@@ -111,7 +111,7 @@ class _Request:
             return 431, f"the URL is over 32 KiB, or has over {_MOST_PARAMETERS} parameters: ask for less at a time"
         for name in _ONCE:
             if names.count(name) > 1:
-                return 400, f"the request has two headers {name.decode()}: send one"
+                return 400, f"the request has more than one {name.decode()} header: send one"
         return None
 
     async def receive(self) -> Any:
@@ -127,14 +127,14 @@ class _Request:
         if message["type"] == "http.response.start":
             if not self._is_whole:
                 await self._read_on()
-            if not self._is_whole or b"upgrade" in self._names:  # to nothing that is spoken here
+            if not self._is_whole or b"upgrade" in self._names:  # no upgrade is supported
                 message = message | {"headers": [*message["headers"], _CLOSE]}
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self.end()
 
     async def _read_on(self) -> None:
-        if b"expect" in self._names:  # then nothing of a body was sent, and nothing will be
+        if b"expect" in self._names:  # the client waits for 100 Continue, so it sends no body
             return
         size = 0
         with contextlib.suppress(TimeoutError):
@@ -143,7 +143,7 @@ class _Request:
                     size += len((await self.receive()).get("body", b""))
 
     def end(self) -> None:
-        """It is answered, or never will be."""
+        """Reports that the request is answered, or never will be."""
         if not self._is_answered:
             self._is_answered = True
             self._connection.answer()

@@ -1,15 +1,15 @@
-"""Signing in at an OpenID Connect provider: the authorization code flow with PKCE (RFC 7636).
+"""Signs users in with an OpenID Connect provider: the authorization code flow with PKCE (RFC 7636).
 
-The browser is sent to the provider with a state, a nonce and a challenge, and keeps what belongs to them in a cookie of
-its own for ten minutes. It comes back with a code, which the provider gives an identity token for. That token is what
-the dashboard then knows somebody by (``pages.session``): nothing is kept here, and any process can finish what another
-has begun.
+The browser is redirected to the provider with a state, a nonce and a challenge, and keeps the matching values in a
+cookie for ten minutes. It returns with a code, which is exchanged with the provider for an identity token. The
+dashboard then identifies the user by that token (``pages.session``). No state is kept on the server, so any process can
+finish a sign-in that another has begun.
 
-- The state shows that the answer belongs to a question of this browser; the nonce, that the token does.
-- The issuer, where the answer names it, is the one that was asked (RFC 9207).
-- Anybody can make up an answer together with the cookie that it belongs to. So the provider is asked once for each
-  cookie, and so many times a second for each address that answers come from.
-- The provider's documents are read as those with its keys are: over TLS, bounded in time and in bytes.
+- The state proves that the answer belongs to a sign-in of this browser; the nonce proves the same of the token.
+- If the answer names its issuer, that must be the provider that was asked (RFC 9207).
+- Anybody can forge an answer together with its cookie. So the provider is asked only once per cookie, and at a limited
+  rate per client address.
+- The provider's documents are read in the same way as its keys: over TLS, with limits on time and bytes.
 """
 
 import base64
@@ -34,15 +34,15 @@ from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
-_FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and before one that failed is asked for again
-_RETURNS, _RETURNS_AT_ONCE = 5, 50  # how many answers an address brings a second, and after a lull
-_REMEMBERED = 10_000  # states for which a provider was asked
+_FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds before a failed request is retried
+_RETURNS, _RETURNS_AT_ONCE = 5, 50  # answers that an address may send per second, and at once after a quiet period
+_REMEMBERED = 10_000  # states that a provider has been asked about
 _FAULTS = (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """What a browser keeps until it comes back from the provider."""
+    """The values that a browser keeps until it returns from the provider."""
 
     issuer: str
     state: str
@@ -64,18 +64,18 @@ class PendingSignIn:
 
     @classmethod
     def read(cls, text: str | None) -> "PendingSignIn":
-        """Raises Unauthenticated for what was not written here."""
+        """Reads what ``written`` has written. Raises Unauthenticated for anything else."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
         except (ValueError, msgspec.DecodeError):
             raise Unauthenticated(
-                "this sign-in was not begun here, or longer than ten minutes ago: begin again"
+                "this sign-in was not started here, or more than ten minutes ago: start again"
             ) from None
 
 
 class SignIns:
-    """Signs people in at the providers with ``sign_in`` whose ``tokens`` are taken; at none where none are. Raises
-    InvalidSettings for a file with a client's secret that cannot be read."""
+    """Signs users in at those providers of ``tokens`` that have ``sign_in``; without tokens, at none. Raises
+    InvalidSettings if a file with a client secret cannot be read."""
 
     def __init__(self, tokens: "BearerTokens | None") -> None:
         providers = tokens.providers if tokens else {}
@@ -89,12 +89,12 @@ class SignIns:
 
     @property
     def names(self) -> dict[str, str]:
-        """What the buttons say, by issuer."""
+        """The labels of the sign-in buttons, by issuer."""
         return {issuer: sign_in.name for issuer, sign_in in self._sign_ins.items()}
 
     async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
-        """What the browser is to keep, and where it goes. Raises Unauthenticated for an issuer at which nobody signs
-        in, and Unavailable."""
+        """Starts a sign-in: returns what the browser must keep, and the URL to redirect it to. Raises Unauthenticated
+        for an issuer without sign-in, and Unavailable."""
         tokens, sign_in = self._at(issuer)
         begun = PendingSignIn.at(issuer, next)
         asked = {
@@ -111,29 +111,27 @@ class SignIns:
         return begun, f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
 
     async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
-        """The identity token of who has signed in, from the address ``caller``. Raises Unauthenticated, Unavailable;
-        TooManyRequests for a caller of whom the provider would be asked too often."""
+        """Finishes a sign-in from the address ``caller``: returns the user's identity token. Raises Unauthenticated,
+        Unavailable, and TooManyRequests if this caller sends too many answers."""
         tokens, sign_in = self._at(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
-            raise Unauthenticated("the answer belongs to another sign-in: begin again")
+            raise Unauthenticated("the answer belongs to another sign-in: start again")
         if answer.get("iss", begun.issuer) != begun.issuer:
-            raise Unauthenticated("the answer is another provider's")
+            raise Unauthenticated("the answer comes from another provider: start again")
         if "code" not in answer:
-            raise Unauthenticated(
-                f"the provider has signed nobody in: {answer.get('error', 'it gives no reason')[:100]}"
-            )
+            raise Unauthenticated(f"the provider refused the sign-in: {answer.get('error', 'it gave no reason')[:100]}")
         self._count(begun, caller)
         token = await self._token(tokens, sign_in, begun, answer["code"], returns_to)
         claims = await tokens.claims(token, [sign_in.client_id])
         if claims.get("iss") != begun.issuer:
-            raise Unauthenticated("the token is another provider's")
+            raise Unauthenticated("the token was issued by another provider: start again")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), begun.nonce.encode()):
-            raise Unauthenticated("the token belongs to another sign-in: begin again")
+            raise Unauthenticated("the token belongs to another sign-in: start again")
         return token
 
     def _count(self, begun: PendingSignIn, caller: str) -> None:
         if begun.state in self._asked:
-            raise Unauthenticated("the provider was asked about this sign-in before: begin again")
+            raise Unauthenticated("this sign-in has already been used: start again")
         self._rate_limits.take(f"signing in from {caller}", _RETURNS, _RETURNS_AT_ONCE)
         self._asked[begun.state] = None
         if len(self._asked) > _REMEMBERED:
@@ -153,22 +151,22 @@ class SignIns:
             async with asking(tokens.context) as client:
                 told = await answered(client, "POST", address, **given)
         except Unusable:
-            raise Unauthenticated("the provider has given no token for its code: begin again") from None
+            raise Unauthenticated("the provider returned no token for its code: start again") from None
         except _FAULTS as error:
             raise _away(begun.issuer, error) from None
         token = told.get("id_token")
         if not isinstance(token, str):
-            raise Unauthenticated("the provider has given no identity token: its scopes must have openid")
+            raise Unauthenticated("the provider returned no identity token: its scopes must include openid")
         return token
 
     async def _endpoints(self, tokens: "BearerTokens", issuer: str) -> tuple[str, str]:
-        """Where the provider authorizes, and where it gives tokens. Raises Unavailable."""
+        """The provider's authorization and token endpoints. Raises Unavailable."""
         at, known = self._known.get(issuer, (float("-inf"), None))
         now = time.monotonic()
         if known is not None and now - at < _FRESH:
             return known
         if now - self._failed.get(issuer, float("-inf")) < _AGAIN:
-            raise Unavailable(f"{issuer} could not be asked: try again in a moment")
+            raise Unavailable(f"{issuer} could not be reached: try again in a moment")
         try:
             async with asking(tokens.context) as client:
                 told = await discovered(client, issuer)
@@ -181,19 +179,19 @@ class SignIns:
 
     def _at(self, issuer: str) -> "tuple[BearerTokens, SignIn]":
         if self._tokens is None or issuer not in self._sign_ins:
-            raise Unauthenticated("nobody signs in at this provider here")
+            raise Unauthenticated("sign-in with this provider is not configured")
         return self._tokens, self._sign_ins[issuer]
 
 
 def _address(told: Mapping[str, Any], name: str) -> str:
     address = told.get(name)
     if not isinstance(address, str) or not may_be_asked(address):
-        raise Unusable(f"{name} is no URL that begins with https://")
+        raise Unusable(f"{name} is not a URL that starts with https://")
     return address
 
 
 def _away(issuer: str, error: Exception) -> Unavailable:
-    return Unavailable(f"{issuer} cannot be asked: {type(error).__name__}; try again")
+    return Unavailable(f"{issuer} cannot be reached: {type(error).__name__}; try again")
 
 
 def _secret_of(sign_in: SignIn) -> str | None:

@@ -1,4 +1,4 @@
-"""What several routes are given and answer: the database, the caller, parameters, parts of bodies, and pages."""
+"""Shared by several routes: dependencies, parameters, parts of bodies, and pages."""
 
 import base64
 import binascii
@@ -32,28 +32,28 @@ Defaults = Annotated[
     Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
 INSTANT = {"format": "date-time"}
-"""What the description says of a parameter that is read by ``instant_of``."""
+"""The extra schema of a parameter that ``instant_of`` parses."""
 Pooled = NamedDependency[Database]
-"""How a route asks for the database."""
+"""Injects the database, acting for the caller's clients."""
 Holders = NamedDependency[Database]
-"""The same for who shows the token of an execution, which is all that is asked for: whose it is, the token says."""
+"""Injects the database, acting for all clients, for routes that need only an execution's token."""
 Actor = NamedDependency[str]
 """The caller, for the audit log."""
 Ring = NamedDependency[KeyRing | None]
-"""How a route asks for the keys that seal secrets."""
+"""Injects the keys that seal secrets."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why it is done: the reason of a paused job, and for the audit log."""
+    """The reason, shown with a paused job and in the audit log."""
 
     note: Annotated[str, Meta(max_length=1000)] | None = None
 
 
 class ChangedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is set of a client or a queue. Only named settings change; null sets the default."""
+    """Settings of a client or a queue. Only the given settings change; null sets the default."""
 
     def changes(self) -> dict[str, Any]:
-        """By the names that the database's functions have for them."""
+        """The changes by the names that the database's functions take."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "name"}
         return {name: value for name, value in given.items() if value is not UNSET}
 
@@ -61,47 +61,49 @@ class ChangedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 Noted = JSONBody[Note | None]
 JobId = Annotated[UUID, PathParameter(description="A job's id, or its key.")]
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id, or its key.")]
-Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items per page.")]
 After = Annotated[
     str | None,
     QueryParameter(
         name="after",
         max_length=100,
-        description="next of the page before.",
+        description="next of the previous page.",
         schema_extra={"pattern": "^[A-Za-z0-9_-]{22}$"},
     ),
 ]
-Sorted = Annotated[Sort, QueryParameter(name="sort", description="Which come first, by when they were scheduled.")]
-AfterName = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
+Sorted = Annotated[Sort, QueryParameter(name="sort", description="The order, by the time of scheduling.")]
+AfterName = Annotated[
+    str | None, QueryParameter(name="after", max_length=400, description="next of the previous page.")
+]
 Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
 Key = Annotated[str | None, QueryParameter(name="key")]
-Host = Annotated[str | None, QueryParameter(name="host", description="The host of the target, at any port.")]
-OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")]
-Forced = Annotated[bool, QueryParameter(name="force", description="Also a job that is declared elsewhere.")]
+Host = Annotated[str | None, QueryParameter(name="host", description="The target's host, at any port.")]
+OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Only of this job.")]
+Forced = Annotated[bool, QueryParameter(name="force", description="Also for a job that is declared elsewhere.")]
 Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Reason, for the audit log.")]
 Labels = Annotated[
     list[str] | None,
     QueryParameter(
         name="label",
-        description="NAME=TEXT, such as team=payments; repeated, those with all of them.",
+        description="NAME=TEXT, such as team=payments. If repeated, all must match.",
         schema_extra={"items": {"type": "string", "pattern": "^[^=]+="}},
     ),
 ]
 
 
 def actor(request: Request[Any, Any, Any]) -> str:
-    """The address that a request came from; whose key it has, the audit log learns from the session."""
+    """The client address of a request. The audit log gets the key's subject from the session."""
     return f"api {request.client.host}" if request.client else "api"
 
 
 def with_its_plus(text: str) -> str:
-    """An instant of a query string, where a + has become a blank."""
+    """Restores the + of an instant in a query string, which was decoded as a space."""
     return text.replace(" ", "+" if "T" in text.upper() else "T")
 
 
 def bound(name: str, text: str | None) -> datetime | None:
-    """A bound in the query string, where a + has become a space."""
+    """Parses an instant in the query string. Raises Unreadable."""
     if text is None:
         return None
     try:
@@ -111,19 +113,19 @@ def bound(name: str, text: str | None) -> datetime | None:
 
 
 def host_sought(host: str | None) -> str | None:
-    """Raises InvalidInput where it has a port."""
+    """The host to filter by. Raises InvalidInput if it has a port."""
     return None if host is None else host_alone(host)
 
 
 def labels_in(given: list[str] | None) -> dict[str, str] | None:
-    """``NAME=TEXT``, each. Raises Unreadable."""
+    """Parses labels given as ``NAME=TEXT``. Raises Unreadable."""
     found = dict[str, str]()
     for item in given or ():
         name, equals, text = item.partition("=")
         if not (name and equals):
             raise Unreadable.parameter("label", "write NAME=TEXT, such as label=team=payments")
         if name in found:
-            detail = f"{name[:80]} is given twice, and what has labels has it once: give it once"
+            detail = f"{name[:80]} is given twice, but an item has each label only once: give it once"
             raise Unreadable.parameter("label", detail, status=422)
         found[name] = text
     return found or None
@@ -134,25 +136,25 @@ def note_in(data: Note | None) -> str | None:
 
 
 def cursor(next: UUID | None) -> str | None:
-    """The cursor that a page gives as next, and a request as after."""
+    """The cursor returned as ``next`` of a page, and passed as ``after``."""
     return None if next is None else base64.urlsafe_b64encode(next.bytes).decode().rstrip("=")
 
 
 def position(cursor: str | None) -> UUID | None:
-    """The id that a cursor stands for. Raises Unreadable for one that did not come from a page."""
+    """The id in a cursor. Raises Unreadable if it is not a cursor."""
     if cursor is None:
         return None
     try:
         return UUID(bytes=base64.b64decode(cursor + "==", altchars=b"-_", validate=True))
     except (ValueError, binascii.Error):
-        raise Unreadable.parameter("after", "not a cursor: copy it from next of the page before") from None
+        raise Unreadable.parameter("after", "not a cursor: copy it from next of the previous page") from None
 
 
 def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:
-    """What a listing of the store is asked with."""
+    """The arguments of the store's listings."""
     return {"limit": limit, "after": position(after), "order": SortOrder(sort)}
 
 
 def page(found: RowPage[_Item]) -> Page[_Item]:
-    """A page of rows as the API answers with it."""
+    """A page of the store as the API returns it."""
     return Page(items=found.items, next=cursor(found.next))

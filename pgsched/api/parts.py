@@ -1,4 +1,4 @@
-"""What lives as long as the application: its pool, who may ask it, and what answers for several requests at once."""
+"""The objects that live as long as the application: the pool, the guard, and what requests share."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Made of the settings; ``database_url`` is that of these. Raises InvalidSettings for those that cannot be used."""
+    """Builds the shared objects from the settings; ``database_url`` is the settings' URL. Raises InvalidSettings."""
 
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)
@@ -66,14 +66,14 @@ class Parts:
         }
 
     def dependencies(self) -> dict[str, Provide]:
-        """What routes ask for, by the names of their parameters."""
+        """The dependencies of routes, by parameter name."""
         of_each = {"database": self.acting, "intake": self._taking_in, "actor": actor}
         found = {name: Provide(make, sync_to_thread=False) for name, make in of_each.items()}
         return found | {name: _always(part) for name, part in self._shared.items()}
 
     @asynccontextmanager
     async def living(self, _: Litestar) -> AsyncIterator[None]:
-        """From the application's start to its end."""
+        """The application's lifespan: opens the pool, and closes everything at the end."""
         await self._database.open()
         compiled = asyncio.create_task(asyncio.to_thread(compile_templates)) if self.has_pages else None
         try:
@@ -88,7 +88,7 @@ class Parts:
                 await compiled
 
     def acting(self, request: Request[Any, Any, Any]) -> Database:
-        """The database for whoever sent the request."""
+        """The database, acting for the clients of the request's key."""
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
@@ -101,7 +101,7 @@ def _always(part: object) -> Provide:
 
 
 def _tokens(settings: Settings, events: Events) -> "BearerTokens | None":
-    """What takes tokens of providers, where the settings name any."""
+    """The verifier of providers' tokens; None if the settings name no provider."""
     if not settings.takes_tokens:
         return None
     with extra("oidc", by="oidc"):

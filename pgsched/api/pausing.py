@@ -1,4 +1,4 @@
-"""Pausing and resuming: the two routes of each resource that can be paused by its name in the path."""
+"""Builds the pause and resume routes of a resource that is named in the path."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -23,8 +23,9 @@ def pausable(
     suffix: str | None = None,
     **access: Any,
 ) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
-    """The routes that pause and resume what ``path`` ends with. ``named`` is the type of that name, which is the first
-    field of the answer; ``pauses`` and ``resumes`` say what happens; the operations' names end with ``suffix``."""
+    """The two routes that pause and resume the resource at ``path``. ``named`` is the type of the last path parameter,
+    which becomes the first field of the answer. ``pauses`` and ``resumes`` are the routes' descriptions, and ``suffix``
+    ends the operations' names."""
     parameter, field, (of, described) = path.rpartition("{")[2][:-5], answer.__struct_fields__[0], get_args(named)
 
     def route(verb: Callable[..., Awaitable[bool]], title: str, says: str | None) -> HTTPRouteHandler:

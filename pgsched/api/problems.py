@@ -1,4 +1,5 @@
-"""Every error as a problem document (RFC 9457), its ``code`` one of pgsched.errors, its ``detail`` what to write."""
+"""Turns every error into a problem document (RFC 9457): ``code`` is one of pgsched.errors, ``detail`` says what to
+write instead."""
 
 from http import HTTPStatus
 from typing import Any, Literal, Self, get_args, get_origin
@@ -33,7 +34,7 @@ _KIND: dict[int, type[PgschedError]] = {
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The place of the fault: a JSON pointer into the body, or into a line of it, or the name of a parameter."""
+    """A fault and its place: a JSON pointer into the body or into a line of it, or the name of a parameter."""
 
     detail: str
     line: int | None = None
@@ -54,7 +55,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Unreadable(InvalidInput):
-    """The request is not what the API's description says."""
+    """The request does not match the API's description."""
 
     def __init__(self, detail: str, *, status: int = 400, faults: list[Fault] | None = None) -> None:
         super().__init__(detail)
@@ -63,7 +64,7 @@ class Unreadable(InvalidInput):
 
     @classmethod
     def parameter(cls, name: str, detail: object, *, status: int = 400) -> Self:
-        """A parameter, or a header, is not what the description says."""
+        """The error for a parameter or header that does not match the description."""
         return cls(f"{name}: {detail}", status=status, faults=[Fault(parameter=name, detail=str(detail))])
 
 
@@ -86,7 +87,7 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
 
 
 def status_of(error: PgschedError) -> int:
-    """The status that stands for an error."""
+    """The HTTP status for an error."""
     if isinstance(error, Unreadable):
         return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
@@ -102,7 +103,7 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
         case HTTPException(status_code=404):
             detail = f"there is nothing at {request.url.path}: the routes are in /schema/openapi.json"
         case HTTPException(status_code=405):
-            detail = f"{request.method} is not possible here: see /schema/openapi.json"
+            detail = f"{request.method} is not allowed here: see /schema/openapi.json"
         case HTTPException(status_code=413):
             detail = "the request is over the limit of 2 MiB: schedule a reference to the data instead"
         case _:
@@ -114,16 +115,16 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
 
 
 def allowed(methods: str) -> str:
-    """The methods of a route, as Litestar lists them, and HEAD where there is GET."""
+    """The methods of a route, as Litestar lists them, plus HEAD if there is GET."""
     found = methods.split(", ")
     return ", ".join([*found, "HEAD"] if "GET" in found and "HEAD" not in found else found)
 
 
 def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
-    """The answer to an unexpected error: it reveals no details; the event has them."""
+    """The answer to an unexpected error. It reveals no details; those are in the event ``api.failed``."""
     route = f"{request.method} {request.scope.get('path_template', '')}"
     events.emit("api.failed", route=route, error=f"{type(error).__name__}: {error}"[:500])
-    return _answer(request, 500, PgschedError, "this is a fault of pgsched: its log has the event api.failed")
+    return _answer(request, 500, PgschedError, "this is a fault in pgsched: see the event api.failed in its log")
 
 
 def _answer(
@@ -135,12 +136,12 @@ def _answer(
 
 
 def unread_problem(status: int, detail: str) -> Problem:
-    """The answer to a request that is not read."""
+    """The problem document for a request that is refused unread."""
     return _problem(status, InvalidInput, detail, instance="", faults=None)
 
 
 def unread(status: int, detail: str) -> bytes:
-    """All of the answer, as HTTP/1.1 sends it, to what is no request that can be read; it ends the connection."""
+    """The raw HTTP/1.1 answer to a request that cannot be read; it closes the connection."""
     body = msgspec.json.encode(unread_problem(status, detail))
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
@@ -161,7 +162,7 @@ def _problem(status: int, kind: type[PgschedError], detail: str, instance: str, 
 
 
 def parameters_of(handler: Any) -> dict[str, Any]:
-    """The parameters of a route, and of what its function is given by functions of their own."""
+    """The parameters of a route and of its dependencies."""
     given = [provided.parsed_fn_signature for provided in handler.resolve_dependencies().values()]
     return {name: field for part in (*given, handler.parsed_fn_signature) for name, field in part.parameters.items()}
 
@@ -178,7 +179,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
 
 
 def _choices(annotation: Any) -> str:
-    """Those of a Literal, wherever in the annotation it is."""
+    """The choices of a Literal, wherever it occurs in the annotation, as part of an error message."""
     if get_origin(annotation) is Literal:
         return f"; write one of {', '.join(get_args(annotation))}"
     return "".join(map(_choices, get_args(annotation)))

@@ -136,7 +136,7 @@ async def test_a_replay_that_cannot_be_meant_is_refused(
         ("?status_code=5", ">= 100"),
         ("?from=yesterday", "ISO 8601"),
         ("?job=42", "write one such as"),
-        ("?after=abc", "next of the page before"),
+        ("?after=abc", "next of the previous page"),
     ],
 )
 async def test_a_search_that_cannot_be_meant_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:

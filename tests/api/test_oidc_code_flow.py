@@ -162,7 +162,7 @@ async def test_the_provider_is_asked_with_a_challenge_and_led_back_to_the_name_i
         ({"claims": {"exp": 1}}, "expired"),
         ({"claims": {"key": None}}, "no identity token"),
         ({"status": 400}, "no token for its code"),
-        ({"cookie": "x"}, "not begun here"),
+        ({"cookie": "x"}, "not started here"),
     ],
 )
 async def test_only_the_answer_that_belongs_to_the_question_signs_somebody_in(

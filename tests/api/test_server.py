@@ -57,9 +57,9 @@ def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Proces
 @pytest.mark.parametrize(
     ("sent", "status", "said"),
     [
-        (b"GET /" + b"a" * 65_536, 431, "over 64 KiB: send what is large in the body"),
+        (b"GET /" + b"a" * 65_536, 431, "over 64 KiB: send large data in the body"),
         (b"GET / HTTP/1.1\r\nhost: x\r\na: " + b"b" * 65_536, 431, "over 64 KiB"),
-        (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "two headers host"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "more than one host header"),
     ],
 )
 def test_a_head_that_is_refused_is_told_so(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
