@@ -1,7 +1,7 @@
-"""The API's answers, which the SDK hands on as they are: one type for both sides.
+"""The types of the API's answers, which the SDK returns unchanged.
 
-Rows that are answered as the database has them (executions, queues, limits, …) are in ``pgsched.store``. Fields that a
-newer API adds are ignored.
+Rows that are returned as the database has them (executions, queues, limits, …) are in ``pgsched.store``. The SDK
+ignores fields that a newer API adds.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 
 
 class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
-    """``next`` is the ``after`` of the next page; null on the last."""
+    """One page. Pass ``next`` as ``after`` for the next page; it is null on the last."""
 
     items: list[_Item]
     next: str | None
@@ -29,8 +29,8 @@ class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
     """The execution or job under the key. ``outcome`` is created; replaced, if it replaced a waiting one; existing, if
-    the one that was there stays; or ended, if that succeeded lately and nothing was scheduled. ``fire_at`` is null
-    for a paused job, and for an execution that runs, waits for others or has ended."""
+    the one already there stays; or ended, if that succeeded recently and nothing was scheduled. ``fire_at`` is null for
+    a paused job, and for an execution that is running, waits for others or has ended."""
 
     id: UUID
     kind: Literal["execution", "job"]
@@ -39,7 +39,7 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done from ``start`` until ``end``: by steps of this length, or by queue or client."""
+    """Throughput from ``start`` until ``end``, by steps of length ``step``, or by queue or client."""
 
     start: datetime
     end: datetime
@@ -48,7 +48,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     id: UUID
     changed: bool
@@ -62,7 +62,7 @@ class Triggered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """cron with its time zone and what happens when the clocks change, or every; with it the zone of excluded days."""
+    """Either cron, with its time zone and rules for clock changes, or every, with the time zone of excluded days."""
 
     cron: str | None = None
     timezone: str | None = None
@@ -72,9 +72,9 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule.
-    ``declared_by`` says where it is declared, and has to be changed. ``last_outcomes`` are the last first, null where
-    they were not asked for."""
+    """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits; null without that rule.
+    ``declared_by`` names the declaration in which it must be changed. ``last_outcomes`` has the latest first; null if
+    not requested."""
 
     id: UUID
     client: str
@@ -98,7 +98,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDetail(Job, frozen=True, kw_only=True):
-    """A recurring definition and when it fires next; null unless it is active."""
+    """A recurring definition, and when it fires next (null unless it is active)."""
 
     fire_at: datetime | None
 
@@ -110,14 +110,14 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """``id`` is the new execution's."""
+    """``id`` is the new execution."""
 
     id: UUID
     dead_letter: UUID
 
 
 def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
-    """A job as it is shown: its schedule in the words in which it is requested."""
+    """A job as the API returns it: its schedule in the form of a request."""
     return Job(**_of_job(row), last_outcomes=last_outcomes)
 
 
@@ -126,7 +126,8 @@ def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
-    """A page of ``limit`` items, from one item more where there are more; ``after`` names the last one."""
+    """A page of up to ``limit`` items; ``found`` has one more if there is a next page. ``after`` gives an item's
+    cursor."""
     return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
 
 

@@ -1,8 +1,8 @@
-"""The keys by which a provider signs its tokens, fetched from where its discovery document says.
+"""The keys with which a provider signs its tokens, fetched from the address in its discovery document.
 
-They are asked for when a token needs one: anew every few minutes, while the known ones go on being taken, and for one
-that is unknown at most twice a minute, so that made-up tokens cost the provider nothing. One task asks for all who
-wait; requests with API keys do not. What the provider answers is bounded in time and in bytes, and leads nowhere else.
+Keys are fetched on demand: known keys are refreshed every few minutes, in the background; an unknown key causes a fetch
+at most twice a minute, so forged tokens do not burden the provider. One task fetches for all waiting requests; requests
+with API keys do not wait. The provider's answers are limited in time and bytes, and redirects are not followed.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from pgsched.event_emitter import Events
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0
 LONGEST = 5.0
-"""Seconds that are waited for what a provider answers."""
+"""Seconds to wait for a provider's answer."""
 _LARGEST = 256 * 1024
 _MOST = 100
 _MOST_PIECES, _AT_ONCE = 8_192, 100
@@ -30,11 +30,11 @@ Keys = Mapping[str, list[dict[str, Any]]]
 
 
 class Unusable(Exception):
-    """What the provider answered cannot be used."""
+    """The provider's answer cannot be used."""
 
 
 class SigningKeys:
-    """The keys of one issuer by their ids."""
+    """The keys of one issuer, by id."""
 
     def __init__(self, issuer: str, context: ssl.SSLContext, events: Events) -> None:
         self._issuer, self._context, self._events = issuer, context, events
@@ -44,7 +44,7 @@ class SigningKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def find(self, id: str) -> list[dict[str, Any]]:
-        """The keys with this id, none where the provider has none. Raises Unavailable where it does not say."""
+        """The keys with this id; empty if the provider has none. Raises Unavailable if they cannot be fetched."""
         age = time.monotonic() - self._fetched
         if id in self._keys and age < _STALE:
             if age > _FRESH:
@@ -52,11 +52,11 @@ class SigningKeys:
             return self._keys[id]
         await asyncio.shield(self._fetch())
         if time.monotonic() - self._fetched > _STALE or (self._failed and id not in self._keys):
-            raise Unavailable(f"the keys of {self._issuer} cannot be had: {self._failed}; try again")
+            raise Unavailable(f"the keys of {self._issuer} cannot be fetched: {self._failed}; try again")
         return self._keys.get(id, [])
 
     def _fetch(self) -> asyncio.Future[None]:
-        """The fetch that is under way, a new one, or none where the last one was only now."""
+        """The fetch in flight; a new one if the last is old enough; otherwise the last one, which is done."""
         if self._fetching is None or (self._fetching.done() and time.monotonic() - self._tried > _AGAIN):
             self._fetching = asyncio.create_task(self._refresh())
         return self._fetching
@@ -77,14 +77,14 @@ class SigningKeys:
             told = await discovered(client, self._issuer)
             address = told.get("jwks_uri")
             if not isinstance(address, str) or not may_be_asked(address):
-                raise Unusable("jwks_uri is no URL that begins with https://")
+                raise Unusable("jwks_uri is not a URL that starts with https://")
             return _by_id((await answered(client, "GET", address)).get("keys"))
 
 
 @asynccontextmanager
 async def asking(context: ssl.SSLContext) -> AsyncIterator[httpx.AsyncClient]:
-    """What asks a provider: it follows no redirect, and waits no longer than five seconds for all of it. Raises
-    TimeoutError beside what httpx raises."""
+    """An HTTP client for a provider: follows no redirects, and ends the block after five seconds. Raises TimeoutError,
+    in addition to httpx's errors."""
     headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
     async with (
         asyncio.timeout(LONGEST),
@@ -94,40 +94,40 @@ async def asking(context: ssl.SSLContext) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def discovered(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
-    """The discovery document of an issuer. Raises Unusable, or what httpx raises."""
+    """Fetches an issuer's discovery document. Raises Unusable, or httpx's errors."""
     told = await answered(client, "GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if told.get("issuer") != issuer:
-        raise Unusable("the discovery document is another issuer's")
+        raise Unusable("the discovery document belongs to another issuer")
     return told
 
 
 async def answered(client: httpx.AsyncClient, method: str, url: str, **given: Any) -> dict[str, Any]:
-    """The JSON object that a provider answers with, of a bounded size. Raises Unusable, or what httpx raises."""
+    """Returns the JSON object that a provider answers with, of bounded size. Raises Unusable and httpx's errors."""
     async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:
             raise Unusable(f"{url} answers {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise Unusable(f"{url} answers compressed, which was not asked for")
+            raise Unusable(f"{url} answers with compressed data, which was not requested")
         body, pieces = bytearray(), 0
         async for piece in answer.aiter_raw():
             body += piece
             pieces += 1
             if len(body) > _LARGEST or pieces > _MOST_PIECES:
                 raise Unusable(f"{url} answers with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} pieces")
-            if not pieces % _AT_ONCE:  # thousands of chunks may have come together
+            if not pieces % _AT_ONCE:  # thousands of chunks may arrive at once
                 await asyncio.sleep(0)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unusable(f"{url} answers with no JSON object")
+        raise Unusable(f"{url} does not answer with a JSON object")
     return found
 
 
 def _by_id(keys: Any) -> Keys:
     if not isinstance(keys, list) or len(keys) > _MOST:
-        raise Unusable(f"the key set is no list of at most {_MOST} keys")
+        raise Unusable(f"the key set is not a list of at most {_MOST} keys")
     found: dict[str, list[dict[str, Any]]] = {}
     for key in keys:
         if isinstance(key, dict) and isinstance(key.get("kid"), str) and key.get("use", "sig") == "sig":

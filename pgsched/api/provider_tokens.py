@@ -1,7 +1,7 @@
-"""Bearer tokens of OpenID Connect providers: who sent them, checked by the keys of their issuer.
+"""Verifies bearer tokens of OpenID Connect providers with their issuer's keys.
 
-The algorithm is one that the setting names and that the key is for, whatever the token's head says; a key that comes
-with the token, or an address of one, is not looked at.
+The algorithm must be one that the setting allows and that the key is for, whatever the token's header says. A key, or
+the address of one, in the token itself is ignored.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 
 _LONGEST = 16 * 1024
-_LARGEST_KEY = 8192  # bits of an RSA modulus: to check a signature takes longer with each
+_LARGEST_KEY = 8192  # bits of an RSA modulus: the larger it is, the longer a signature check takes
 _TYPES = frozenset({"jwt", "at+jwt"})
 _FAULTS = (PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 _KEY_OF = {"RS256": ("RSA", None), "PS256": ("RSA", None), "ES256": ("EC", "P-256"), "EdDSA": ("OKP", "Ed25519")}
@@ -29,7 +29,7 @@ _CLAIMS = ["exp", "iss", "aud", "sub"]
 
 
 class BearerTokens:
-    """Those that providers of the setting ``oidc`` have signed. Raises InvalidSettings where that cannot be read."""
+    """Verifies tokens signed by the providers in the setting ``oidc``. Raises InvalidSettings if that is invalid."""
 
     def __init__(self, settings: Settings, events: Events) -> None:
         self.providers = parse_providers(settings.oidc)
@@ -38,9 +38,9 @@ class BearerTokens:
         self._keys = {issuer: SigningKeys(issuer, self.context, events) for issuer in self.providers}
 
     async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
-        """What the holder of a token may do; to a ``page`` it may be one that the dashboard got when they signed in.
-        Raises Unauthenticated; Refused where it is valid and nothing is allowed; TooManyRequests where it asks too
-        often; Unavailable where its issuer does not tell its keys."""
+        """The grant for a token. A ``page`` also accepts the identity token of a sign-in. Raises Unauthenticated;
+        Refused if the token is valid but allows nothing; TooManyRequests above the provider's rate; Unavailable if the
+        issuer's keys cannot be fetched."""
         provider = self._read(text)[1]
         audiences = [provider.audience]
         if page and provider.sign_in is not None:
@@ -51,38 +51,38 @@ class BearerTokens:
         return found
 
     async def claims(self, text: str, audiences: Sequence[str]) -> dict[str, Any]:
-        """What a token says that is for one of these audiences. Raises Unauthenticated, Unavailable."""
+        """The claims of a token for one of these audiences. Raises Unauthenticated, Unavailable."""
         head, provider = self._read(text)
         algorithm = head.get("alg")
         if algorithm not in provider.algorithms:
-            raise Unauthenticated(f"the token is signed by none of {', '.join(provider.algorithms)}")
+            raise Unauthenticated(f"the token's algorithm must be one of {', '.join(provider.algorithms)}")
         id = head.get("kid")
         if not isinstance(id, str) or not 1 <= len(id) <= 200:
-            raise Unauthenticated("the token does not say by its kid which key has signed it")
+            raise Unauthenticated("the token has no kid that names its signing key")
         for data in await self._keys[provider.issuer].find(id):
             if (key := _usable(data, algorithm)) is not None:
                 return _checked(text, key, provider, audiences)
         raise Unauthenticated("the token's issuer has no such key")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
-        """The head of a token and the provider that it says it is of; neither is known to be true yet."""
+        """The header of a token and the provider that it claims to be from, both still unverified."""
         if len(text) > _LONGEST:
             raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
         try:
             found = jwt.decode_complete(text, options={"verify_signature": False})
         except _FAULTS:
-            raise Unauthenticated("this is neither a key nor a token that can be read") from None
+            raise Unauthenticated("this is neither a key nor a readable token") from None
         head, issuer = found["header"], found["payload"].get("iss")
         provider = self.providers.get(issuer) if isinstance(issuer, str) else None
         if provider is None:
-            raise Unauthenticated("the token's issuer is none of the setting oidc")
+            raise Unauthenticated("the token's issuer is not in the setting oidc")
         if str(head.get("typ", "JWT")).lower().removeprefix("application/") not in _TYPES:
-            raise Unauthenticated("the token is of another kind: send an access token or an identity token")
+            raise Unauthenticated("the token has the wrong type: send an access token or an identity token")
         return head, provider
 
 
 def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
-    """A key as one for this algorithm, if it is."""
+    """The key for this algorithm; None if it does not fit."""
     kind, curve = _KEY_OF[algorithm]
     if (data.get("kty"), data.get("alg", algorithm)) != (kind, algorithm) or curve not in (None, data.get("crv")):
         return None
@@ -95,7 +95,7 @@ def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
 
 
 def _checked(text: str, key: PyJWK, provider: Provider, audiences: Sequence[str]) -> dict[str, Any]:
-    """The claims of a token. Why they are not taken, is told to those alone who have a signature."""
+    """Verifies a token and returns its claims. Only callers with a valid signature learn why it is refused."""
     try:
         return jwt.decode(
             text,
@@ -107,4 +107,4 @@ def _checked(text: str, key: PyJWK, provider: Provider, audiences: Sequence[str]
             options={"require": _CLAIMS, "enforce_minimum_key_length": True},
         )
     except _FAULTS as error:
-        raise Unauthenticated(f"the token is not taken: {error}") from None
+        raise Unauthenticated(f"the token is not accepted: {error}") from None

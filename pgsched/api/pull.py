@@ -44,13 +44,13 @@ class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that were due, the earliest first."""
+    """The claimed messages, earliest first."""
 
     items: list[Message]
 
 
 class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """It has succeeded."""
+    """The execution succeeded, with this result."""
 
     token: Token
     result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; kept with the execution.")] = (
@@ -59,7 +59,7 @@ class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """This attempt has failed; retryable says whether another may fare better."""
+    """The attempt failed; retryable says whether another attempt may succeed."""
 
     token: Token
     error: Annotated[str, Meta(min_length=1)]
@@ -68,7 +68,7 @@ class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ExtendMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For how long from now it is to be kept."""
+    """The new length of the lease, counted from now."""
 
     token: Token
     lease: Duration = "PT30S"
@@ -88,7 +88,7 @@ class MessageStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
-    """Until when it is kept."""
+    """The new end of the lease."""
 
     id: UUID
     lease_expires_at: datetime
@@ -103,11 +103,11 @@ async def claim(
     long_polls: Waiting,
     authentication: NamedDependency[Authentication],
 ) -> Messages:
-    """Returns executions, each with a lease and a token. Those not settled before the lease expires are handed out
-    again."""
+    """Returns executions, each with a lease and a token. An execution that is not settled before its lease expires is
+    handed out again."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
-        raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and ask again")
+        raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and claim again")
 
     async def ask() -> list[Message]:
         return await database.ask(claimed_messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
@@ -127,9 +127,9 @@ async def claim(
 async def _claim_later(
     request: ApiRequest, queue: PolledQueue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
-    """Waits for something to be due; no longer than the caller does."""
+    """Waits until something is due, and claims it; stops if the caller disconnects."""
     until, payers = time.monotonic() + seconds, grant_of(request).payers
-    # After the body nothing comes but the end of the connection.
+    # After the body, the only message is the end of the connection.
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
     try:
         while not gone.done() and (left := until - time.monotonic()) > 0:
@@ -139,7 +139,7 @@ async def _claim_later(
             found, asked = list[Message](), False
             try:
                 found, asked = await ask(), True
-            finally:  # there may be more, or it is another client's, or this one was refused when it was its turn
+            finally:  # others may still find something: there may be more, or this claim failed or found nothing
                 if turn:
                     queue.pass_on(payers, turn, in_vain=asked and not found)
             if found:
@@ -150,7 +150,7 @@ async def _claim_later(
 
 
 async def _turn(queue: PolledQueue, payers: Payers, gone: asyncio.Future[Any], seconds: float) -> int | None:
-    """This request's turn to claim, 0 for its last moment; None where its caller is gone."""
+    """Waits for this request's turn to claim: its number, 0 if time is up, None if the caller has disconnected."""
     turn = asyncio.create_task(queue.wait(payers, seconds))
     await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
     if turn.done():
@@ -168,7 +168,7 @@ async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], h
 
 @settles("/executions/{execution_id:str}/fail", "Fail a claimed or deferred execution", 404, 409)
 async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], holders: Holders) -> MessageStatus:
-    """Its options decide what follows, as after a failed call."""
+    """The execution's options decide what happens next, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure: Any = {"error": data.error, "retryable": data.retryable, "retry_after": after}
     status = await _report(holders, verbs.fail, execution_id, _token(data.token), **failure)
@@ -184,7 +184,7 @@ async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], holde
 
 @settles("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409)
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], holders: Holders) -> MessageStatus:
-    """As if it had not been claimed."""
+    """Hands the execution back as if it had not been claimed."""
     await holders.ask(verbs.release, execution_id, _token(data.token))
     return MessageStatus(id=execution_id, status="released")
 
@@ -192,7 +192,8 @@ async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], hol
 async def _report(
     holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, **said: Any
 ) -> _Answer:
-    """Says what came of an execution, for which the next of its ordering key waits also where it was cancelled."""
+    """Reports the outcome of an execution. If the lease is stale, releases the execution instead: it may be cancelled,
+    and the next one of its ordering key still waits for it."""
     try:
         return await holders.ask(verb, id, token, **said)
     except StaleLease:
@@ -202,7 +203,7 @@ async def _report(
 
 
 def _token(text: str) -> int:
-    """A token that no lease has where the text is no token."""
+    """The token as a number; one beyond 64 bits becomes one that no lease has."""
     return min(int(text), 2**63 - 1)
 
 

@@ -1,4 +1,4 @@
-"""The queues: made, set, paused and dropped."""
+"""The routes for queues: create, change, pause and drop them."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "m
 
 
 class QueueSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes of a queue. options are replaced as a whole."""
+    """Changes to a queue's settings. options are replaced as a whole."""
 
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET
@@ -28,12 +28,10 @@ class QueueSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A queue to make."""
+    """A queue to create."""
 
     name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
-    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers do not deliver from it.")] | UnsetType = (
-        UNSET
-    )
+    pulled: Annotated[bool, Meta(description="Consumers claim from it; workers do not serve it.")] | UnsetType = UNSET
 
 
 class QueueList(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +41,7 @@ class QueueList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     name: str
     changed: bool
@@ -51,13 +49,13 @@ class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/queues", "List queues")
 async def list_queues(database: Pooled) -> QueueList:
-    """waiting is counted up to 10,000."""
+    """waiting is counted only up to 10,000."""
     return QueueList(items=await database.ask(queues.all_queues))
 
 
 @reads("/queues/{name:str}", "Get a queue", 404)
 async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
-    """waiting is counted up to 10,000."""
+    """waiting is counted only up to 10,000."""
     return await database.ask(queues.get_queue, name)
 
 
@@ -65,7 +63,7 @@ async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
 async def create_queue(
     data: Annotated[NewQueue, Body(examples=[_ORDERS])], database: Pooled, actor: Actor
 ) -> Response[QueueRow]:
-    """It accepts executions at once. Workers that are started with its name serve it."""
+    """The queue accepts executions at once. Workers serve it if they are started with its name."""
     async with database.connection() as connection, connection.transaction():
         await verbs.create_queue(connection, data.name, data.changes(), actor=actor)
         made = await queues.get_queue(connection, data.name)
@@ -82,7 +80,7 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
-    """Refused while something waits or runs in it, or a job belongs to it. Its history stays."""
+    """Refused while an execution waits or runs in the queue, or a job belongs to it. The queue's history stays."""
     await database.ask(verbs.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 
@@ -93,7 +91,7 @@ pause_queue, resume_queue = pausable(
     QueueName,
     QueueChanged,
     404,
-    pauses="Workers start nothing more from it; what they have in hand continues.",
+    pauses="Workers start nothing more from the queue; executions that they already hold continue.",
     scope="admin",
     everywhere=True,
 )

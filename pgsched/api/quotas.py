@@ -1,6 +1,6 @@
-"""What one client may take of what all share: so many requests a second, its share of connections, and time.
+"""Limits on what one client can take of shared resources: requests per second, connections, and time.
 
-All of it is counted in this process.
+Everything is counted per process.
 """
 
 import asyncio
@@ -12,33 +12,34 @@ from typing import Self
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import TooManyRequests, Unavailable
 
-_MANY = 1000  # whose requests are remembered
+_MANY = 1000  # callers to remember before idle ones are dropped
 _TO_ONE_FREE = 3
-_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
+_CANCELLING = 0.5  # seconds in which a reachable server cancels a statement
 
 
 class RateLimits:
-    """When each one's next request was due, had all come evenly: the generic cell rate algorithm (ITU-T I.371)."""
+    """Rate limits by the generic cell rate algorithm (ITU-T I.371), which stores when each caller's next request would
+    be due if all its requests were evenly spaced."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due: dict[str, float] = {}
 
     def take(self, who: str, rate: int, burst: int) -> None:
-        """Counts a request of somebody, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests for one that comes
-        too early, which does not count."""
+        """Counts a request of ``who``, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests if it comes too
+        early; it is then not counted."""
         now = self._clock()
         due = max(self._due.get(who, now), now)
         if due - now > (burst - 1) / rate:
-            raise TooManyRequests(f"{who} is held to {rate} requests a second: try again in a moment")
+            raise TooManyRequests(f"{who} is limited to {rate} requests a second: try again in a moment")
         if len(self._due) > _MANY:
             self._due = {other: at for other, at in self._due.items() if at > now}
         self._due[who] = due + 1 / rate
 
 
 class FairShares:
-    """At most ``most`` of something, and at most ``each`` for one client, whatever keys it comes with. Who waits gets
-    the next in turn, those first who have least."""
+    """Shares ``most`` units of something, at most ``each`` per client, whichever keys it uses. Waiting requests get the
+    next unit in turn, starting with the clients that have the fewest."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each, self._taken = most, each, 0
@@ -46,15 +47,15 @@ class FairShares:
         self._turns = Turns[asyncio.Future[None]]()
 
     def has(self, payers: Payers) -> int:
-        """The most that any of these clients has."""
+        """The largest number of units that any of these clients has."""
         return max((self._by_client[client] for client in payers), default=0)
 
     def has_room(self, payers: Payers) -> bool:
         return self._taken < self._most and self.has(payers) < self._each
 
     def take_now(self, payers: Payers) -> bool:
-        """Whether there was one to be had without waiting. Of what is free a client may have three times as many, so
-        that there is something left for whoever comes next."""
+        """Takes a unit without waiting; false if there is none. A client may have at most three times as many units as
+        are still free, so that some are left for the next client."""
         has = self.has(payers)
         if not self.has_room(payers) or (has and has >= _TO_ONE_FREE * (self._most - self._taken - 1)):
             return False
@@ -62,8 +63,9 @@ class FairShares:
         return True
 
     async def take(self, payers: Payers) -> None:
-        """Returns once it has one; who waits for the share of its own client keeps nobody else waiting."""
-        if self.has_room(payers):  # then nobody who waits could have it
+        """Waits for a unit and takes it. A request that waits because its own client's share is used up does not delay
+        others."""
+        if self.has_room(payers):  # then no waiting request could take it
             self._count(payers)
             return
         turn = asyncio.get_running_loop().create_future()
@@ -77,7 +79,7 @@ class FairShares:
             raise
 
     def give_back(self, payers: Payers) -> None:
-        """It goes to whoever is next."""
+        """Returns a unit, which goes to the next waiting request."""
         self._taken -= 1
         self._by_client.subtract(payers)
         for client in payers:
@@ -98,11 +100,11 @@ class FairShares:
 
 
 class Deadline:
-    """Has the block raise Unavailable when it takes longer, counted from its start. The driver then asks the server to
-    cancel its statement, and would wait for that as long as for an answer: so it is stopped once more, and closes the
-    connection.
+    """Makes the block raise Unavailable if it takes longer than the bound, counted from its start. On the first
+    cancellation the driver asks the server to cancel the statement, and would wait for that as long as for an answer.
+    So it is cancelled a second time, and then closes the connection.
 
-    It is ``asyncio.timeout`` for several bounds after one another, with one timer: each request has these.
+    It works like ``asyncio.timeout``, but for several successive bounds with one timer, since every request needs them.
     """
 
     def __init__(self, seconds: float, otherwise: str) -> None:
@@ -119,7 +121,7 @@ class Deadline:
         return self
 
     def extend(self, seconds: float, otherwise: str) -> None:
-        """Sets the bound that counts from now on, also from the block's start. It is no shorter than the one before."""
+        """Replaces the bound, still counted from the block's start. It must not be shorter than the previous one."""
         self._seconds, self._otherwise = seconds, otherwise
 
     def _look(self) -> None:

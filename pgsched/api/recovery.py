@@ -1,4 +1,4 @@
-"""What a restored or copied database would fire, and the end of its hold, for administrators."""
+"""The routes that preview what a restored or copied database would fire, and release it, for administrators."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -23,15 +23,15 @@ from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
 
 _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
-_NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar reads no bounds of a list's items
+_NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar ignores constraints on a list's items
 _STILL_HELD = ResponseSpec(
-    ReleasedInstallation, generate_examples=False, description="Not all is done yet: ask again, as before."
+    ReleasedInstallation, generate_examples=False, description="Not finished yet: repeat the same request."
 )
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when and why nothing begins, null where it is not held; and what fires once it is released. calls is of
-    what is due or comes within a day, as far as 20,000 executions tell."""
+    """Since when and why the installation is held (null if it is not), and what fires once it is released. calls covers
+    executions that are due, or will be within a day, based on at most 20,000 of them."""
 
     held_since: datetime | None
     reason: str | None
@@ -41,15 +41,15 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was held before."""
+    """``changed`` is false if it was already held."""
 
     changed: bool
 
 
 class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is done before workers go on. Where all is left out, everything that is due fires at once."""
+    """What is done before workers continue. If everything is left out, all due executions fire at once."""
 
-    skip_older_than: Annotated[Duration, Meta(description="Cancel what was due longer ago than this.")] | None = None
+    skip_older_than: Annotated[Duration, Meta(description="Cancel executions overdue by more than this.")] | None = None
     rate: (
         Annotated[float, Meta(ge=0.001, le=100_000, description="Most overdue executions to fire per second.")] | None
     ) = None
@@ -66,8 +66,8 @@ class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @reads("/recovery", "Preview what fires once the installation is released", scope="admin", everywhere=True)
 async def get_recovery(database: Pooled) -> Recovery:
-    """Workers hold an installation that was restored or copied. Everything that is due is counted, so this may take
-    seconds."""
+    """Workers hold an installation whose database was restored or copied. All due executions are counted, so this may
+    take seconds."""
     async with database.page() as connection:
         found = await recovery.preview(connection)
         state = await installation_settings.get_installation(connection)
@@ -78,7 +78,7 @@ async def get_recovery(database: Pooled) -> Recovery:
 
 @acts("/recovery/pause", "Pause the installation", scope="admin", everywhere=True)
 async def pause_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
-    """Nothing starts in any queue until it is resumed; what runs continues."""
+    """Nothing starts in any queue until the installation is resumed; running executions continue."""
     changed = await database.ask(verbs.pause, "installation", note=note_in(data), actor=actor)
     return InstallationChanged(changed=changed)
 
@@ -95,12 +95,12 @@ async def resume_installation(
     actor: Actor,
     data: Annotated[
         JSONBody[ReleasePolicy | None],
-        Body(examples=[Example(summary="What is older than an hour is not called", value=_CAREFULLY)]),
+        Body(examples=[Example(summary="Skip what is more than an hour overdue", value=_CAREFULLY)]),
     ] = None,
 ) -> Response[ReleasedInstallation]:
-    """An installation that is not held is held first. It is released once the whole policy is carried out. Workers
-    cancel what is skipped, so at least one must run. The status is 202 if this takes longer than 15 seconds: repeat the
-    request; finished steps stay done."""
+    """An installation that is not held is held first. It is released once the whole policy has been carried out.
+    Workers cancel the skipped executions, so at least one worker must run. The status is 202 if this takes longer than
+    15 seconds: repeat the request then; finished steps stay done."""
 
     @asynccontextmanager
     async def lend() -> AsyncIterator[AsyncConnection[Any]]:

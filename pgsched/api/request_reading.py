@@ -1,11 +1,11 @@
-"""Requests as routes see them.
+"""Reads and checks requests before they reach a route.
 
-What would otherwise be ignored is refused, a body is read as the type that the route asks for, and a job or an
-execution that the path names by its key is named by its id from there on.
+Anything that would otherwise be ignored is refused; a body is decoded as the type that the route expects; and if the
+path names a job or an execution by its key, the key is replaced by the id.
 
-A server hands on a path that is decoded, in which a / of a name and one between two names are the same. So the path is
-read once more as it was sent: routes are found by its parts as they are quoted, and a route is given each name decoded.
-HEAD is answered as GET is, without the body.
+An ASGI server passes on a decoded path, in which a / inside a name looks like a separator. So the raw path is parsed
+again: routes are matched by its quoted parts, and each name is decoded for the route. HEAD is answered like GET,
+without the body.
 """
 
 import re
@@ -26,13 +26,13 @@ from pgsched.domain.id_or_key import id_or_key
 from pgsched.store.lookup.named import Kind, id_of
 
 KINDS: Final[dict[str, Kind]] = {"job_id": "job", "execution_id": "execution"}
-"""The parts of paths that may be keys."""
+"""The path parameters that may be keys."""
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class Application(Litestar):
-    """The application, which takes each part of a path as one name, whatever is in it."""
+    """The application; it treats each part of a path as one name, whatever characters it contains."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -43,7 +43,7 @@ class Application(Litestar):
         await super().__call__(scope, receive, send)
 
     async def _answer_head(self, scope: Any, receive: Any, send: Any) -> None:
-        """What goes on for ever is told that the caller has left once the head is sent."""
+        """Answers HEAD as GET without the body. Once the head is sent, a stream sees that the client has left."""
         inner, is_sent = scope | {"method": "GET"}, False
 
         async def listen() -> Any:
@@ -61,33 +61,33 @@ class Application(Litestar):
 
 
 def quoted_path(scope: Any) -> str:
-    """The path as it was sent, all that may be quoted quoted, and nothing else."""
+    """The path as it was sent, with each part quoted in normal form."""
     sent = scope["raw_path"].decode("ascii")
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in sent.split("/"))
 
 
 class ApiRequest(Request[Any, Any, Any]):
-    """Reads bodies into the type that the route asks for, and the parts of its path as the names that they are."""
+    """Decodes the body as the type that the route expects, and each part of the path as a name."""
 
     @property
     def path_params(self) -> dict[str, Any]:
-        """Raises Unreadable."""
+        """The decoded path parameters. Raises Unreadable."""
         try:
             found = {
                 name: unquote(value, errors="strict") if isinstance(value, str) else value
                 for name, value in super().path_params.items()
             }
         except UnicodeDecodeError:
-            raise Unreadable("the path is not UTF-8: encode it so before it is quoted") from None
+            raise Unreadable("the path is not UTF-8: encode it as UTF-8 before quoting it") from None
         if any("\x00" in str(name) for name in found.values()):
             raise Unreadable("the path contains a NUL character: leave %00 out", status=422)
         return found
 
     def check_type(self, wanted: str) -> None:
-        """Raises Unreadable unless the body is of this type."""
+        """Raises Unreadable unless the body has this media type."""
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != wanted:
-            sent = f"it says {media_type[:80]!r}" if media_type else "there is none"
+            sent = f"it is {media_type[:80]!r}" if media_type else "it is missing"
             raise Unreadable(f"send the header Content-Type: {wanted}; {sent}", status=415)
 
     async def json(self) -> Any:
@@ -100,31 +100,31 @@ class ApiRequest(Request[Any, Any, Any]):
 
 
 def _expected(field: FieldDefinition | None) -> Any:
-    """What a body is, where there is one: ``null`` is none that may be left out."""
+    """The type of a body if there is one. An optional body can be left out, but cannot be ``null``."""
     if field is None:
         return Any
     return make_non_optional_union(field.annotation) if field.is_optional else field.annotation
 
 
 def read_body(body: bytes, expected: Any) -> Any:
-    """The body as ``expected``. Raises Unreadable, with the place and what to write there."""
+    """Decodes the body as ``expected``. Raises Unreadable, with the place and what to write there."""
     try:
         body.decode("utf-8")
         return _decoder(expected).decode(body)
     except msgspec.ValidationError as error:
         raise _misfit(str(error), expected) from None
     except RecursionError:
-        raise Unreadable("the body is nested too deeply: write fewer levels of lists and objects") from None
+        raise Unreadable("the body is nested too deeply: use fewer levels of lists and objects") from None
     except UnicodeDecodeError:
-        raise Unreadable("the body is not UTF-8: encode it so") from None
+        raise Unreadable("the body is not UTF-8: encode it as UTF-8") from None
     except msgspec.DecodeError as error:
-        raise Unreadable(f"the body is not JSON: {error}; write it as RFC 8259 has it") from None
+        raise Unreadable(f"the body is not JSON: {error}; write it as RFC 8259 defines") from None
 
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
-    """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for;
-    and clients that the key is not for. What the path names by its key is named by its id from here on."""
-    if request.method == "OPTIONS":  # it tells which methods there are, whatever is named
+    """Refuses what would otherwise be ignored: unknown or repeated parameters, and unexpected bodies. Also refuses
+    clients that the key is not for, and replaces a key in the path by the id."""
+    if request.method == "OPTIONS":  # lists the methods, whatever the path names
         return
     await check_parameters(request)
     await _check_body(request)
@@ -132,20 +132,20 @@ async def check_request(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_query(request: Request[Any, Any, Any]) -> None:
-    """Raises Unreadable for a query that is not UTF-8: it would be read as one with other characters."""
+    """Raises Unreadable if the query is not UTF-8: it would be decoded to other characters."""
     query: bytes = request.scope["query_string"]
     try:
         unquote_to_bytes(query).decode()
     except UnicodeDecodeError:
-        raise Unreadable("the query is not UTF-8: encode it so before it is quoted") from None
+        raise Unreadable("the query is not UTF-8: encode it as UTF-8 before quoting it") from None
     if not query.isascii():
-        raise Unreadable("the query has characters that are not ASCII: percent-encode them")
+        raise Unreadable("the query contains characters that are not ASCII: percent-encode them")
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """The same for a route that reads its body by itself."""
+    """``check_request`` for a route that reads its body itself."""
     await check_query(request)
-    if not all(request.scope["raw_path"].split(b"/")[1:]):  # what follows a name that is left out would be read as one
+    if not all(request.scope["raw_path"].split(b"/")[1:]):  # otherwise the next part would be read as the missing name
         raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
@@ -155,13 +155,13 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
     for name, value in request.query_params.multi_items():
         status, detail = 400, None
         if name not in known:
-            choice = f"the parameters are {', '.join(sorted(known))}" if known else "there are none here"
+            choice = f"the parameters are {', '.join(sorted(known))}" if known else "this route has none"
             detail = f"unknown parameter: {choice}"
         elif name in seen and not known[name]:
             detail = "given twice: give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # A variable without a value was hardly meant to ask for all.
-            detail = "there is no value: give one, or leave the parameter out"
+            # An unset variable in the caller was hardly meant as a query without this filter.
+            detail = "the value is missing: give one, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character: leave %00 out"
         if detail:
@@ -175,7 +175,7 @@ async def _check_body(request: Request[Any, Any, Any]) -> None:
     if field is None and body.strip() not in {b"", b"{}"}:
         raise Unreadable("this route takes no body: leave it out")
     if field is not None and not field.is_optional and not body:
-        raise Unreadable("the request has no body: send JSON, as /schema/openapi.json has it")
+        raise Unreadable("the request has no body: send JSON as described in /schema/openapi.json")
 
 
 @cache
@@ -185,7 +185,7 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
-    """The query parameters that a route knows, and whether they may come more than once; which of them are any text."""
+    """The query parameters of a route, each with whether it may be repeated; and those that take any text."""
     names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
@@ -209,7 +209,7 @@ def _misfit(message: str, expected: Any) -> Unreadable:
 
 
 def _fields(expected: Any, steps: list[str]) -> list[str]:
-    """The names that the structure at ``steps`` has."""
+    """The field names of the structure at ``steps``."""
     struct = next((kind for kind in (expected, *get_args(expected)) if hasattr(kind, "__struct_fields__")), None)
     if struct is None:
         return []
@@ -218,8 +218,8 @@ def _fields(expected: Any, steps: list[str]) -> list[str]:
 
 
 def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
-    """The name of the part of the path that is a key, and the key; None where there is none. Where the token of an
-    execution is all that is asked for, nothing is looked up."""
+    """The name of the path parameter that is a key, and the key; None if there is none. Always None on routes that need
+    only an execution's token: they look nothing up."""
     if request.route_handler.opt.get(SCOPE) == PUBLIC:
         return None
     for part in request.path_params.keys() & KINDS.keys():
@@ -229,11 +229,11 @@ def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
 
 
 async def put_id(request: Request[Any, Any, Any]) -> None:
-    """Puts the id in the place of the key. Raises NotFound, and InvalidInput where it may be several clients' key."""
+    """Replaces a key in the path by the id. Raises NotFound, and InvalidInput if several clients use the key."""
     if (found := key_in(request)) is not None:
         part, key = found
         id = await _id_of(request, _kind(request, part), key)
-        # Litestar has one object for all requests with this path.
+        # A new dictionary: Litestar shares one between all requests with this path.
         request.scope["path_params"] = {**request.scope["path_params"], part: str(id)}
 
 

@@ -1,4 +1,4 @@
-"""How routes are declared, with the problems that they may answer with; and OPTIONS, which names their methods."""
+"""Decorators that declare routes and their problem answers; and the handler of OPTIONS, which lists their methods."""
 
 from collections.abc import Collection
 from functools import partial
@@ -15,25 +15,25 @@ from pgsched.api.problems import MEDIA_TYPE, Problem, allowed
 _Item = TypeVar("_Item")
 _Method = TypeVar("_Method", delete, get, patch, post, put)
 
-DRY_RUN = "A dry run: only counted."
+DRY_RUN = "A dry run, which only counts."
 WHY = {
     400: "The request does not match this description.",
     401: "The key is missing, unknown, expired or revoked.",
     403: "The key lacks the scope, or is not valid for the client.",
     404: "It does not exist.",
     409: "Its state does not allow this.",
-    412: "It has been changed since it was read.",
+    412: "It has changed since it was read.",
     413: "The request is larger than 2 MiB.",
     415: "The body is not application/json, or, for a batch, not application/x-ndjson.",
     422: "The request is invalid; detail says what is expected.",
-    429: "The key has exceeded its rate, or the queue is full. Retry after Retry-After.",
+    429: "The key has exceeded its rate, or the queue is full. Wait for Retry-After, then retry.",
     431: "The request line and headers are larger than 64 KiB.",
     503: "The database cannot be reached or is not migrated. Retry.",
 }
 
 
 def problems(*statuses: int) -> dict[int, ResponseSpec]:
-    """The problem documents that a route describes: these, and those that every route may answer with."""
+    """The problem answers of a route: the given statuses, and those that every route can return."""
     return {
         status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=WHY[status])
         for status in sorted({*statuses, 400, 401, 403, 422, 429, 431, 503})
@@ -43,38 +43,39 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 def _route(
     method: type[_Method], path: str, summary: str, *refusals: int, scope: str, everywhere: bool = False, **more: Any
 ) -> _Method:
-    """A route for keys with this scope, and ``everywhere`` for those alone that are for all clients; ``refusals`` are
-    the statuses of problems that not every route has."""
+    """A route for keys with this scope; with ``everywhere``, only for keys for all clients. ``refusals`` are the
+    statuses of problems specific to this route."""
     given: dict[str, Any] = {"responses": problems(*refusals), "opt": {SCOPE: scope, EVERYWHERE: everywhere}}
     return method(path, summary=summary, **(given | more))
 
 
 reads = partial(_route, get, scope="read")
-"""A route that looks something up."""
+"""A route that reads."""
 
 
 def reads_version(path: str, summary: str, *refusals: int, **more: Any) -> get:
-    """A route that looks up something with an ETag: 304 to whom it is known as it is."""
-    known = ResponseSpec(None, generate_examples=False, description="It is as If-None-Match names it.")
+    """A route that reads something with an ETag; it answers 304 if the client already has this version."""
+    known = ResponseSpec(None, generate_examples=False, description="It has not changed: If-None-Match has its ETag.")
     return _route(get, path, summary, responses={304: known, **problems(*refusals)}, scope="read", **more)
 
 
 acts = partial(_route, post, status_code=200)
-"""A route that does something with what is there."""
+"""A route that performs an action on something that exists."""
 sets = partial(_route, patch)
-"""A route that changes what is named."""
+"""A route that changes the given fields."""
 replaces = partial(_route, put)
-"""A route that sets all of something."""
+"""A route that replaces something as a whole."""
 removes = partial(_route, delete, status_code=200)
-"""A route that takes something away."""
+"""A route that removes something."""
 
 
 settles = partial(_route, post, status_code=200, scope=PUBLIC, security=[{}])
-"""A route for whoever has the token of an execution: no key is asked for."""
+"""A route that needs the token of an execution instead of a key."""
 
 
 def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | None = None, **more: Any) -> post:
-    """A route that makes something, and answers 201; or ``otherwise`` 200, with such an answer and for that reason."""
+    """A route that creates something and answers 201. ``otherwise`` is the type and description of an answer with 200,
+    if there is one."""
     responses = problems(*refusals)
     if otherwise is not None:
         kind, reason = otherwise
@@ -83,12 +84,12 @@ def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | 
 
 
 def made_at(location: str, answer: _Item) -> Response[_Item]:
-    """201, and where to look up what was made."""
+    """The answer with the location of the created object."""
     return Response(answer, headers={"Location": location})
 
 
 def answering(paths: Collection[str]) -> HTTPRouteHandler:
-    """The handler of OPTIONS for all of these paths. Litestar's own names the methods of one of its functions."""
+    """The handler of OPTIONS for all of these paths. Litestar's own lists only the methods of a single function."""
 
     @route(
         sorted(paths),
@@ -105,7 +106,7 @@ def answering(paths: Collection[str]) -> HTTPRouteHandler:
 
 def _allowed(request: Request[Any, Any, Any]) -> str:
     try:
-        request.app.asgi_router.handle_routing(request.scope["path"], "TRACE")  # which no route has
+        request.app.asgi_router.handle_routing(request.scope["path"], "TRACE")  # no route has this method
     except MethodNotAllowedException as error:
         return allowed((error.headers or {}).get("allow", ""))
     return ""

@@ -1,4 +1,4 @@
-"""Serving the API from a process of its own."""
+"""Serves the API in a process."""
 
 import asyncio
 import contextlib
@@ -25,15 +25,15 @@ from pgsched.store.core.session_settings import AS_API, locally
 
 _OWN_DESCRIPTORS = 200
 _IDLE = 130
-"""Seconds without a request after which a connection is closed. Common proxies close theirs before (nginx and AWS after
-60, Traefik 90, Caddy 120): a request that meets the moment in which the API closes one is lost, and a proxy does not
-send a POST again."""
+"""Seconds without a request after which a connection is closed. Common proxies close theirs earlier (nginx and AWS
+after 60, Traefik 90, Caddy 120): a request that arrives just as the API closes its connection is lost, and a proxy does
+not retry a POST."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class _Server(uvicorn.Server):
-    """Stops in an orderly way on SIGTERM and SIGINT, and then returns instead of raising the signal again. Before it
-    waits for what is under way, it has streams end that would go on for ever."""
+    """Shuts down gracefully on SIGTERM, SIGINT and SIGQUIT, and then returns instead of raising the signal again.
+    Before it waits for requests in flight, it ends event streams, which would otherwise never end."""
 
     def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
         super().__init__(config)
@@ -57,11 +57,11 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings, *, events: Events | None = None, listening: Callable[[str], None] | None = None) -> None:
-    """Serves until SIGTERM or SIGINT; requests under way get ``drain_timeout`` to end. Runs in the main thread.
+    """Serves until SIGTERM or SIGINT; requests in flight get ``drain_timeout`` to end. Runs in the main thread.
 
-    ``listening`` is called with the address, such as ``http://127.0.0.1:8080``, as soon as connections are accepted;
-    with port 0 that is how to learn the port. Raises InvalidSettings when the address cannot be listened on, and where
-    others would reach an API that has no key.
+    ``listening`` is called with the address, such as ``http://127.0.0.1:8080``, once connections are accepted; with
+    port 0, this is how to learn the port. Raises InvalidSettings if it cannot listen on the address, or if other
+    machines could reach an API without any key.
     """
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
@@ -75,7 +75,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
 
 
 def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
-    """How the application is served: within limits, and with its requests counted."""
+    """The uvicorn configuration of the application, with limits and request counts."""
     connections = Connections(
         receive=settings.receive_timeout, send=settings.send_timeout, most=_connections_with_descriptors()
     )
@@ -84,7 +84,7 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
         http=cast(Any, connections.protocol),
         timeout_keep_alive=_IDLE,
         lifespan="on",
-        log_level="error",  # a warning is about what a client sent
+        log_level="error",  # warnings are about what clients send
         log_config=None,
         ws="none",
         access_log=False,
@@ -94,8 +94,8 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
 
 
 def _check_keys(settings: Settings, events: Events) -> None:
-    """Says that the API takes every request while there is no key, which it does on loopback alone. Where the database
-    is away, it starts and takes none."""
+    """While there is no key, the API accepts every request: emits an event about this on loopback, and raises
+    InvalidSettings for any other address. Without a database, the API starts but refuses requests."""
     with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
         connection.execute(locally(AS_API))
         if connection.execute(internal_verbs.has_keys.text()).fetchone() == (True,):
@@ -104,8 +104,8 @@ def _check_keys(settings: Settings, events: Events) -> None:
             return
         if not is_loopback(settings.host):
             raise InvalidSettings(
-                f"there is no key, and anybody who reaches {settings.host} could do everything: make one by pgsched "
-                "keys create, or listen on 127.0.0.1"
+                f"there is no key, so anybody who can reach {settings.host} could do anything: create one with pgsched "
+                "admin keys create, or listen on 127.0.0.1"
             )
         events.emit("api.open", host=settings.host)
 
@@ -119,8 +119,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _connections_with_descriptors() -> int:
-    """So many connections as there are descriptors for, beside those of the database and of files. Many systems give a
-    process a thousand and let it take more."""
+    """The number of connections for which there are file descriptors, besides those for the database and files. Raises
+    the soft limit first: many systems give a process 1000 descriptors, but allow more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST + _OWN_DESCRIPTORS
     if 0 <= soft < wanted:

@@ -26,9 +26,9 @@ from pgsched.store.lookup import events as ends
 from pgsched.store.lookup.row_types import Event
 
 MOST, MOST_EACH = 200, 20
-"""Readers of a process, and of them those of one client, whatever keys it has."""
+"""The most readers of a process, and of one client, whichever keys it uses."""
 _EVERY, _LONGEST_PAUSE = 0.5, 5.0
-_PART = 4  # of the time, one in so many is spent on looking
+_PART = 4  # polls take up to a quarter of the time
 _PAGE, _OWN_PAGE = 1000, 200
 _MOST_BYTES = 4 << 20
 Clients = frozenset[str] | None
@@ -37,7 +37,7 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class EncodedEvent:
-    """An event as it is sent to whoever wants it."""
+    """An event with its encoded frame."""
 
     event: Event
     frame: bytes
@@ -49,7 +49,7 @@ class EncodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage:
-    """What comes after a position, of these clients, and where one stands then."""
+    """The events of these clients after a position, and the position after them."""
 
     told: list[EncodedEvent]
     end: Position
@@ -65,7 +65,7 @@ class FeedPage:
 
 
 class Feed:
-    """Shared by the readers of a process; between them it does nothing."""
+    """Reads events for all readers of a process; without readers it does nothing."""
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database, self._events = database, events
@@ -78,17 +78,17 @@ class Feed:
         self.horizon: VisibilityHorizon | None = None
         self.changed = asyncio.Event()
         self.closed = asyncio.Event()
-        """Set when readers have to go: the process ends, or the database is another one."""
+        """Set when readers must end: the process stops, or the database has been replaced."""
         self._kept = OrderedDict[tuple[Any, ...], FeedPage]()
         self._bytes = 0
         self._position: Position | None = None
 
     @contextmanager
     def reading(self, grant: Grant, clients: Clients) -> Iterator[None]:
-        """A reader for the time of the block. Raises TooManyRequests."""
+        """Registers a reader for the block. Raises TooManyRequests."""
         mine = self._shares.has(grant.payers)
         if mine >= MOST_EACH or not self._shares.take_now(grant.payers):
-            raise TooManyRequests(f"{mine} streams of events are open for this client: end one, then begin another")
+            raise TooManyRequests(f"{mine} event streams are open for this client: close one before opening another")
         self._readers[clients] += 1
         if self._looking is None or self._looking.done():
             self._forget()
@@ -97,30 +97,30 @@ class Feed:
             yield
         finally:
             self._readers[clients] -= 1
-            self._readers += Counter()  # without those of whom there is none any more
+            self._readers += Counter()  # drops entries with no readers
             self._shares.give_back(grant.payers)
 
     def close(self) -> None:
-        """Tells readers to go."""
+        """Makes all readers end."""
         self.closed.set()
 
     async def stop(self) -> None:
         self.close()
         if self._looking is not None:
             self._looking.cancel()
-            with suppress(asyncio.CancelledError, RuntimeError):  # one of a loop that is closed is gone
+            with suppress(asyncio.CancelledError, RuntimeError):  # a task of a closed loop is already gone
                 await self._looking
         self._looking = None
 
     def kept(self, position: Position, clients: Clients) -> FeedPage | None:
-        """What comes next, where it is kept for such a reader."""
+        """The next page for a reader of these clients, if it is kept."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 
     async def read(
         self, grant: Grant, clients: Clients, position: Position, horizon: VisibilityHorizon, span: int
     ) -> FeedPage:
-        """What comes next, read for one reader alone, as the database lets the holder of its key see it."""
+        """Reads the next page for one reader only, with the rights of its key."""
         database = self._database.acting(grant)
         async with database.page() as connection:
             found = await ends.read_events(
@@ -148,7 +148,7 @@ class Feed:
         now = await self._database.ask(ends.horizon)
         if self._position is None:
             self._position = Position.of(now)
-        elif self._position.seen.xmax > now.newest:  # another database, or an earlier state of this one
+        elif self._position.seen.xmax > now.newest:  # another database, or an earlier state of the same one
             self.close()
         elif self._position.is_within(now):
             await self._read_up_to(now, self._position)

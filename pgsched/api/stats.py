@@ -1,4 +1,4 @@
-"""What was done over time: executions that ended, attempts and their lateness, as the rollups tell it."""
+"""The route for throughput over time: ended executions, attempts and their lateness, from the rollups."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -17,9 +17,9 @@ from pgsched.store import verbs
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for
 
-_START = "At or after this, RFC 3339 with an offset; without it, an hour before to."
-_END = "Before this; without it, now."
-_STEP = "How long a step is, from 1m on, such as 15m or 1d; without it, one with which there are some 120 steps."
+_START = "At or after this, RFC 3339 with an offset; by default an hour before to."
+_END = "Before this; by default now."
+_STEP = "The length of a step, such as 15m or 1d, at least 1m; by default chosen to give about 120 steps."
 _MOST_STEPS = 1500
 
 
@@ -36,8 +36,8 @@ async def get_stats(
     end: Annotated[str | None, QueryParameter(name="to", description=_END, schema_extra=INSTANT)] = None,
     step: Annotated[str | None, QueryParameter(name="step", max_length=40, description=_STEP)] = None,
 ) -> Stats:
-    """Covers the last 30 days, by the minute. Empty steps are left out, and only the 50 busiest queues and clients are
-    returned. A key that is not for all clients sees only its own."""
+    """Covers the last 30 days, with a resolution of one minute. Empty steps are left out, and only the 50 busiest
+    queues or clients are returned. A key that is not for all clients sees only its own."""
     allowed = grant_of(request).clients
     clients = [client] if client is not None else None if allowed is None else sorted(allowed)
     given = {"from": bound("from", start), "to": bound("to", end)}
@@ -59,11 +59,11 @@ async def get_stats(
 
 
 def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None:
-    """The parameter that cannot be meant, and why."""
+    """The invalid parameter, and why; None if all are valid."""
     if not timedelta() < span.end - span.start <= LONGEST[by]:
-        return "from", f"it must be before to, by {format_duration(LONGEST[by])} at the most"
+        return "from", f"it must be before to, by at most {format_duration(LONGEST[by])}"
     if step is not None and step < timedelta(minutes=1):
-        return "step", "it must be a minute at least"
+        return "step", "it must be at least a minute"
     if step is not None and (span.end - span.start) / step > _MOST_STEPS:
         return "step", f"there would be more than {_MOST_STEPS:,} steps: give a longer one"
     return None

@@ -1,4 +1,4 @@
-"""The workers: what each serves and has in hand; paused and resumed."""
+"""The routes for workers: list them with what each serves and holds, pause and resume them."""
 
 from typing import Annotated
 
@@ -15,13 +15,13 @@ WorkerNumber = Annotated[int, PathParameter(ge=1, le=2**31 - 1, description="A w
 
 
 class WorkerList(msgspec.Struct, frozen=True, kw_only=True):
-    """All workers, in the order in which they came."""
+    """All workers, in the order in which they registered."""
 
     items: list[WorkerRow]
 
 
 class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false when it was so before."""
+    """``changed`` is false if nothing changed."""
 
     id: int
     changed: bool
@@ -46,8 +46,8 @@ pause_worker, resume_worker = pausable(
     WorkerNumber,
     WorkerChanged,
     404,
-    pauses="It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. "
-    "Other workers take over its share.",
+    pauses="It starts nothing more, finishes the executions it holds, and then stays idle until it is stopped or "
+    "resumed. Other workers take over its share.",
     scope="admin",
     everywhere=True,
 )

@@ -205,7 +205,7 @@ async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
         ("wait=soon", 422, "wait: "),
         ("status=running", 400, "status"),
         ("job=1", 400, "not an id"),
-        ("client=", 400, "no value"),
+        ("client=", 400, "value is missing"),
         ("limit=3", 400, "unknown parameter"),
     ],
 )

@@ -228,7 +228,7 @@ async def test_what_a_provider_must_not_answer_is_not_taken(how: str, provider: 
         return 200, {}, json.dumps(told).encode()
 
     provider.answer = answer
-    with pytest.raises(Unavailable, match="cannot be had"):
+    with pytest.raises(Unavailable, match="cannot be fetched"):
         await bearer.grant(provider.token())
     asked = list(provider.asked)
     with pytest.raises(Unavailable):
@@ -295,7 +295,7 @@ async def test_each_subject_asks_no_more_often_than_the_rate_of_its_provider(pro
     held = BearerTokens(settings(provider.issuer, rate=1, burst=3), Events())
     for _ in range(3):
         await held.grant(provider.token())
-    with pytest.raises(TooManyRequests, match=r"42 .* is held to 1 requests a second"):
+    with pytest.raises(TooManyRequests, match=r"42 .* is limited to 1 requests a second"):
         await held.grant(provider.token(jti="another token of the same subject"))
     await held.grant(provider.token(sub="43"))
     await held.grant(provider.token(), counted=False)
