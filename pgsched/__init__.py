@@ -1,6 +1,6 @@
 """pgsched: `at` and `cron` for a whole company, on the PostgreSQL it already runs.
 
-The names that an application needs; each is imported when it is first used.
+These are the names that an application needs. Each is imported on first use.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Look-ups that are wanted by many at once, and asked for by one statement.
+"""Batches concurrent look-ups of single keys into one statement.
 
-While a question is under way all further keys wait for the next one: so they take one connection from the others, and
-no more, however many there are.
+While a statement is running, further keys wait for the next one. So look-ups use at most one connection, however many
+there are.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ _Value = TypeVar("_Value")
 
 
 class Batched(Generic[_Key, _Value]):
-    """``look_up`` answers for the keys that are there, at ``most`` so many at once; of the others None is said. What it
-    raises is told to all who have asked for these."""
+    """Looks up keys with ``look_up``, at most ``most`` at a time. It returns the values of the keys that exist; the
+    others get None. If it raises, every caller waiting for those keys gets the error."""
 
     def __init__(
         self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]], *, most: int | None = None
@@ -41,7 +41,7 @@ class Batched(Generic[_Key, _Value]):
             except Exception as error:
                 for future in wanted.values():
                     future.set_exception(error)
-                    future.exception()  # whoever waited may be gone
+                    future.exception()  # marks it as retrieved: the waiter may be gone
                 continue
             for key, future in wanted.items():
                 future.set_result(found.get(key))

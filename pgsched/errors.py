@@ -10,23 +10,23 @@
     ├── NotFound                     pgsched.not_found            PS010
     ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
     ├── Refused                      pgsched.refused              PS012  the caller may not do it
-    ├── Unauthenticated              pgsched.unauthenticated      the API was given no key, or one that it does not take
-    ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
+    ├── Unauthenticated              pgsched.unauthenticated      the API was given no key, or an invalid one
+    ├── StaleLease                   pgsched.stale_lease          PS013  leased by another; the result does not count
     ├── QueueFull                    pgsched.queue_full           PS014  the queue has reached its max_waiting
-    ├── TooManyRequests              pgsched.too_many_requests    the key is held to fewer requests a second
+    ├── TooManyRequests              pgsched.too_many_requests    the key has exceeded its rate limit
     ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
     ├── Unavailable                  pgsched.unavailable          the database cannot be reached
     └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
 
-Each class carries a stable ``code`` (in logs, problem documents and ``--json`` output) and, where the database can
-raise it, the ``sqlstate`` under which it does. ``error_for_sqlstate`` is the way back.
+Each class has a stable ``code`` (in logs, problem documents and ``--json`` output) and, if the database can raise it,
+its ``sqlstate``. ``error_for_sqlstate`` finds the class for a SQLSTATE.
 """
 
 from typing import ClassVar
 
 
 class PgschedError(Exception):
-    """An error of pgsched; the base of all that it raises on purpose."""
+    """The base class of all errors that pgsched raises on purpose."""
 
     code: ClassVar[str] = "pgsched.error"
     sqlstate: ClassVar[str | None] = None
@@ -75,7 +75,7 @@ class InvalidSettings(InvalidInput):
 
 
 class NotFound(PgschedError):
-    """No such job, execution, client or queue, or none that the caller may see."""
+    """There is no such job, execution, client or queue, or the caller may not see it."""
 
     code = "pgsched.not_found"
     sqlstate = "PS010"
@@ -109,14 +109,14 @@ class StaleLease(PgschedError):
 
 
 class QueueFull(PgschedError):
-    """The queue has reached its maximum of waiting executions: schedule again in a moment."""
+    """The queue has reached its maximum of waiting executions; try again later."""
 
     code = "pgsched.queue_full"
     sqlstate = "PS014"
 
 
 class TooManyRequests(PgschedError):
-    """The key is held to so many requests a second, and has sent more."""
+    """The API key has exceeded its limit of requests per second."""
 
     code = "pgsched.too_many_requests"
 
@@ -149,5 +149,5 @@ _BY_SQLSTATE = {error.sqlstate: error for error in all_errors() if error.sqlstat
 
 
 def error_for_sqlstate(sqlstate: str | None) -> type[PgschedError] | None:
-    """The error class for one of our SQLSTATEs, or None where it is not ours."""
+    """The error class for a SQLSTATE, or None if it is not one of ours."""
     return _BY_SQLSTATE.get(sqlstate or "")

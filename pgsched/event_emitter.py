@@ -1,8 +1,9 @@
-"""The one interface for logs, metrics and traces.
+"""The single interface for logs, metrics and traces.
 
-Rooms emit events by name with plain fields; the command line decides who listens. A listener must not raise and must
-not wait: it runs inside the loop that emitted, except for ``loop.blocked`` and ``worker.gave_up``, which a thread emits
-while the loop stands still. Batches on the hot path are reported to typed observers instead (``observer``).
+Packages emit events by name with plain fields; the command line attaches the listeners. A listener must not raise or
+block: it runs in the event loop that emitted the event. The exceptions are ``loop.blocked`` and ``worker.gave_up``,
+which a thread emits while the loop is blocked. Batches on the hot path are reported to typed observers instead
+(``observer``).
 """
 
 import logging
@@ -46,14 +47,13 @@ WARNINGS = frozenset(
         "client.invalid",
     }
 )
-"""Events that somebody should look at."""
+"""Events that an operator should look at."""
 DETAILS = frozenset({"dependents.released"})
-"""Events of ordinary work, of which there may be many a second: for debugging."""
+"""Events of ordinary work, for debugging. There may be many per second."""
 
 
 class Events:
-    """Passes each event to every listener, in the order in which they are given. ``observers`` are called for
-    batches."""
+    """Passes each event to all listeners, in the given order. ``observers`` are called for batches."""
 
     def __init__(self, *listeners: Listener, observers: Sequence[Observer] = ()) -> None:
         self._listeners = listeners
@@ -70,18 +70,20 @@ _FOR_FAULTS = ("away", "by_database")
 
 
 class Faults:
-    """A listener that passes events on, but reports a fault only once when it begins and once when it is over.
+    """A listener that passes events on, but reports a fault only when it begins and when it is over.
 
-    While the database is away, every service of a process fails again and again. Only the first failure is passed on,
-    as ``database.lost``, and again when the error has become another one for a while, such as a password that is
-    refused after a connection was closed; and ``database.back`` once every service that failed has succeeded, with the
-    seconds and the number of failures. Any other failure of a service, and each loss of a connection, is passed on
-    again only when its error differs in more than numbers, or after a minute, with the number of ``times`` it occurred.
-    What the database refuses (``by_database``), such as any write while its disk is full, is one fault of all services;
-    it may come and go, and is passed on once a minute.
+    While the database is away, every service of a process fails repeatedly. Only the first failure is passed on, as
+    ``database.lost``. It is passed on again if the error changes after a few seconds, for example from a closed
+    connection to a rejected password. Once every service that failed has succeeded, ``database.back`` reports the
+    seconds and the number of failures.
 
-    Outcomes that come too late after an outage are refused row by row. After the first refusal, the next ones are
-    passed on together every few seconds.
+    Any other failure of a service, and any loss of a connection, is repeated only if its error differs in more than
+    numbers, or after a minute, with the number of ``times`` it occurred. What the database refuses (``by_database``),
+    such as any write while its disk is full, counts as one fault of all services. It may come and go, and is passed on
+    once a minute.
+
+    Outcomes that arrive too late after an outage are refused row by row. After the first refusal, further ones are
+    summed up every few seconds.
     """
 
     def __init__(
@@ -163,24 +165,23 @@ class Faults:
 
 
 def _gist(error: Field) -> str:
-    """What two errors have in common that differ in the numbers of files, processes or lines, or in what is told beside
-    the first line."""
+    """The first line of an error without its numbers, so that errors that differ only in process ids, line numbers or
+    details compare equal."""
     return _NUMBERS.sub("#", str(error).partition("\n")[0])
 
 
 FIELDS = "pgsched_event"
-"""The attribute of a log record that has an event's name and fields, for formats that are not read by people."""
+"""The attribute of a log record with an event's name and fields, for machine-readable formats."""
 _MANY_LINES = ("stack", "traceback")
 _BARE = re.compile(r'[^\s"=]+')
 
 
 def logging_listener(logger: logging.Logger) -> Listener:
-    """Writes events as log lines `event key=value …`; what an operator should look at, as warnings, and what is of use
-    in debugging alone, as that.
+    """Writes events as log lines `event key=value …`. WARNINGS are logged as warnings, DETAILS as debug.
 
-    What targets, handlers and clients say is in some values: they are escaped, and quoted where they might be taken for
-    more than one. Stacks and tracebacks follow on lines of their own, each behind a bar. A fault that goes on is said
-    once (``Faults``).
+    Values may contain text from targets, handlers and clients, so they are escaped, and quoted if they could be
+    mistaken for several values. Stacks and tracebacks follow on separate lines, each after a bar. A continuing fault is
+    logged once (``Faults``).
     """
 
     def listen(event: str, fields: dict[str, Field]) -> None:
@@ -195,7 +196,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
 
 
 def printable(text: str) -> str:
-    """The text with all characters escaped that a terminal or a line-based reader could interpret."""
+    """Escapes all characters that a terminal or a line-based reader could interpret."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -1,4 +1,4 @@
-"""What needs libraries that only an extra installs, such as ``pip install 'pgsched[server]'``."""
+"""Explains missing libraries that an extra installs, such as ``pip install 'pgsched[server]'``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from pgsched.errors import InvalidSettings
 
 @contextmanager
 def extra(name: str, by: str) -> Iterator[None]:
-    """Say what to install where the block imports a library that is not there.
+    """Says what to install if the block imports a missing library.
 
         with extra("tracing", by="tracing"):
             from pgsched.spans import Spans
 
-    Raises InvalidSettings. A module of pgsched itself that cannot be imported is a bug, and keeps its traceback.
+    Raises InvalidSettings. If a module of pgsched itself is missing, that is a bug and keeps its traceback.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""Observers are called for each batch on the way of rows through a worker. Benchmarks and metrics use them.
+"""Observers, which are called for each batch that passes through a worker. Benchmarks and metrics use them.
 
-A batch is reported once, as a whole, so a single row costs nothing, and without an observer nothing is done.
+A batch is reported once, as a whole, so there is no cost per row, and no cost at all without an observer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from typing import NamedTuple
 class BatchClaimed:
     """A claim was answered.
 
-    ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, with begin
-    and commit, but not those between them that plan and admit. ``seconds`` is the time until the answer. ``at_once``
-    says that it was a single statement, for rows that had just been announced.
+    ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, including
+    begin and commit, but not the statements between them that plan and admit. ``seconds`` is the time until the answer.
+    ``at_once`` is true for a single statement that claimed rows that had just been announced.
     """
 
     rows: int
@@ -25,11 +25,11 @@ class BatchClaimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettled:
-    """The database has taken a batch.
+    """A batch of outcomes was written to the database.
 
-    ``rows`` is the number of rows that were still leased to this worker, and ``outcomes`` counts them by the status in
-    which they ended, or ``retrying``, ``postponed``, ``deferred``, ``held`` or ``released``. ``seconds`` is the time
-    that the ``statements`` took.
+    ``rows`` is the number of rows that were still leased to this worker. ``outcomes`` counts them by their final
+    status, or as ``retrying``, ``postponed``, ``deferred``, ``held`` or ``released``. ``seconds`` is the time that the
+    ``statements`` took.
     """
 
     rows: int
@@ -39,8 +39,8 @@ class BatchSettled:
 
 
 class Timed(NamedTuple):
-    """How late an attempt began and how long it took, in seconds. It stands for ``weight`` attempts. ``unclaimed`` is
-    the part of the lateness that passed before it was claimed; None where that is not known."""
+    """How late an attempt began and how long it took, in seconds. It represents ``weight`` attempts. ``unclaimed`` is
+    the part of the lateness before it was claimed; None if that is unknown."""
 
     queue: int
     client: str
@@ -51,7 +51,8 @@ class Timed(NamedTuple):
 
 
 class QueueOutcome(NamedTuple):
-    """A queue, by its number, and an outcome. ``is_plain`` marks plain successes, whose ends nobody else counts."""
+    """A queue, by its number, and an outcome. ``is_plain`` marks plain successes, whose ends are counted nowhere
+    else."""
 
     queue: int
     outcome: str
@@ -60,12 +61,12 @@ class QueueOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptsEnded:
-    """Attempts have ended, and their outcomes are on record.
+    """Attempts have ended, and their outcomes are settled.
 
     ``clients`` has the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
-    ``deferred``, or for what came to no attempt, ``late``, ``released`` or ``undeliverable``. ``committed`` counts
-    those that committed together with their handler's writes, and so are in no batch. While many attempts end, only
-    some are in ``timed``, and stand for the others of their queue.
+    ``deferred``; or, for executions that were never attempted, ``late``, ``released`` or ``undeliverable``.
+    ``committed`` counts the attempts that were committed together with their handler's writes, and so are in no batch.
+    Under load, ``timed`` is only a sample, in which each entry represents others of its queue.
     """
 
     clients: Mapping[QueueOutcome, Sequence[str]]
@@ -74,10 +75,10 @@ class AttemptsEnded:
 
 
 class Observer:
-    """The base of observers; its methods do nothing. Subclasses override those that they need.
+    """The base class of observers. Its methods do nothing; subclasses override the ones they need.
 
-    A method must not raise and must not wait: it runs inside the loop that claims and settles. Executions that commit
-    together with their handler's writes are not settled in a batch: of these only ``ended`` tells.
+    A method must not raise or block: it runs in the loop that claims and settles. Executions that are committed
+    together with their handler's writes are not settled in a batch, so only ``ended`` reports them.
     """
 
     def claimed(self, batch: BatchClaimed) -> None:
@@ -87,5 +88,5 @@ class Observer:
         """Called once the batch is committed."""
 
     def ended(self, attempts: AttemptsEnded) -> None:
-        """Called for the attempts of each batch, once it is committed, and for each one that committed with its
+        """Called for the attempts of each batch once it is committed, and for each attempt that was committed with its
         handler's writes."""

@@ -1,4 +1,4 @@
-"""Whether spans are recorded. OpenTelemetry is imported only where they are."""
+"""Starts recording spans if tracing is on. OpenTelemetry is imported only then."""
 
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def recording(settings: Settings, service: str) -> "Spans | None":
-    """What records spans for ``service``, where the setting ``tracing`` says so.
+    """Returns the recorder of spans for ``service``, or None if the setting ``tracing`` is off.
 
-    Raises InvalidSettings where OpenTelemetry is not installed, or refuses its variables.
+    Raises InvalidSettings if OpenTelemetry is not installed, or if it rejects its environment variables.
     """
     if not settings.tracing:
         return None
@@ -22,4 +22,4 @@ def recording(settings: Settings, service: str) -> "Spans | None":
     try:
         return Spans(service)
     except ValueError as error:
-        raise InvalidSettings(f"tracing: OpenTelemetry refuses its variables: {error}") from error
+        raise InvalidSettings(f"tracing: OpenTelemetry rejects its OTEL_… variables: {error}") from error

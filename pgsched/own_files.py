@@ -1,4 +1,4 @@
-"""Files that nobody else leads astray: in directories that nobody else may change, and never through a link."""
+"""Writes files that other users cannot redirect: only into directories that they cannot change, never through links."""
 
 import os
 from pathlib import Path
@@ -7,16 +7,16 @@ from pgsched.errors import InvalidInput
 
 
 def check_directory(directory: Path, otherwise: str) -> None:
-    """Raises InvalidInput where another user, who is not root, could put a link where a file is to be written.
+    """Raises InvalidInput if another user, other than root, could put a link in place of a file in this directory.
 
-    For root this is so below any directory of another user, who can move what is in it.
+    If this process is root, that is so below any directory of another user, who can move its contents.
     """
     path = directory.absolute()
     there = [one for one in (path, *path.parents) if one.exists()]
     is_root = os.geteuid() == 0
     parts = [*there, *there[0].resolve().parents] if is_root else there[: 2 if path.exists() else 1]
     for part in parts:
-        for owner in (part.lstat().st_uid, part.stat().st_uid):  # of a link, and of where it leads
+        for owner in (part.lstat().st_uid, part.stat().st_uid):  # the owner of a link, and of its target
             if owner not in (0, os.geteuid()):
                 raise InvalidInput(
                     f"{part} belongs to user {owner}, who could put links there: run as that user, or "
@@ -25,16 +25,17 @@ def check_directory(directory: Path, otherwise: str) -> None:
 
 
 def make_directory(directory: Path, otherwise: str, *, mode: int = 0o777) -> None:
-    """Makes such a directory where there is none. Raises what ``check_directory`` does, and OSError."""
+    """Creates the directory if it does not exist, and checks it. Raises what ``check_directory`` does, and OSError."""
     check_directory(directory, otherwise)
     directory.mkdir(mode=mode, parents=True, exist_ok=True)
     check_directory(directory, otherwise)
 
 
 def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
-    """The descriptor of a file to read and write, which this user alone may read; it is made where there is none.
+    """Opens a file for reading and writing and returns its descriptor. Creates the file if it does not exist. Only this
+    user may read it.
 
-    Raises OSError for a link, and InvalidInput for a file of somebody else.
+    Raises OSError for a link, and InvalidInput for another user's file.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_APPEND if append else 0)
     descriptor = os.open(file, flags, 0o600)
@@ -51,7 +52,7 @@ def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
 
 
 def write_own(file: Path, text: str) -> None:
-    """Writes such a file anew, as a whole; it is on the disk when this ends. Raises what ``open_own`` does."""
+    """Replaces the contents of such a file and syncs it to disk. Raises what ``open_own`` does."""
     with os.fdopen(open_own(file, empty=True), "w", encoding="utf-8") as opened:
         opened.write(text)
         opened.flush()

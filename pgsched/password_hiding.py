@@ -1,4 +1,4 @@
-"""Passwords inside addresses, connection parameters and JSON objects: found, and left out of what people read.
+"""Finds passwords in URLs, connection parameters and JSON objects, and removes them from text that is shown.
 
 >>> without_passwords("postgresql://shop:hush@db.example/shop")
 'postgresql://shop:…@db.example/shop'
@@ -18,10 +18,10 @@ _PASSWORD = re.compile(
 
 
 def has_password(text: str) -> bool:
-    """Whether there is a password in an address, connection parameters or a JSON object."""
+    """Whether the text contains a password in a URL, in connection parameters or in a JSON object."""
     return _PASSWORD.search(text) is not None
 
 
 def without_passwords(text: str) -> str:
-    """The same with three dots in the place of each password."""
+    """The text with an ellipsis in place of each password."""
     return _PASSWORD.sub(lambda found: (found["before"] or found["json"] or found["given"]) + _LEFT_OUT, text)

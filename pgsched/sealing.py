@@ -1,8 +1,8 @@
-"""Secrets as the database keeps them: encrypted by AES-256-GCM under a key that the database never sees.
+"""Seals the secrets stored in the database: AES-256-GCM, with a key that the database never sees.
 
-What is sealed names the key that it was sealed with, so that keys can be changed while secrets are used: the first of a
-ring seals, any of them opens. It opens for the client and the name alone that it was sealed for, so a row that was
-copied to another client is of no use there.
+A sealed secret names its key, so that keys can be rotated while secrets are in use: the first key of a ring seals, any
+of them opens. A secret opens only for the client and name that it was sealed for, so a row copied to another client is
+useless there.
 """
 
 import base64
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
 _VERSION = b"\x01"
-_HOW = "write what pgsched admin secrets new-key prints; several are separated by commas, the newest first"
+_HOW = "write keys printed by pgsched admin secrets new-key, separated by commas, the newest first"
 
 
 class CannotOpen(PgschedError):
-    """No key of the ring opens it, or it is not what was sealed for this client and name."""
+    """No key of the ring opens the secret, or it was sealed for another client or name."""
 
 
 def new_key() -> str:
@@ -38,7 +38,7 @@ class KeyRing:
 
     @classmethod
     def parse(cls, text: str) -> "KeyRing | None":
-        """None for the empty text. Raises InvalidSettings, which never says what was given."""
+        """Parses the setting; None if it is empty. Raises InvalidSettings, whose message never contains the value."""
         given = [key.strip() for key in text.split(",") if key.strip()]
         if not given:
             return None
@@ -67,7 +67,7 @@ class KeyRing:
             raise CannotOpen("it is not what was sealed for this client and name") from None
 
     def has_key_of(self, sealed: bytes) -> bool:
-        """Whether one of the keys has sealed it; its beginning tells."""
+        """Whether one of the keys sealed it, judging by its header alone."""
         return sealed[:1] == _VERSION and sealed[1 : 1 + _ID_BYTES] in self._keys
 
     def is_newest(self, sealed: bytes) -> bool:
@@ -84,7 +84,7 @@ def _decoded(key: str, number: int) -> bytes:
     except ValueError:
         found = b""
     if len(found) != _KEY_BYTES:
-        raise InvalidSettings(f"secret_keys: number {number} is no key: {_HOW}")
+        raise InvalidSettings(f"secret_keys: entry {number} is not a valid key: {_HOW}")
     return found
 
 
@@ -93,5 +93,5 @@ def _id(key: bytes) -> bytes:
 
 
 def _bound_to(head: bytes, client: str, name: str) -> bytes:
-    """What is authenticated beside the secret. Neither a client nor a name contains NUL."""
+    """The associated data that is authenticated with the secret. Neither a client nor a name contains NUL."""
     return b"\x00".join((head, client.encode(), name.encode()))

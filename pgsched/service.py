@@ -1,8 +1,8 @@
-"""The loop, written once: everything that runs in the background is a Service, and tells others by a Signal.
+"""The base class of everything that runs in the background, Service, and Signal, by which parts notify each other.
 
-A service says what one turn of its work is; ``run`` calls it, sleeps as long as the turn asked for, and wakes early
-when told to. A turn that raises does not end the service: it is reported and tried again after a growing pause, so
-that a database that goes away and comes back is met by a service that is still there.
+A service defines one turn of its work. ``run`` calls it, sleeps for as long as the turn asked for, and wakes early when
+asked to. A turn that raises does not end the service: the error is reported, and the turn is retried after a growing
+pause. So services survive an outage of the database.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ import psycopg
 from pgsched.event_emitter import Events
 
 _LONGEST_REST = 1.0
-_SUDDEN = 1.0  # seconds that a piece of work may count for, however quick the one before was
+_SUDDEN = 1.0  # seconds that a piece of work may always count for, however short the previous one was
 _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
 def is_away(error: Exception) -> bool:
-    """Whether this means that the database cannot be reached, rather than that it refuses something."""
+    """Whether the error means that the database cannot be reached, rather than that it refuses something."""
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
-    return isinstance(error, OSError)  # and so is a TimeoutError
+    return isinstance(error, OSError)  # includes TimeoutError
 
 
 def event_text(error: Exception) -> str:
-    """An error as events have it."""
+    """An error as text for events."""
     return f"{type(error).__name__}: {error}"[:500]
 
 
 def collect_seldom() -> None:
-    """Keeps the pauses of the garbage collector short, in a process whose parts are put together by now: what is there
-    lives for ever and is not looked at again, and what comes lives for milliseconds."""
+    """Keeps garbage collector pauses short. Call it once all parts of the process exist: they live for ever and are not
+    scanned again, while later objects live for milliseconds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -46,8 +46,8 @@ _Told = ParamSpec("_Told")
 
 
 class Signal(Generic[_Told]):
-    """Tells others something without knowing them: calling a signal calls its listeners, in the order in which they
-    were connected. A listener must not wait and must not raise."""
+    """Notifies listeners that the sender does not know. Calling a signal calls its listeners in the order in which they
+    were connected. A listener must not block or raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[_Told, object]] = []
@@ -61,7 +61,7 @@ class Signal(Generic[_Told]):
 
 
 class Droppable(Protocol):
-    """A connection that is made again when it is asked for."""
+    """A connection that can be dropped, and is made again when next requested."""
 
     async def drop(self, error: Exception | None = None) -> None: ...
 
@@ -71,17 +71,17 @@ _Connection_co = TypeVar("_Connection_co", covariant=True)
 
 
 class Lender(Protocol[_Connection_co]):
-    """A link, whose connection may have to be made first."""
+    """Provides a connection, making it first if necessary."""
 
     async def get(self) -> _Connection_co: ...
 
 
 class DutyCycle:
-    """Limits some work to one part in ``one_in`` of the time, with at least ``every`` seconds between two beginnings.
+    """Limits work to one part in ``one_in`` of the time, and to one start every ``every`` seconds.
 
-    The limit never puts the next piece off for longer than ``at_most`` seconds. A piece counts for no more than twice
-    the one before, or a second: one that suddenly takes much longer has rather stood still, with a database that was
-    frozen or a row that was locked, and must not be put off for minutes because of it.
+    The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most twice the
+    previous one, or a second: if it suddenly took much longer, it was probably blocked by a frozen database or a locked
+    row, which should not delay the next piece by minutes.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
@@ -91,7 +91,7 @@ class DutyCycle:
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """Measures the work that is done in the block."""
+        """Measures the work done in the block."""
         started = time.monotonic()
         try:
             yield
@@ -102,14 +102,14 @@ class DutyCycle:
 
     @contextlib.asynccontextmanager
     async def work_on(self, link: Lender[_Connection]) -> AsyncIterator[_Connection]:
-        """Measures what is done within, on a connection: waiting for it is no work, and earns no rest."""
+        """Measures the work done in the block on a connection. Waiting for the connection does not count."""
         connection = await link.get()
         with self.work():
             yield connection
 
     @property
     def pause(self) -> float:
-        """Seconds until the work is due again; 0 where it is."""
+        """Seconds until the work is due again; 0 if it is due."""
         return max(self._due_at - time.monotonic(), 0.0)
 
     @property
@@ -117,30 +117,30 @@ class DutyCycle:
         return time.monotonic() >= self._due_at
 
     def go_on(self) -> None:
-        """Makes the rest of the work due without waiting for ``every``, as soon as its share of the time allows."""
+        """Makes the remaining work due without waiting for ``every``, as soon as its share of the time allows."""
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
-        """Puts the work off by at least this many seconds."""
+        """Delays the work by at least this many seconds."""
         self._due_at = max(self._due_at, time.monotonic() + seconds)
 
     def hasten(self, within: float = 0.0) -> None:
-        """Makes the work due within this many seconds, however long it took before."""
+        """Makes the work due within this many seconds, whatever its share of the time."""
         self._due_at = min(self._due_at, time.monotonic() + within)
 
 
 class Service:
-    """Work in turns. Subclasses write ``turn``; tests call it, ``run`` repeats it until ``stop``."""
+    """Work in turns. Subclasses implement ``turn``. Tests call it directly; ``run`` repeats it until ``stop``."""
 
     name: str = "service"
     first_pause: float = 0.05
     longest_pause: float = 2.0
     longest_turn: float = 40.0
-    """Seconds after which a turn is cancelled. Statements time out before that, so a longer turn has lost its
+    """Seconds after which a turn is cancelled. Statements time out earlier, so a turn that takes longer has lost its
     connection without an error."""
     rest: float = 0.0
-    """After a turn the service cannot be woken for this many times as long as the turn took, at most a second. So its
-    share of the time is bounded, however often it is woken."""
+    """After a turn, the service cannot be woken for this many times the turn's duration, at most a second. This bounds
+    its share of the time, however often it is woken."""
 
     def __init__(self, events: Events, *links: Droppable) -> None:
         """``links`` are the connections that the turns use. They are dropped after a turn that raised."""
@@ -151,7 +151,7 @@ class Service:
 
     @property
     def unwell_for(self) -> float:
-        """Seconds since the beginning of the first turn after which none has succeeded."""
+        """Seconds since the start of the first turn after the last success; 0 between successful turns."""
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:
@@ -159,7 +159,7 @@ class Service:
         raise NotImplementedError
 
     async def recover(self, error: Exception) -> None:
-        """Drops the connections. Called after a turn that raised, before the pause."""
+        """Drops the connections. Called after a turn raised, before the pause."""
         for link in self._links:
             await link.drop(error)
 
@@ -168,7 +168,7 @@ class Service:
         self._wake.set()
 
     def stop(self) -> None:
-        """Makes ``run`` return after the turn under way."""
+        """Makes ``run`` return after the current turn."""
         self.stopping = True
         self._wake.set()
 
@@ -186,7 +186,7 @@ class Service:
                     lasted = round(time.monotonic() - failed_at, 3)
                     self.events.emit("service.recovered", service=self.name, failures=failures, seconds=lasted)
                 failures = 0
-            except Exception as error:  # one place for all services: a turn may fail, the service may not
+            except Exception as error:  # the one place for all services: a turn may fail, a service must not
                 failed_at = failed_at if failures else started
                 failures += 1
                 pause = self._pause_after(failures)

@@ -1,7 +1,7 @@
-"""One frozen Settings, merged from flags, environment and ``pgsched.toml``, in this order of precedence.
+"""The settings: one frozen object, merged from flags, environment and ``pgsched.toml``, in this order of precedence.
 
-"Unset" is not a default: a source that says nothing about a setting leaves it out, and the defaults below are put in
-once, at the end of the merge. Only the command line and the API's entry call ``load`` and read the environment.
+"Unset" is not a default: a source leaves out the settings it does not give, and defaults are filled in once, at the end
+of the merge. Only the command line and the API's entry point call ``load`` and read the environment.
 """
 
 import difflib
@@ -30,8 +30,8 @@ def _setting(
     secret: bool = False,
     password: bool = False,
 ) -> _Value:
-    """A setting with what its flag says of it, and the least and greatest value. One that is ``secret`` has no flag,
-    which everybody on the machine could read; one that may have a ``password`` in it has a flag that takes none."""
+    """A setting with its flag's help text, and its least and greatest value. A ``secret`` setting has no flag, because
+    every user of the machine can read flags. A setting that may contain a ``password`` has a flag that refuses one."""
     return field(
         default=default,
         repr=not (secret or password),
@@ -41,7 +41,7 @@ def _setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set. Durations are seconds."""
+    """All settings. Durations are in seconds."""
 
     database_url: str | None = _setting(
         None, "PostgreSQL to use, e.g. postgresql://user@host/database.", metavar="URL", password=True
@@ -50,7 +50,7 @@ class Settings:
     allowed_hosts: str = _setting(
         "", "Host names that the API accepts besides loopback and the host; * accepts any.", metavar="NAMES"
     )
-    port: int = _setting(8080, "Port on which the API listens; 0 takes a free one.", within=(0, 65_535))
+    port: int = _setting(8080, "Port on which the API listens; 0 picks a free one.", within=(0, 65_535))
     data_dir: str = _setting(".pgsched", "Where the embedded PostgreSQL keeps its data.", metavar="DIR")
     app: str | None = _setting(None, "The pgsched.App with the handlers of python: targets.", metavar="MODULE:NAME")
     queues: str = _setting("default", "Queues to serve, separated by commas.", metavar="NAMES")
@@ -63,7 +63,7 @@ class Settings:
     batch: int = _setting(500, "Most rows per claim.", within=(1, 5_000))
     lease: float = _setting(30.0, "How long a worker holds a claimed row before others may take it.", within=(1, 3_600))
     drain_timeout: float = _setting(
-        20.0, "How long a stopping worker may take to finish what it has in hand.", within=(0, 3_600)
+        20.0, "How long a stopping worker may take to finish what is in flight.", within=(0, 3_600)
     )
     blocked_timeout: float = _setting(
         60.0, "How long a handler may block its process before the process exits; 0 means for ever.", within=(0, 86_400)
@@ -72,7 +72,7 @@ class Settings:
     dashboard: str = _setting("on", "The dashboard: on, read-only or off.", metavar="WORD")
     receive_timeout: float = _setting(30.0, "How long a request to the API may take to arrive.", within=(0.1, 3_600))
     send_timeout: float = _setting(
-        30.0, "How long the API waits for a client that does not read its answer.", within=(0.1, 3_600)
+        30.0, "How long the API waits for a client that does not read its response.", within=(0.1, 3_600)
     )
     poll_interval: float = _setting(
         1.0, "How long an idle worker waits when no notification arrives.", within=(0.05, 60)
@@ -82,7 +82,7 @@ class Settings:
         10, "Failures within ten seconds after which a target is sidelined; 0 means never.", within=(0, 10_000)
     )
     recovery_rate: int = _setting(
-        10, "Executions per second to a target at first, when it is back.", within=(1, 100_000)
+        10, "Executions per second to a target when it is first called again.", within=(1, 100_000)
     )
     kept_traceback: int = _setting(
         2_000,
@@ -127,7 +127,7 @@ class Settings:
         if self.look_ahead >= self.poll_interval:
             raise InvalidSettings("look_ahead must be less than poll_interval")
         if not self.queue_names:
-            raise InvalidSettings("queues names no queue: write at least one, such as default")
+            raise InvalidSettings("queues is empty: name at least one, such as default")
         if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
             raise InvalidSettings(f"metrics is {self.metrics!r}; it must be an address with a port: 127.0.0.1:9464")
         if self.dashboard not in _DASHBOARDS:
@@ -145,7 +145,7 @@ class Settings:
 
     @property
     def takes_tokens(self) -> bool:
-        """Whether the API takes tokens of OpenID Connect providers."""
+        """Whether the API accepts tokens from OpenID Connect providers."""
         return bool(json.loads(self.oidc))
 
     @property
@@ -155,7 +155,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches what listens on this address."""
+    """Whether an address can only be reached from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -170,9 +170,9 @@ _JSON_OBJECTS = {
 _WITH_PASSWORD = {setting.name for setting in fields(Settings) if not setting.repr}
 _PREFIX = "PGSCHED_"
 API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
-"""Variables that are no settings: for commands that ask an API instead of a database, its address and their key."""
+"""Variables that are not settings: the API's address and a key, for commands that use the API, not the database."""
 _RESEMBLANCE = 0.8
-# The variables that Kubernetes sets in every container for each service, and Docker for a linked container.
+# Variables that Kubernetes sets in every container for each service, and Docker for each linked container.
 _INJECTED = re.compile(
     r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
 )
@@ -190,10 +190,11 @@ def load(
     file: Path | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Merges the three sources; ``defaults`` hold where none of them speaks. Flags that are None count as not given.
+    """Merges the three sources; ``defaults`` apply to settings that none of them gives. Flags that are None count as
+    not given.
 
-    Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for a
-    value that does not fit.
+    Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for
+    an invalid value.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     merged = dict(defaults or {}) | _from_file(file) | _from_environment(environment) | given
@@ -209,20 +210,19 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
         raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
-    except ValueError as error:  # also of what is no UTF-8, or a number of thousands of digits
+    except ValueError as error:  # also for invalid UTF-8, or a number with thousands of digits
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
-    found.pop("jobs", None)  # which are for pgsched apply
+    found.pop("jobs", None)  # for pgsched apply
     for name in found:
         _known(name, f"{file}: ")
     return found
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the variables. Other variables may begin with ``PGSCHED_`` too: a Kubernetes service or a
-    linked container with the name ``pgsched`` gives every process variables such as
-    ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
+    """The settings among the environment variables. Others may begin with ``PGSCHED_`` too: a Kubernetes service or a
+    linked container named ``pgsched`` gives every process variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
 
-    Raises InvalidSettings for one that looks like a misspelt setting.
+    Raises InvalidSettings for a variable that looks like a misspelt setting.
     """
     found = {}
     for variable, value in environment.items():
@@ -261,7 +261,7 @@ def _known(name: str, where: str, hint: str = "") -> None:
 
 
 def _check_address(url: str) -> None:
-    """Refuses a password with unescaped special characters: libpq would take the rest for the host."""
+    """Refuses a password with unescaped special characters, because libpq would take the rest for the host."""
     address = url.partition("://")[2]
     login = address.rpartition("@")[0]
     if re.search(r"[@/?#]", login) and not re.search(r"[/?].*=", login):
@@ -270,12 +270,10 @@ def _check_address(url: str) -> None:
             "and % as %25, or leave the password out and set PGPASSWORD"
         )
     if re.search(r"%(?![0-9A-Fa-f]{2})", address):
-        raise InvalidSettings("database_url has a % that stands for no character: write %25 for a percent sign itself")
-    # libpq would say so, too, and repeat the password.
+        raise InvalidSettings("database_url has a % that is not an escape such as %40: write %25 for a percent sign")
+    # libpq would report it too, but would repeat the password.
     if re.search(r"\s|%00", address):
-        raise InvalidSettings(
-            "database_url has a space or a NUL in it: write %20 for a space; there is no way for a NUL"
-        )
+        raise InvalidSettings("database_url contains a space or a NUL: write %20 for a space; a NUL is not possible")
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:
@@ -284,13 +282,13 @@ def _check_json_object(name: str, text: str, example: str) -> None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        given = "no object" if name in _WITH_PASSWORD else repr(text)
+        given = "invalid" if name in _WITH_PASSWORD else repr(text)
         raise InvalidSettings(f"{name} is {given}; it must be a JSON object, such as {example}")
 
 
 def _convert(name: str, value: Any) -> Any:
     kind = _TYPES[name]
-    if name in _JSON_OBJECTS and isinstance(value, dict):  # a table of the file
+    if name in _JSON_OBJECTS and isinstance(value, dict):  # a table in the file
         return json.dumps(value, default=str)
     try:
         if kind is bool:
@@ -301,7 +299,7 @@ def _convert(name: str, value: Any) -> Any:
             raise ValueError
         return kind(value)
     except (TypeError, ValueError, OverflowError):
-        given = "of another kind" if name in _WITH_PASSWORD else repr(value)[:80]
+        given = "invalid" if name in _WITH_PASSWORD else repr(value)[:80]
         raise InvalidSettings(f"{name} is {given}; it must be {_KINDS[kind]}") from None
 
 

@@ -1,8 +1,8 @@
-"""Spans of OpenTelemetry: an execution's being scheduled, its waiting from its instant on, and each of its attempts.
+"""OpenTelemetry spans for scheduling an execution, for its wait once it is due, and for each attempt.
 
-Where spans go, which of them are kept, and what else they say of the process is set as for any other program, by
-OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``).
-Where an application or an agent has set a provider, that one is used.
+The destination, sampling and resource attributes are set as for any other program, with OpenTelemetry's own variables
+(``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``). If an application or an agent
+has set a tracer provider, that one is used.
 """
 
 import threading
@@ -27,12 +27,12 @@ _LONGEST = 256
 
 
 class Spans:
-    """Begins spans for ``service``, which is the ``service.name`` of one that was given no other."""
+    """Starts spans. ``service`` is their ``service.name``, unless the environment sets another."""
 
     def __init__(self, service: str) -> None:
         self._own: TracerProvider | None = None
         provider = trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider):  # nobody has set one
+        if isinstance(provider, trace.ProxyTracerProvider):  # none is set
             resource = Resource.create({SERVICE_NAME: service}).merge(OTELResourceDetector().detect())
             provider = self._own = TracerProvider(resource=resource, shutdown_on_exit=False)
             provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -40,16 +40,17 @@ class Spans:
 
     @contextmanager
     def scheduling(self, traceparent: str | None, target: str) -> Iterator[str]:
-        """A span about the block, beneath the caller's. Gives the ``traceparent`` of what is scheduled in it."""
-        within = None if traceparent is None else _within(traceparent)  # None: beneath what is current
+        """Opens a span around the block, as a child of the caller's. Yields the ``traceparent`` for what is scheduled
+        in the block."""
+        within = None if traceparent is None else _within(traceparent)  # None: child of the current span
         told = {"pgsched.target": target[:_LONGEST]}
         with self._tracer.start_as_current_span("schedule", within, SpanKind.PRODUCER, told) as span:
             yield traceparent_of(span)
 
     @contextmanager
     def attempt(self, traceparent: str | None, due: int, attributes: Attributes) -> Iterator["AttemptSpan"]:
-        """The spans of an attempt: one from ``due``, in nanoseconds since 1970, and beneath it one about the block,
-        which is current there. They are told of when the attempt is said to have ended."""
+        """Opens two spans for an attempt: one from ``due``, in nanoseconds since 1970, and its child around the block,
+        where it is the current span. Both end when ``AttemptSpan.end`` is called."""
         whole = self._tracer.start_span("attempt", _within(traceparent), SpanKind.CONSUMER, attributes, start_time=due)
         kind = SpanKind.CLIENT if attributes["pgsched.channel"] != "python" else SpanKind.INTERNAL
         call = self._tracer.start_span("deliver", trace.set_span_in_context(whole), kind)
@@ -57,7 +58,7 @@ class Spans:
             yield AttemptSpan(whole, call)
 
     def close(self) -> None:
-        """Sends what is left, for a few seconds."""
+        """Sends the remaining spans, for at most five seconds."""
         if self._own is not None:
             sending = threading.Thread(target=self._own.shutdown, daemon=True)
             sending.start()
@@ -84,7 +85,7 @@ class AttemptSpan:
 
 
 def traceparent_of(span: Span) -> str:
-    """A span as W3C Trace Context writes it."""
+    """The span's ``traceparent`` in W3C Trace Context."""
     context = span.get_span_context()
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 

@@ -1,4 +1,4 @@
-"""Runs one worker as a process: checks the database, runs until it is told to stop, and drains."""
+"""Runs one worker process: checks the database, runs until asked to stop, and drains."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit, end_forked_c
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
 _SWITCH_INTERVAL = 0.0001
-"""Seconds after which a computing thread lets another thread go on. The event loop waits that long at each step, once
-for each function that computes."""
+"""Seconds after which a computing thread yields the GIL. At each step, the event loop waits that long for each function
+that is computing."""
 
 
 async def _run(
@@ -74,7 +74,7 @@ async def _run(
 
 
 async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) -> None:
-    """Stops the worker if a pooler no longer gives it sessions."""
+    """Stops the worker if a connection pooler no longer gives it real sessions."""
     try:
         await watch_sessions(url)
     except InvalidSettings as error:
@@ -84,8 +84,8 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
 
 
 def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
-    """Sets ``stop`` when the process is told to stop: by an order of its supervisor, or else by a signal. A process
-    with a supervisor only logs signals, because any of its handlers can send one."""
+    """Sets ``stop`` when the process must stop: on its supervisor's order, or without a supervisor, on a signal. A
+    supervised process only logs signals, because any of its handlers can send one."""
     loop = asyncio.get_running_loop()
     if orders is not None:
         orders(functools.partial(_set_from_a_thread, loop, stop))
@@ -109,18 +109,18 @@ def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None)
 
 
 def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop is closed: it has stopped
+    with contextlib.suppress(RuntimeError):  # the loop is already closed
         loop.call_soon_threadsafe(stop.set)
 
 
 async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit: ProcessExit | None) -> None:
-    """Waits for ``stop``. Ends the process if a part of the worker ends before."""
+    """Waits for ``stop``. Ends the process if a part of the worker ends first."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
         if process_exit is not None and not stop.is_set() and (broken := running.broken):
             process_exit.now(
-                ExitStatus.BROKEN, f"these parts have ended or stand still: {broken}", running.parts.dispatcher.running
+                ExitStatus.BROKEN, f"these parts have ended or are stuck: {broken}", running.parts.dispatcher.running
             )
 
 
@@ -138,14 +138,14 @@ def run_worker(
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
     from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
 
-    ``start_child`` starts a process that calls handlers which may end theirs (``delivery.isolation``). ``orders`` is
-    given a function that stops the worker and may be called in any thread; signals are then only logged. ``counting``
-    counts what it does. Where it ``waits``, a database that is away at the start is waited for.
+    ``start_child`` starts a process for calling handlers that may end their process (``delivery.isolation``).
+    ``orders`` receives a function that stops the worker and may be called in any thread; signals are then only logged.
+    ``counting`` counts for the metrics. If ``waits`` is true, waits for a database that is away at the start.
 
-    Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
-    NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
-    Unavailable or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come
-    and go.
+    Raises SchemaMismatch if the database is not migrated, Conflict if it follows another by logical replication,
+    NotFound for a queue that does not exist, InvalidSettings if a pooler gives it no real sessions, at the start or
+    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. After that, the
+    database may come and go.
     """
     events = events or Events()
     url = awaited_database(settings, events) if waits else checked_database(settings)
@@ -163,9 +163,9 @@ def run_worker(
 
 
 def checked_database(settings: Settings) -> str:
-    """The address of the database. Raises what ``run_worker`` says where no worker can work with it."""
+    """Returns the database's URL. Raises the errors of ``run_worker`` if no worker can use the database."""
     if settings.database_url is None:
-        raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
+        raise InvalidSettings("no database is given: set database_url or PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:
         check_schema(connection)
         check_not_following(connection)
@@ -175,7 +175,8 @@ def checked_database(settings: Settings) -> str:
 
 
 def awaited_database(settings: Settings, events: Events) -> str:
-    """The same once the database can be reached; that it cannot is told once, and when it can be."""
+    """Waits until the database can be reached, then returns its URL like ``checked_database``. Reports once that the
+    database is away, and once that it is back."""
     began, failures = time.monotonic(), 0
     while True:
         try:
@@ -194,6 +195,6 @@ def awaited_database(settings: Settings, events: Events) -> str:
 
 
 def tune_interpreter() -> None:
-    """Has a worker process wait less for its threads and for its garbage collector."""
+    """Makes the process wait less for its threads and for the garbage collector."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
     collect_seldom()

@@ -1,1 +1,1 @@
-"""What is counted for Prometheus: by worker processes of what they do, by the API of itself and of the database."""
+"""Prometheus metrics: worker processes count their own work; the API counts its requests and measures the database."""

@@ -1,4 +1,4 @@
-"""What one worker process counts: its batches and their attempts, as an observer, and its events."""
+"""The counters of one worker process: its batches and attempts, as an observer, and its events, as a listener."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -13,11 +13,11 @@ _FROM_THE_START = ("pgsched_claims", "pgsched_claimed_executions")
 
 
 class Counters(Observer):
-    """Counts in memory, queues by their numbers. It is an observer and a listener of events."""
+    """Counts in memory, with queues by number. An observer, and a listener for events."""
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # Prometheus sees no increase in a series whose first value is 1.
+        # Start at 0: Prometheus sees no increase in a series whose first value is 1.
         for name in _FROM_THE_START:
             self._counts.count(0, name)
         for event in WARNINGS:
@@ -51,7 +51,7 @@ class Counters(Observer):
                 observe(lateness - unclaimed, "pgsched_worker_wait_seconds", queue, times=weight)
 
     def counts(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Counts:
-        """All that was counted, and the gauges of now. A queue that has no name by now has its number."""
+        """All counts, and the current ``gauges``. A queue whose name is unknown appears by its number."""
         names = {str(number): name for number, name in queue_names.items()}
 
         def named(metric: str, by_labels: dict[Labels, _Counted]) -> dict[Labels, _Counted]:

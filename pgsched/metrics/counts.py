@@ -1,4 +1,4 @@
-"""What was counted, in a form that processes can pass on and that adds up."""
+"""Counts that processes can pass on and that can be added up."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ Labels = tuple[str, ...]
 
 
 class Histogram(msgspec.Struct):
-    """How many observations fell up to each bound, the last beyond all, and what they come to together."""
+    """The number of observations in each bucket, the last without an upper bound, and the sum of all observations."""
 
     counts: list[int] = msgspec.field(default_factory=nothing)
     total: float = 0.0
 
 
 class Counts(msgspec.Struct):
-    """The values of counters and gauges, and the histograms, by the metric's name and its labels."""
+    """Counters, gauges and histograms, by metric name and labels."""
 
     values: dict[str, dict[Labels, float]] = {}
     histograms: dict[str, dict[Labels, Histogram]] = {}
@@ -35,7 +35,7 @@ class Counts(msgspec.Struct):
         histogram.total += times * seconds
 
     def add(self, other: "Counts", *, without: Iterable[str] = ()) -> None:
-        """Adds what others have counted, ``without`` some metrics."""
+        """Adds the counts of another process, ``without`` some metrics."""
         for name in other.values.keys() - set(without):
             for labels, value in other.values[name].items():
                 self.count(value, name, *labels)

@@ -1,4 +1,4 @@
-"""What the database tells of the installation as a whole, at a cost that does not grow with its rows."""
+"""Measures the installation as a whole in the database, at a cost that does not grow with its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _WORTH: Mapping[Severity, int] = {"note": 0, "warning": 1, "error": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """A table with all of its partitions, and how many dead rows these have."""
+    """A table, and the number of dead rows in all its partitions."""
 
     name: str
     dead: int
 
 
 async def measured(connection: AsyncConnection[Any], found: Counts) -> None:
-    """Asks within a transaction, and adds to ``found``."""
+    """Queries the database and adds the results to ``found``. Must be called in a transaction."""
     await connection.execute(DOCTOR_LOCALLY)
     _add_now(await look(connection), found)
     for table in await rows(connection, _Table, "lookup/dead_rows"):
@@ -38,7 +38,7 @@ async def measured(connection: AsyncConnection[Any], found: Counts) -> None:
 
 
 def add_findings(report: Report, found: Counts) -> None:
-    """The worst that each check has found."""
+    """Adds the worst finding of each check to ``found``."""
     worst = dict.fromkeys(report.checks, 0)
     for one in report.findings:
         worst[one.check] = max(worst.get(one.check, 0), _WORTH[one.severity])

@@ -1,4 +1,4 @@
-"""Counted things in the text format of Prometheus, written by its own library."""
+"""Writes counts in Prometheus's text format, with its own library."""
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -16,14 +16,14 @@ _BOUNDS = [*map(str, BUCKETS), "+Inf"]
 
 
 def registry_of(read: Callable[[], Counts]) -> CollectorRegistry:
-    """A registry that shows what ``read`` returns, each time that it is asked."""
+    """A registry that calls ``read`` at each scrape and shows what it returns."""
     registry = CollectorRegistry()
     registry.register(_Reader(read))
     return registry
 
 
 def page(found: Counts) -> bytes:
-    """The page that Prometheus reads."""
+    """The page that Prometheus scrapes."""
     return generate_latest(registry_of(lambda: found))
 
 
@@ -32,11 +32,11 @@ class _Reader(Collector):
         self._read = read
 
     def describe(self) -> list[Metric]:
-        """Says nothing, so that nothing is read before somebody asks."""
+        """Returns nothing, so that registering does not call ``read``."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """In the order of the catalogue; what nobody has counted is left out."""
+        """Yields the metrics in the order of the catalogue, without those that have no samples."""
         found = self._read()
         for name, metric in catalogue.ALL.items():
             family = _family(name, metric, found)

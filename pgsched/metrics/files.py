@@ -1,7 +1,7 @@
-"""How the processes of one command pass on what they count: each keeps a file, and one of them reads all.
+"""Collects the counts of one command's processes: each writes a file, and one of them reads all files.
 
-Files outlive what wrote them, so a process that was killed has counted for all that. What is read is a second old at
-the most. The directory is made anew for each command, and is its user's alone.
+Files outlive the processes that wrote them, so the counts of a killed process are kept. They are at most a second old.
+Each command creates a new directory, which only its user can access.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ _decode = msgspec.msgpack.Decoder(Counts).decode
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """What a worker process counts with, and the directory in which it keeps its file."""
+    """A worker process's counters, and the directory for its file."""
 
     counters: Counters
     directory: Path
 
 
 class Writing(Service):
-    """Writes what a process has counted, once a second. It names its queues, and what it has in hand."""
+    """Writes a process's counts once a second, with the names of its queues and its current gauges."""
 
     name = "metrics"
 
@@ -55,16 +55,16 @@ class Writing(Service):
         return _EVERY
 
     def write(self) -> None:
-        """Who reads at that moment finds the file as it was, or as it is now."""
+        """Replaces the file atomically, so that a reader sees the old or the new one."""
         new = self._file.with_suffix(".new")
         new.write_bytes(msgspec.msgpack.encode(self._counters.counts(self._queue_names(), self._gauges())))
         new.replace(self._file)
 
 
 class Reading:
-    """Adds up what the processes of a directory have counted, those that have ended among them.
+    """Adds up the counts of all processes in a directory, including those that have ended.
 
-    Processes are numbered from 1. One that is started takes the number of one that has ended, so numbers do not grow.
+    Processes are numbered from 1. A new process takes the number of one that has ended, so numbers do not grow.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -73,7 +73,7 @@ class Reading:
         self._turn = Lock()
 
     def read(self) -> Counts:
-        """May be called in any thread."""
+        """Returns the sum. May be called in any thread."""
         with self._turn:
             found, fresh = Counts(), 0
             files = [file for file in self._directory.glob("*") if file.name.isdigit()]
@@ -85,7 +85,8 @@ class Reading:
             return found
 
     def _add(self, file: Path, found: Counts) -> bool:
-        """Adds a file; whether its process counts on. One that has ended is added to those that had."""
+        """Adds a file to ``found`` and returns whether its process is still active. If the process has ended, moves its
+        counts to those of ended processes."""
         number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime
@@ -104,7 +105,7 @@ class Reading:
 
 
 def _with_number(counted: Counts, number: int) -> Counts:
-    """The counts of a process, with its number at the gauges of which each process has one of its own."""
+    """Labels a process's own gauges with its number."""
     for name in _GAUGES & counted.values.keys():
         if OF_WORKERS[name].labels:
             counted.values[name] = {(str(number),): value for value in counted.values[name].values()}

@@ -1,8 +1,8 @@
-"""Counts the attempts of clients that have an objective, and how many of them were late, as the rollups tell it.
+"""Counts the attempts of clients that have an objective, and how many of them were late, from the rollups.
 
-The rollups are by the minute, and minutes are written to for some time after they have passed: a worker adds what it
-has done every few seconds, and keeps it while the database is away. So the last minutes are read anew each time, and
-what is older is added up here. A count begins when the API does, and never goes back.
+Rollups are by the minute, and a minute may be written to for some time after it has passed: a worker adds its work
+every few seconds, and keeps it while the database is away. So the last minutes are read again each time, and older ones
+are added up here. A count starts when the API does, and never decreases.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _STILL_WRITTEN_TO = timedelta(minutes=10)
 
 @dataclass(slots=True)
 class _Count:
-    """Of a client: what was counted before the minutes that are read anew, and what was shown last."""
+    """A client's counts before the minutes that are read again, and the counts that were last shown."""
 
     attempts: float = 0.0
     late: float = 0.0
@@ -28,24 +28,24 @@ class _Count:
     shown_late: float = 0.0
 
     def show(self, found: Punctuality) -> None:
-        """Someone who has changed the objective, or removed rollups, does not make the count go back."""
+        """Updates the shown counts. They never decrease, even if the objective is changed or rollups are removed."""
         self.shown_attempts = max(self.shown_attempts, self.attempts + found.attempts)
         self.shown_late = max(self.shown_late, self.late + found.late)
 
     def keep(self, newer: Punctuality) -> None:
-        """Keeps what was shown, but for what will be read anew."""
+        """Keeps the shown counts, minus ``newer``, which will be read again."""
         self.attempts, self.late = self.shown_attempts - newer.attempts, self.shown_late - newer.late
 
 
 class Objectives:
-    """The counts of one process, which asks from time to time."""
+    """The counts of one process, which queries the database periodically."""
 
     def __init__(self) -> None:
         self._start: datetime | None = None
         self._counts: dict[str, _Count] = {}
 
     async def add(self, connection: AsyncConnection[Any], into: Counts) -> None:
-        """Adds the counters of each client, and what its objective asks for."""
+        """Adds each client's counters, and its objective's share, to ``into``."""
         now = (await verbs.now(connection)).replace(second=0, microsecond=0)
         start = self._start = self._start or now
         found = await punctuality(connection, start=start)

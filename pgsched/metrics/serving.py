@@ -1,4 +1,4 @@
-"""The address at which a worker command shows what its processes have counted."""
+"""Serves the metrics page of a worker command's processes."""
 
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from pgsched.metrics.files import Reading
 
 @dataclass(frozen=True, slots=True)
 class MetricsPage:
-    """The page of metrics, and the directory into which processes count for it."""
+    """The URL of the metrics page, and the directory in which processes write their counts."""
 
     url: str
     directory: Path
@@ -23,9 +23,9 @@ class MetricsPage:
 
 @contextmanager
 def serving(address: str) -> Iterator[MetricsPage]:
-    """Shows at ``host:port``, in a thread, what processes count. Port 0 takes a free one.
+    """Serves the page at ``host:port``, in a thread. Port 0 picks a free port.
 
-    Raises InvalidSettings where the address cannot be listened on.
+    Raises InvalidSettings if the address cannot be listened on.
     """
     host, _, port = address.rpartition(":")
     with tempfile.TemporaryDirectory(prefix="pgsched-metrics-", ignore_cleanup_errors=True) as name:

@@ -1,4 +1,4 @@
-"""The composition root: puts one worker process together, runs it and drains it.
+"""The composition root: assembles one worker process, runs it and drains it.
 
 ``assembly`` makes all parts, ``wiring`` connects them, and ``worker`` runs them.
 """

@@ -68,9 +68,9 @@ _HANDLER_CONNECTIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Containment:
-    """How a worker contains handlers that may end or block its process: ``start_child`` starts a process in which they
-    are called instead; ``drain`` drains this one; ``process_exit`` ends it where it can no longer do its work, if the
-    worker may end it."""
+    """How a worker contains handlers that may end or block its process. ``start_child`` starts a process in which they
+    are called instead. ``drain`` drains this process. ``process_exit`` ends it when it can no longer do its work; None
+    if the worker must not end it."""
 
     start_child: StartChild | None = None
     drain: Callable[[], None] | None = None
@@ -81,8 +81,8 @@ NO_CONTAINMENT = Containment()
 
 
 class Assembly:
-    """All parts of a worker; they do not run yet. ``instance`` is the name that its sessions carry, and ``url``
-    connects under it. ``warms`` says whether statements are planned beforehand. Raises InvalidSettings."""
+    """All parts of a worker, not yet running. ``instance`` is the name of its database sessions, and ``url`` connects
+    under that name. If ``warms`` is true, statements are planned in advance. Raises InvalidSettings."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Assembly:
         warms: bool = True,
     ) -> None:
         if settings.database_url is None:
-            raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
+            raise InvalidSettings("no database is given: set database_url or PGSCHED_DATABASE_URL")
         self.settings, self.app, self.events = settings, app or App(), events or Events()
         self.containment, self._warms = containment, warms
         self.instance = secrets.token_hex(8)
@@ -125,16 +125,15 @@ class Assembly:
         wiring.connect(self)
 
     def link(self, role: str, **how: Any) -> Link:
-        """A connection of the worker. All are in ``links`` but that which listens: it answers nobody else meanwhile."""
+        """Makes a connection of the worker. All except the listening one, which is always busy, are in ``links``."""
         made = Link(self.url, role, lineage=self.lineage, **how)
         if role != "listen":
             self.links.append(made)
         return made
 
     def _know(self) -> None:
-        """Makes what all parts know of the database."""
-        # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
-        # these.
+        """Makes the parts that cache what the worker knows about the database."""
+        # Rare single statements share one connection. Renewals have their own, so that they never wait behind those.
         self.chores, self.renewing = self.link("upkeep"), self.link("renew")
         self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
         self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(self.settings.secret_keys))
@@ -149,7 +148,7 @@ class Assembly:
         )
 
     def _deliver(self) -> None:
-        """Makes what attempts use."""
+        """Makes the parts that attempts use."""
         settings, is_shared = self.settings, self.known_settings.are_several
         self.completion = TransactionalCompletion(self.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         threads = min(settings.concurrency, settings.handler_threads)
@@ -162,7 +161,7 @@ class Assembly:
         self.spans = recording(settings, "pgsched-worker")
 
     def _settle(self, settler_type: type[Settler]) -> None:
-        """Makes the settler, and what keeps the database in order."""
+        """Makes the settler, and the upkeep of the database."""
         settings = self.settings
         self.assignment = Assignment(
             name=f"{socket.gethostname()}:{os.getpid()}",
@@ -189,7 +188,7 @@ class Assembly:
         )
 
     def _run(self) -> None:
-        """Makes what starts rows and keeps their leases."""
+        """Makes the parts that start executions and renew their leases."""
         settings, process_exit = self.settings, self.containment.process_exit
         self.relieved: Signal[[]] = Signal()
         shares = Shares(lanes=settings.concurrency, is_wanted=self.known_settings.are_several, relieved=self.relieved)
@@ -234,7 +233,7 @@ class Assembly:
         )
 
     def _claim(self) -> None:
-        """Makes what claims rows for the dispatcher."""
+        """Makes the parts that claim executions for the dispatcher."""
         settings, assignment, clock = self.settings, self.assignment, self.clock
         self.capabilities = Capabilities(self.chores, self.events, assignment, mine=self.delivers)
         self.admission = Admission(
@@ -285,22 +284,22 @@ class Assembly:
         return [self.claimer, self.gate_claimer]
 
     def delivers(self) -> frozenset[str]:
-        """What this worker can deliver at the moment; an application may register handlers later."""
+        """What this worker can currently deliver. An application may register handlers later."""
         return self.app.capabilities | self.channels.capabilities
 
     async def join(self, connection: Connection) -> None:
-        """Registers the worker, or finds that it still is."""
+        """Registers the worker, unless it is still registered."""
         await self.assignment.join(connection)
         self.note_joined()
 
     def note_joined(self) -> None:
-        """Looks at everything anew: the worker has just registered."""
+        """Makes the worker check everything again, because it has just registered."""
         self.events.emit("worker.joined", worker=self.assignment.number)
         self.claimer.look()
         self.capabilities.look()
 
     async def leave(self) -> None:
-        """Gives back what is leased, retires the worker and closes all connections. For the end, after the drain."""
+        """Hands back all leases, retires the worker and closes all connections. Called last, after the drain."""
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 for claiming in self.claiming:
@@ -323,10 +322,10 @@ class Assembly:
         return ClaimingConnection(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
     def _traced(self) -> Channel:
-        """The channels, their attempts spans of a trace where these are recorded."""
+        """The channels, wrapped to record spans if tracing is on."""
         if self.spans is None:
             return self.channels
-        from pgsched.delivery.tracing_channel import TracingChannel  # with a library that nobody else needs
+        from pgsched.delivery.tracing_channel import TracingChannel  # its library is only needed here
 
         return TracingChannel(self.channels, self.spans)
 

@@ -1,4 +1,4 @@
-"""All channels of a worker, put together."""
+"""Makes all channels of a worker."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ _CALLING, _NOTIFYING = 10, 4
 
 
 class WaysOut(TypedDict):
-    """The authorities that callbacks trust, the certificates that they show, and the proxy that they go through."""
+    """The certificate authorities, client certificates and proxy for callbacks."""
 
     tls: ssl.SSLContext | None
     certificates: Mapping[str, ssl.SSLContext]
@@ -34,7 +34,7 @@ class WaysOut(TypedDict):
 
 
 def ways_out(settings: Settings) -> WaysOut:
-    """The ways out that the settings give. Raises InvalidSettings for a file or an address that cannot be used."""
+    """Reads them from the settings. Raises InvalidSettings for a file or an address that cannot be used."""
     authorities = settings.tls_authorities
     return {
         "tls": trusting_context(authorities) if authorities else None,
@@ -44,7 +44,7 @@ def ways_out(settings: Settings) -> WaysOut:
 
 
 def make_channels(parts: "Assembly") -> Channels:
-    """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
+    """Makes the channels. Raises InvalidSettings for an invalid ``sql_login`` or certificates that cannot be read."""
     settings, known, url = parts.settings, parts.known_settings, parts.url
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(

@@ -1,4 +1,4 @@
-"""The connections between the parts of a worker: which is told what by which."""
+"""Connects the parts of a worker: which part notifies which others of what."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ def connect(parts: "Assembly") -> None:
 
 
 def hints(parts: "Assembly") -> Hints:
-    """What notifications wake."""
+    """What each notification wakes."""
     claimer, upkeep = parts.claimer, parts.upkeep
 
     def clients_changed() -> None:
@@ -70,7 +70,7 @@ def hints(parts: "Assembly") -> Hints:
 
 
 def gauges(parts: "Assembly") -> dict[str, float]:
-    """What the worker has in hand, for metrics."""
+    """The worker's gauges for metrics."""
     return {
         "pgsched_worker_in_hand": len(parts.in_hand),
         "pgsched_worker_capacity": parts.dispatcher.capacity,
@@ -80,15 +80,15 @@ def gauges(parts: "Assembly") -> dict[str, float]:
 
 
 def drain_spent(parts: "Assembly") -> None:
-    """Drains the process, because no thread is left for functions that are not async."""
-    reason = "no function in a thread returns: the process drains, and its supervisor starts another"
+    """Drains the process, because no threads are left for handlers that are not async."""
+    reason = "every handler thread is stuck: the process drains, and its supervisor starts another"
     parts.events.emit("slots.taken", slots=parts.threads.name, most=parts.threads.most, reason=reason)
     if parts.containment.drain is not None:
         parts.containment.drain()
 
 
 def _note_workers(parts: "Assembly", alive: Sequence[RegisteredWorker]) -> None:
-    """Takes what is known of the living workers."""
+    """Updates what depends on the living workers."""
     parts.capabilities.note_others(alive, parts.assignment.number)
     if parts.assignment.share(alive):
         open_now = frozenset(parts.assignment.open)

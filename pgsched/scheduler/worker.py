@@ -1,4 +1,4 @@
-"""One worker process: run, drained and taken down."""
+"""Starts, drains and shuts down one worker process."""
 
 import asyncio
 import contextlib
@@ -17,8 +17,7 @@ _UNSETTLED, _WELL = 60.0, 1.0
 
 
 class Worker:
-    """One process's share of the work. ``start``, then ``drain``; tests drive the services of its ``parts`` by their
-    turns instead."""
+    """A worker in one process. Call ``start``, then ``drain``. Tests run turns of its ``parts`` instead."""
 
     def __init__(
         self,
@@ -35,7 +34,7 @@ class Worker:
 
     @property
     def services(self) -> list[Service]:
-        """Everything that runs in the background but the settler, which is the last to stop."""
+        """Everything that runs in the background, except the settler, which stops last."""
         parts = self.parts
         writing = [parts.writing] if parts.writing else []
         claims = [*parts.claiming, parts.sweeper, parts.capabilities]
@@ -49,7 +48,8 @@ class Worker:
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
 
     async def drain(self) -> None:
-        """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
+        """Stops claiming, lets running executions finish within the timeout, hands back the rest, settles everything,
+        and leaves."""
         parts, services = self.parts, self.services
         for claiming in parts.claiming:
             claiming.stop()
@@ -62,7 +62,7 @@ class Worker:
             service.stop()
         if self._settling:
             await asyncio.wait([self._settling], timeout=5)
-            self._settling.cancel()  # the flush below is the only one to send from here on
+            self._settling.cancel()  # from here on, only the flush below sends
             await asyncio.wait([self._settling], timeout=1)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(10):
@@ -79,9 +79,9 @@ class Worker:
 
     @property
     def broken(self) -> str | None:
-        """The names of parts that have ended although they go on until the drain; None if none has. A settler also
-        counts that has recorded nothing for long although the database can be reached: a handler may have closed its
-        sessions, and while this worker renews its rows nobody else delivers them."""
+        """The names of parts that ended although they should run until the drain; None if there are none. A settler
+        that has settled nothing for long, although the database can be reached, counts too: a handler may have closed
+        its sessions, and while this worker renews its leases, no other worker delivers those rows."""
         settler, renewer = self.parts.settler, self.parts.renewer
         named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}
         named |= {settler.name: self._settling} if self._settling else {}
@@ -92,5 +92,5 @@ class Worker:
 
     @property
     def has_stragglers(self) -> bool:
-        """Whether handlers go on after the drain because they cannot be ended or resist it."""
+        """Whether handlers are still running after the drain because they could not be stopped."""
         return self.parts.threads.go_on() or self.parts.dispatcher.stragglers

@@ -108,7 +108,7 @@ def test_a_text_is_no_list_table_or_number(line: str) -> None:
 
 @pytest.mark.parametrize("queues", ["", ",", " , "])
 def test_a_worker_has_a_queue_and_has_it_once(queues: str) -> None:
-    with pytest.raises(InvalidSettings, match="queues names no queue"):
+    with pytest.raises(InvalidSettings, match="queues is empty"):
         load_settings({"queues": queues})
     assert Settings(queues="a, b,a").queue_names == ["a", "b"]
 

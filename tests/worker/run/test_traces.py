@@ -197,7 +197,7 @@ def test_a_variable_that_opentelemetry_cannot_read_is_named(
     monkeypatch: pytest.MonkeyPatch, collector: Collector
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
-    with pytest.raises(InvalidSettings, match="OpenTelemetry refuses its variables"):
+    with pytest.raises(InvalidSettings, match="OpenTelemetry rejects its OTEL_… variables"):
         recording(Settings(tracing=True), "pgsched-worker")
 
 
