@@ -25,6 +25,8 @@ _FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in
 _BY_INSTANT = 1 / 3  # rows for each one that went by its priority
 _LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after nothing was found, and how much of the time that may take
 _REMEMBERED = 10.0
+_LONG = 0.1  # seconds that a turn may take
+_FEWEST, _MOST = 250, 1 << 16  # rows of a turn
 _BELOW = b'"priority": -'
 
 Ask = Callable[[Sequence[PartitionShare], RowFilter], Awaitable[Claimed]]
@@ -120,3 +122,21 @@ class Stream:
         for row in taken:
             marks[row.partition] = max(row.fire_at, marks.get(row.partition, LONG_AGO))
         return shares, taken
+
+
+class TurnBound:
+    """The most rows that a turn claims if clients wait for each other's claims, set by how long turns take.
+
+    Keys and gates are decided row by row, and runs of jobs are planned. All streams together are bounded, so that each
+    keeps its share.
+    """
+
+    def __init__(self) -> None:
+        self.most = 2 * _FEWEST
+
+    def took(self, seconds: float, rows: int, *, of: int) -> None:
+        """Notes how long a turn took that claimed so many rows of those for which it had room."""
+        if seconds > _LONG:
+            self.most = max(min(self.most, rows) // 2, _FEWEST)
+        elif seconds < _LONG / 2 and 2 * rows >= of:
+            self.most = min(2 * self.most, _MOST)

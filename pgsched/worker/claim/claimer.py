@@ -22,7 +22,7 @@ from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.worker.claim.claim_order import Stream, spread
+from pgsched.worker.claim.claim_order import Stream, TurnBound, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.polling_when_busy import LOOK_EVERY, Polling
@@ -33,9 +33,6 @@ from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
-_MOST_SHARED, _MOST_ADMITTED = 500, 250
-"""Rows that a turn claims while other clients wait for its claims, and where most have to be admitted: row by row it is
-decided whose turn it is under an ordering key, and what a gate lets pass, and settles in these partitions wait."""
 _QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
 
@@ -65,6 +62,7 @@ class Claimer(Claiming):
         self._polling, self._everybody = Polling(), Stream(divide=fairness.rooms)
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
+        self._bound, self._claimed = TurnBound(), 0
         self._are_left = True  # due rows, by the last claim; nobody knows before the first one
 
     def expect(self, partition: int, instant: int) -> bool:
@@ -108,14 +106,15 @@ class Claimer(Claiming):
             return await self._until_next()
         if (pause := self._pause(wanted, free)) > 0:
             return pause
-        if self._admission.admits_most:
-            free = min(free, _MOST_ADMITTED)
-        elif self._are_several():
-            free = min(free, _MOST_SHARED)
+        if others_wait := self._are_several() or self._admission.admits_most:
+            free = min(free, self._bound.most)
+        started, self._claimed, room = time.monotonic(), 0, free
         free = max(free - await self._claim_behind(free), 0)
         free -= await self._claim_apart(free)
         if wanted:
             await self._claim_for_everybody(wanted, free)
+        if others_wait:
+            self._bound.took(time.monotonic() - started, self._claimed, of=room)
         return 0.0
 
     def _pause(self, wanted: Sequence[int], free: int) -> float:
@@ -260,6 +259,7 @@ class Claimer(Claiming):
         ahead = self._ahead if ahead is None else ahead
         answer = await self.leases.claim(shares, ahead, row_filter=rows, admit=self._admission.admit, at_once=at_once)
         self._claimed_at = time.monotonic()
+        self._claimed += len(answer.taken)
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
 
