@@ -138,7 +138,7 @@ async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clo
         ahead = await value(db, "select extract(epoch from now() + interval '1 hour')::float8")
         reaper = judge.parts.upkeep.reaper
         reaper._walks[0] = TakeBackWalk([], judge.parts.assignment.partitions, ended_by=ahead, depth=1000)
-        reaper.liveness.interrupt()
+        reaper.detector.interrupt()
         await seen_since(judge, 4)
         slow.go.set()
         await until_history(db, 10)
