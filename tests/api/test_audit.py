@@ -61,7 +61,7 @@ async def test_a_page_looks_through_so_many_changes_and_leads_on(
     for n in range(8):
         call(db, "pause", kind="client", name=f"c{n}", actor="ann" if n == 0 else "bo")
     first = (await page.get("/audit?by=ann")).text
-    assert "None among those that were looked through" in first
+    assert "Nothing found among the changes searched so far" in first
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(html.unescape(more))).text
     assert (second.count("<td>pause</td>"), 'rel="next"' in second) == (1, False)

@@ -247,7 +247,7 @@ async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db
     signed_in(page, make_key(db, clients=["shop"]))
     part = await page.get("/now", headers={"HX-Request": "true"})
     assert (part.status_code, "<html" in part.text) == (403, False)
-    assert "This cannot be looked at now" in part.text
+    assert "This cannot be shown now" in part.text
     page.cookies.clear()
     part = await page.get("/now", headers={"HX-Request": "true"})
     assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in?next=%2F", "")
@@ -255,7 +255,7 @@ async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db
 
 async def test_what_a_browser_would_not_keep_is_refused(page: httpx.AsyncClient) -> None:
     refused = await page.post("/sign-in", data={"key": "x" * 3_801})
-    assert (refused.status_code, "a browser keeps" in refused.text) == (401, True)
+    assert (refused.status_code, "a cookie can hold" in refused.text) == (401, True)
 
 
 async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str, db: Connection) -> None:

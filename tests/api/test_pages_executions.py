@@ -49,7 +49,7 @@ def test_a_timeline_has_each_wait_and_each_attempt_in_order() -> None:
     ended = row(status="succeeded", attempt=3, finished_at=NOON + timedelta(seconds=40))
     assert told(ended, attempts=attempts) == [
         (0, "Scheduled"),
-        (0, "Waited to begin"),
+        (0, "Waited to start"),
         (4.5, "Attempt 1 on worker 3 failed"),
         (5, "Waited for attempt 2"),
         (18, "Attempt 2 on worker 3 failed"),
@@ -66,9 +66,9 @@ def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
     waiting = row(status="held", held_by="circuit:a.example shop", waits=waits)
     steps = timeline_of(waiting, NOON + timedelta(seconds=40), attempts=[attempt(1, seconds=9)])
     assert [(step.title, step.took and step.took.total_seconds()) for step in steps[1:]] == [
-        ("Waited to begin", 5),
+        ("Waited to start", 5),
         ("Held until client shop was released or had room under its limit", 2),
-        ("Held until the executions before it under its ordering key had ended", 1.5),
+        ("Held until the earlier executions of its ordering key had ended", 1.5),
         ("Attempt 1 on worker 3 failed", 0.5),
         ("Target a.example fails for client shop, and is left alone until it recovers", 10),
     ]
@@ -80,7 +80,7 @@ def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
     over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
     assert told(row(), changes=[done], dependencies=[over])[1:3] == [
         (2, "Edit"),
-        (3, "One that it waited for ended: succeeded"),
+        (3, "A dependency ended: succeeded"),
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
         ({"status": "held", "held_by": "order"}, "Another execution of its ordering key comes first"),
         ({"status": "held", "held_by": "worker:kafka"}, "No worker can deliver it: none has kafka"),
         ({"status": "held"}, "Held by hand: it has no instant"),
-        ({"status": "held", "job_id": uuid4()}, "Waits for the run of its job before it"),
+        ({"status": "held", "job_id": uuid4()}, "Waits for the previous run of its job"),
         ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue"),
         ({"reason": "waits: a place"}, "Put off: a place"),
         ({"fire_at": NOON + timedelta(hours=1)}, "Waits until it is due"),
@@ -144,7 +144,7 @@ async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: http
         [id],
     ).fetchall() == [("https://new.example/x", "12345678901234567890.5", "43", "hush", "4", 1893492000)]
     refused = await page.post(path, data=form | {"target": "notify:mine"})
-    assert (refused.status_code, "somebody has changed it" in refused.text, "notify:mine" in refused.text) == (
+    assert (refused.status_code, "it has changed since" in refused.text, "notify:mine" in refused.text) == (
         412,
         True,
         True,
@@ -302,4 +302,4 @@ async def test_what_waits_for_others_names_them(page: httpx.AsyncClient, db: Con
     first = schedule(db, delay="1 hour")
     second = call(db, "schedule", target="notify:b", after=[str(first)])
     found = (await page.get(f"/executions/{second}")).text
-    assert ("Waits for the end of others" in found, f"/executions/{first}" in found) == (True, True)
+    assert ("Waits for other executions to end" in found, f"/executions/{first}" in found) == (True, True)

@@ -56,10 +56,10 @@ def test_a_week_lacks_what_was_cancelled_ahead() -> None:
 
 async def test_a_job_is_shown_with_what_was_cancelled_ahead(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report")
-    assert "Cancelled ahead" not in (await page.get(f"/jobs/{id}")).text
+    assert "Cancelled in advance" not in (await page.get(f"/jobs/{id}")).text
     row = planned(db, id, ahead="1 day")
     call(db, "cancel", id=row)
-    assert "Cancelled ahead, so left out" in (await page.get(f"/jobs/{id}")).text
+    assert "Cancelled in advance, so left out" in (await page.get(f"/jobs/{id}")).text
 
 
 def test_a_week_ends_where_there_is_no_time_for_more_jobs() -> None:
@@ -99,7 +99,7 @@ async def test_an_edit_of_a_job_is_looked_at_and_saved(page: httpx.AsyncClient, 
     shown = (await page.get(path)).text
     form = fields(shown) | {"gap": "shift", "overlap": "first"}
     assert ("hush" in shown, form["cron"], "1.50" in form["payload"]) == (False, "0 9 * * *", True)
-    assert "Nothing would be different" in (await page.post(path, data=form | {"do": "preview"})).text
+    assert "Nothing would change" in (await page.post(path, data=form | {"do": "preview"})).text
     changed = form | {"cron": "0 10 * * *", "target": "notify:b", "labels": '{"team": "a"}'}
     looked_at = (await page.post(path, data=changed | {"do": "preview"})).text
     assert (looked_at.count(" 09:00:00"), looked_at.count(" 10:00:00")) == (10, 10)
@@ -110,7 +110,7 @@ async def test_an_edit_of_a_job_is_looked_at_and_saved(page: httpx.AsyncClient, 
     found = "select cron, target, labels ->> 'team', options #>> '{headers,X-Token}', payload::text from pgsched.jobs"
     assert db.execute(found).fetchall() == [("0 10 * * *", "notify:b", "a", "hush", '{"a": 1.50}')]
     old = await page.post(path, data=changed | {"do": "save"})
-    assert (old.status_code, "Begin anew" in old.text) == (412, True)
+    assert (old.status_code, "Start again" in old.text) == (412, True)
     wrong = await page.post(path, data=fields((await page.get(path)).text) | {"do": "preview", "cron": "0 25 * * *"})
     assert (wrong.status_code, 'role="alert"' in wrong.text, 'value="0 25 * * *"' in wrong.text) == (422, True, True)
 

@@ -37,7 +37,7 @@ async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.Async
     listed = (await page.get("/clients")).text
     [path] = re.findall(r'href="(/client\?name=a[^"]+)"', listed)
     found = (await page.get(path)).text
-    assert "it goes by the defaults" in found
+    assert "the defaults apply" in found
     assert "<dt>Fair share</dt><dd>50%</dd>" in found
     signed_in(page, make_key(db, clients=["other"]))
     assert "a b" not in (await page.get("/clients")).text
@@ -114,9 +114,9 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
     assert 'name="rate" type="number" value="10"' in (await page.get(change)).text
     assert "10 in" not in (await page.get("/limits?kind=key")).text
-    assert re.search(r"by [^<]*ann[^<]* <a href=.*>before<", listed)
-    [going] = re.findall(r"<summary>Take away….*?</details>", listed, re.DOTALL)
-    assert "Now it is held to 10 in each 60.0 s." in going
+    assert re.search(r"by [^<]*ann[^<]* <a href=.*>history<", listed)
+    [going] = re.findall(r"<summary>Remove….*?</details>", listed, re.DOTALL)
+    assert "It is now limited to 10 in each 60.0 s." in going
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', going))
     assert "There are none" in await _sent(page, "/limits/drop", **fields)
     assert value(db, "select count(*) from pgsched.audit_log where kind = 'limit'") == 2
@@ -127,7 +127,7 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     there = (await page.get("/client?name=shop")).text
     assert 'value="3"' in there
     assert "Its limit: at most 3 in each 1.0 s." in there
-    assert "Now it is held to 3 in each 1.0 s." in there
+    assert "It is now limited to 3 in each 1.0 s." in there
     gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
     assert gone.headers["location"] == "/client?name=shop&done=drop"
 
@@ -158,7 +158,7 @@ async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient,
     sidelined = await _sent(page, "/targets/sideline", **fields)
     assert 'class="status by hand"' in sidelined
     assert "it answered 503" in sidelined
-    assert ("once it is restored" in sidelined, sidelined.count('action="/targets/sideline"')) == (True, 1)
+    assert ("when restored" in sidelined, sidelined.count('action="/targets/sideline"')) == (True, 1)
 
 
 async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Connection) -> None:
@@ -166,7 +166,7 @@ async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Conne
     assert "account-42" in (await page.get("/ordering-keys")).text
     assert "account-42" in (await page.get("/client?name=payments")).text
     done = await _sent(page, "/ordering-keys/unblock", client="payments", ordering_key="account-42")
-    assert "every ordering key goes on" in done
+    assert "no ordering key is blocked" in done
 
 
 async def test_a_queue_is_paused_tuned_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:

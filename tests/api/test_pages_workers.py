@@ -28,7 +28,7 @@ async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
         assert text in shown
     did = await page.post(f"/workers/{worker}/drain", data={"note": "new machine"})
     drained = (await page.get(did.headers["location"])).text
-    for text in ("It drains:", 'class="status draining"', "new machine", "finishes what it has in hand"):
+    for text in ("Draining:", 'class="status draining"', "new machine", "finishes what it has in hand"):
         assert text in drained
     did = await page.post(f"/workers/{worker}/resume")
     assert "Resumed." in (await page.get(did.headers["location"])).text
@@ -103,7 +103,7 @@ async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClien
         db, "select id::text from pgsched.workers where name = 'here:1'"
     )
     assert '<span class="status failed">none</span>' in of_queue["orders"]
-    assert "consumers pull from it" in of_queue["taken"]
+    assert "consumers claim from it" in of_queue["taken"]
     handlers = re.findall(r'<td class="number">(none|2)</td>', shown)
     assert handlers == ["none", "2"]
     assert re.findall(r'<td class="number">(1,\d+)</td>', shown) == ["1,200", "1,300"]
@@ -135,5 +135,5 @@ async def test_the_page_of_the_database_shows_tables_and_who_keeps_them_from_bei
         report.execute("set transaction isolation level repeatable read")
         report.execute("select 1 from pgsched.executions")
         found = (await page.get("/database")).text
-    for text in ("a long report", '<th scope="row">executions</th>', "Days are made ahead for", "KiB"):
+    for text in ("a long report", '<th scope="row">executions</th>', "Partitions exist for", "KiB"):
         assert text in found, text

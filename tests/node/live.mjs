@@ -70,7 +70,7 @@ for (const path of [of, "/"]) {
   await page.goto(address + path);
   const live = path === "/" ? "main" : "#live";
   for (fails of [503, 502, 0]) {
-    await page.waitForFunction((text) => document.querySelector(".away")?.textContent.includes(text), {}, fails === 503 ? "<away>" : "looked at now");
+    await page.waitForFunction((text) => document.querySelector(".away")?.textContent.includes(text), {}, fails === 503 ? "<away>" : "refreshed now");
     told.push(await page.$eval(live, (one) => [one.querySelector("table, .timeline") !== null, one.querySelectorAll(".away").length > 0]));
     fails = null;
     await page.waitForFunction(() => !document.querySelector(".away"));

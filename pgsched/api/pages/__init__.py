@@ -1,4 +1,4 @@
-"""The dashboard: pages for people, drawn by the server.
+"""The dashboard: HTML pages rendered by the server.
 
-They ask the store what the routes under ``/v1`` ask it, for the clients of the same keys, and do what these do.
+Pages use the same functions of the store as the routes under ``/v1``, with the same keys and permissions.
 """

@@ -1,4 +1,4 @@
-"""*Audit*: who changed what, and what was so before and after."""
+"""*Audit*: who changed what, with the values before and after."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from pgsched.store.lookup import audit_pages
 
 _PAGE = 50
 _LOOKED_THROUGH = 10_000
-"""Changes that a page looks through for those that it shows."""
+"""Changes that a page scans for the ones to show."""
 
 
 @shows("/audit", scope="admin", everywhere=True)
@@ -27,7 +27,7 @@ async def show_changes(
     by: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """The newest first; ``after`` is the id of the last change on the page before."""
+    """Newest first; ``after`` is the id of the last change on the previous page."""
     asked = cleared(kind=kind, name=name, action=action, by=by)
     wanted = AuditFilter(
         kind=asked.get("kind"), name=asked.get("name"), action=asked.get("action"), actor=asked.get("by")

@@ -1,5 +1,4 @@
-"""Bulk operations: what a filter names is counted, then changed at a rate, shown and stopped; so are the instants of a
-job that a backfill runs."""
+"""Pages for bulk operations and backfills: count what a filter matches, then start, show and stop the operation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -42,11 +41,11 @@ _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
 _RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
-"""Seconds that a page counts for, unless whoever looks asks it to go on; a page may count twice."""
+"""Seconds that a page counts for, unless the user asks to count longer; a page may count twice."""
 
 
 class _Wanted(NamedTuple):
-    """What is to be done, the fields and statuses that say to which, and the filter that they make."""
+    """An action, the fields and statuses that select its items, and the resulting filter."""
 
     action: Any
     asked: dict[str, str]
@@ -57,7 +56,7 @@ class _Wanted(NamedTuple):
 @shows("/bulk/new", scope="operate", form=True)
 async def count_first(request: ApiRequest, database: Pooled, action: Text = None) -> Response[Any]:
     given = dict(request.query_params)
-    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # all dead letters there are by now
+    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # all dead letters that exist now
         given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
     wanted = _wanted(request, action, given, request.query_params.getall("status", []))
     return await _form(request, database, wanted, {})
@@ -101,7 +100,7 @@ stop_operation = does_to(verbs.stop_bulk, "/bulk/{operation_id:uuid}/stop", "sto
 
 
 def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], statuses: Sequence[str]) -> _Wanted:
-    """Raises InvalidInput, Unreadable, and Refused for another client."""
+    """Reads the action and the filter of a form. Raises InvalidInput, Unreadable, and Refused for another client."""
     if action not in _ACTIONS:
         raise InvalidInput(f"action: write one of {', '.join(_ACTIONS)}")
     chosen: tuple[str, ...] = ()
@@ -119,10 +118,10 @@ def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], s
 
 
 def _times_filter(asked: Mapping[str, str]) -> str:
-    """Raises Unreadable."""
+    """The filter of a backfill. Raises Unreadable."""
     job, start, end = (id_in("job", asked.get("job")), *(instant_in(name, asked.get(name)) for name in ("from", "to")))
     if job is None or start is None or end is None:
-        raise Unreadable("of which job, from which instant, and up to which? Give all three")
+        raise Unreadable("a backfill needs a job, from and to: give all three")
     return filter_json({"job": job, "start": start, "end": end})
 
 
@@ -134,7 +133,7 @@ async def _form(
     *,
     fault: PgschedError | None = None,
 ) -> Response[Any]:
-    """What a filter names, how many these are, and what is to be said before they are changed."""
+    """The page with a filter, the number of matches, and the form to fill in before they are changed."""
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
     counted = {"reschedule": "cancel", "discard": "replay"}.get(wanted.action, wanted.action)
     how: Any = {"dry_run": True, "counted_within": within}
@@ -156,6 +155,6 @@ async def _form(
 
 @shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
 async def show_backfill_form(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
-    """Asks from when to when, which ``/bulk/new`` then counts."""
+    """Asks for the time range; ``/bulk/new`` then counts its instants."""
     job = await database.ask(listings.get_job, job_id)
     return html(request, "backfill_form.html", job=job, rate=_RATES["backfill"])

@@ -1,4 +1,4 @@
-"""Lines over time as SVG, drawn by the server."""
+"""Line and bar charts as SVG, drawn by the server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _SHORTEST = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartLine:
-    """One line of a chart: its points as SVG has them, and its last value; None as long as there is none."""
+    """One line of a chart: its points in SVG format, and its last value, None if there is none yet."""
 
     name: str
     points: str
@@ -18,7 +18,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Lines on one scale, whose top is ``most``; the right edge is now and the left one ``span`` seconds before."""
+    """Lines on one scale, whose top is ``most``. The right edge is now, the left edge ``span`` seconds earlier."""
 
     title: str
     unit: str
@@ -29,7 +29,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One bar of a row of bars, as SVG has it."""
+    """One bar, in SVG coordinates."""
 
     x: float
     y: float
@@ -39,7 +39,7 @@ class Bar:
 
 
 def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
-    """A bar for each value on one scale; those ``above`` a bound are hot."""
+    """A bar for each value, on one scale; bars ``above`` the bound are hot."""
     most, width = _rounded_up(max(values, default=0)), WIDTH / max(len(values), 1)
     return [
         Bar(
@@ -54,8 +54,7 @@ def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
 
 
 def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float | None]) -> Chart:
-    """A chart of several series of the same moments, the last of which is now. Where there is no value there is no
-    point."""
+    """A chart of several series over the same moments, the last of which is now. A missing value gets no point."""
     most = _rounded_up(max((value or 0.0 for values in series.values() for value in values), default=0.0))
     span = max(at[-1] - at[0], _SHORTEST) if at else _SHORTEST
     lines = [
@@ -75,7 +74,7 @@ def _points(at: Sequence[float], values: Sequence[float | None], most: float, sp
 
 
 def _rounded_up(value: float) -> float:
-    """The next of 1, 2 and 5, times a power of ten."""
+    """Rounds up to 1, 2 or 5 times a power of ten."""
     top = 1.0
     while top < value:
         for step in (2.0, 2.5, 2.0):

@@ -1,4 +1,4 @@
-"""*Clients*: what is set for each, and what it has due and in hand; held, released and tuned while everything runs."""
+"""*Clients*: each client's settings, and its due and running executions; forms to hold, release and tune a client."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -30,9 +30,9 @@ _Row = TypeVar("_Row")
 
 
 def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> dict[str, Any]:
-    """What a client ``has`` of all that is in hand, and what would be ``fair`` by its weight among those that have
-    something due or in hand; both as parts of one, None where nobody has any. ``weights`` are those of the clients that
-    something is set for; the others have 1."""
+    """The share that a client ``has`` of all running executions, and its ``fair`` share by weight among the clients
+    with due or running executions. Both are fractions of one; None if there are no such executions. ``weights`` has
+    the clients with settings; all others weigh 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)
@@ -41,7 +41,7 @@ def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> 
 
 
 class Hindrance(NamedTuple):
-    """What stands in the way, in a word and in a few; and the page that shows more of it."""
+    """Something that holds a client back: a one-word label, a short text, and a link to the page with details."""
 
     word: str
     text: str
@@ -49,7 +49,7 @@ class Hindrance(NamedTuple):
 
 
 def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[Hindrance]:
-    """All that stands in a client's way at this moment. What is late for no such reason is late."""
+    """Everything that currently holds a client back. If there is no other reason, being late is listed."""
     found = list(_reasons(edge, held, "hold" if on_hold else "limit"))
     yield from found
     if not found and (edge.oldest_due or 0.0) > LATE:
@@ -74,7 +74,8 @@ def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
 async def show_clients(
     request: ApiRequest, database: Pooled, live: Live, start: Text = None, after: Text = None
 ) -> Response[Any]:
-    """Those that something is set for, from a name on; any other client has a page, too."""
+    """The clients with settings, from a name on; and those that are busy or held back. Any other client has a page,
+    too."""
     start = (start or "").strip() or None
     edges = {one.client: one for one in await live.clients(grant_of(request)) if one.client is not None}
     busy = dict.fromkeys([*edges, *await live.held_clients(grant_of(request))])
@@ -146,7 +147,7 @@ release_client = changes(verbs.resume, "client", "/client/release", "release", *
 
 @does("/client/settings", scope="admin")
 async def set_client_of_page(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
-    """Sets the fields that the form has; an empty one is the default."""
+    """Sets the fields in the form; an empty field means the default."""
     form = await sent(request)
     client = named("client", form.get("client"))
     check_clients(grant_of(request), [client])

@@ -1,4 +1,4 @@
-"""*Dead letters*: what failed for good, by its reason, to be replayed, changed or discarded."""
+"""*Dead letters*: executions that failed for good, grouped by reason; replay, replay with changes, or discard them."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,7 +21,7 @@ from pgsched.store.lookup import listings
 from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
 
 _GROUPED = 1_000
-"""The dead letters that are told apart by their reasons: the newest ones."""
+"""The number of newest dead letters that are grouped by reason."""
 
 
 @shows("/dead-letters", scope="read")
@@ -62,7 +62,7 @@ async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: 
 async def replay_execution(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """As it was, or with what the form has changed of it."""
+    """Replays a dead letter, with the changes in the form, if any."""
     form = await sent(request)
     note = form.get("note", "") or None
     letter = await database.ask(listings.get_dead_letter, execution_id)
@@ -70,7 +70,7 @@ async def replay_execution(
         changes = _changes(letter, form)
         new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)
     except PgschedError as error:
-        if "target" not in form:  # the button alone
+        if "target" not in form:  # sent by the button, not by the form
             raise
         given = {name: form.get(name, "") for name in _as_fields(letter)}
         return html(request, "replay.html", letter=letter, fields=given, fault=error)
@@ -78,7 +78,7 @@ async def replay_execution(
 
 
 def _changes(letter: DeadLetter, form: Mapping[str, str]) -> dict[str, str | None]:
-    """What differs from the dead letter. Raises Unreadable."""
+    """The fields that differ from the dead letter's. Raises Unreadable."""
     found = edited(form, _as_fields(letter), letter.options)
     payload = bytes(found["payload"]).decode() if "payload" in found else None
     options = msgspec.json.encode(found["options"] or {}).decode() if "options" in found else None

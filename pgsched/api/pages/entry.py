@@ -1,4 +1,4 @@
-"""Signing in, with a key or at a provider, and out; and the files that all pages have."""
+"""Sign-in, with a key or at a provider, and sign-out; and the static files of all pages."""
 
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,7 @@ from pgsched.errors import NotFound, PgschedError, Refused, TooManyRequests, Una
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 _FILES = ("style.css", "work.css", "htmx.min.js", "live.js", "icon.svg")
 _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
-_LARGEST_FORM = 32_768  # bytes: anybody may send it
+_LARGEST_FORM = 32_768  # bytes; small, because anybody can send this form
 _RETURN = "/sign-in/return"
 Offered = NamedDependency[SignIns]
 _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
@@ -39,16 +39,16 @@ async def sign_in(
     browsers: NamedDependency[Browsers],
     providers: Offered,
 ) -> Response[Any]:
-    """Keeps the key if it is one. The form of another site signs nobody in."""
+    """Signs in with a key, if it is valid. A form from another site is refused."""
     browsers.check_page(request.method, request.headers)
     form = await read_form(request)
     given, next = form.get("key", "").split(), local(form.get("next"))
     key = given[-1] if given else ""  # the whole header may have been pasted
     try:
         if not (key.isascii() and key.isprintable()):
-            raise Unauthenticated("this is no key: it has letters, digits and underscores alone")
+            raise Unauthenticated("this is not a valid key: a key has only letters, digits and underscores")
         if len(key) > LONGEST:
-            raise Unauthenticated(f"this is longer than the {LONGEST} characters that a browser keeps: use a key")
+            raise Unauthenticated(f"this is longer than the {LONGEST} characters that a cookie can hold: use a key")
         await authentication.grant(f"Bearer {key}")
     except Unauthenticated as error:
         fault = Unauthenticated(str(error).partition(";")[0])
@@ -58,7 +58,7 @@ async def sign_in(
 
 @get("/sign-in/at", **_PUBLIC)
 async def begin_sign_in(request: ApiRequest, browsers: NamedDependency[Browsers], providers: Offered) -> Response[Any]:
-    """To the provider, under the name alone that the API answers by."""
+    """Redirects to the provider. Only allowed under one of the API's own host names."""
     browsers.check_page(request.method, request.headers)
     issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
     try:
@@ -75,7 +75,7 @@ async def finish_sign_in(
     authentication: NamedDependency[Authentication],
     providers: Offered,
 ) -> Response[Any]:
-    """From the provider, to a page that leads on by itself."""
+    """Handles the return from the provider, and shows a page that redirects to the requested one."""
     browsers.check_page(request.method, request.headers)
     next = "/"
     try:
@@ -85,7 +85,7 @@ async def finish_sign_in(
         token = await providers.finish(begun, dict(request.query_params), _returns_to(request), caller)
         if len(token) > LONGEST:
             raise Unauthenticated(
-                f"the token is longer than the {LONGEST} characters that a browser keeps: ask for less"
+                f"the token is longer than the {LONGEST} characters that a cookie can hold: request fewer scopes"
             )
         grant = await authentication.grant(f"Bearer {token}", page=True)
     except (Unauthenticated, Unavailable, Refused, TooManyRequests) as error:
@@ -96,7 +96,7 @@ async def finish_sign_in(
 
 
 def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedError) -> Response[Any]:
-    """The page on which people sign in; what was begun at a provider is over."""
+    """The sign-in page with a fault; drops the pending sign-in."""
     status = 401 if isinstance(fault, Refused) else None
     found = html(request, "sign_in.html", status=status, next=next, fault=fault, providers=providers.names)
     found.cookies.append(cookie(request, "", BEGUN))
@@ -104,7 +104,7 @@ def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedErr
 
 
 def _returns_to(request: ApiRequest) -> str:
-    """This API's address as the browser has it; that its name is one of ours was checked before."""
+    """The return URL, under the address that the browser uses; its host name has been checked before."""
     return f"{'https' if is_secure(request) else 'http'}://{request.headers['host']}{_RETURN}"
 
 

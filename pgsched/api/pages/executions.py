@@ -1,4 +1,4 @@
-"""*Executions*: found by what they have, and each with its timeline; cancelled, run at once, edited."""
+"""*Executions*: list them by filters, show each with its timeline; cancel, run now, or edit one."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -90,7 +90,7 @@ cancel_execution = does_to(verbs.cancel, "/executions/{execution_id:uuid}/cancel
 
 @does("/executions/{execution_id:uuid}/run-now", scope="schedule")
 async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    """Moves it to this instant."""
+    """Reschedules the execution to now."""
     async with database.connection() as connection:
         now = changes_of({"fire_at": await verbs.now(connection)})
         await edit(connection, execution_id, now, actor=actor)
@@ -101,7 +101,10 @@ async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: 
 async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
     row = await database.ask(listings.get_execution, execution_id)
     if not is_editable(row):
-        raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
+        raise Conflict(
+            f"execution {execution_id} belongs to a job or has started: only a one-shot that has not started can be "
+            "changed"
+        )
     return _edit_form(request, row, _as_fields(row), version_of_execution(row))
 
 
@@ -109,7 +112,7 @@ async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, da
 async def edit_execution_by_form(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
+    """Saves the fields that differ from the form's original values, unless the execution has changed since."""
     form = await sent(request)
     version = form.get("version", "")
     row = await database.ask(listings.get_execution, execution_id)
@@ -122,13 +125,13 @@ async def edit_execution_by_form(
 
 
 def is_editable(row: Execution) -> bool:
-    """Whether it is a one-shot that has not begun."""
+    """Whether the execution is a one-shot that has not started."""
     return row.status in {"scheduled", "held"} and not row.attempt and row.job_id is None
 
 
 async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
     async with connection.transaction():
-        await edit(connection, id, "{}")  # which locks it
+        await edit(connection, id, "{}")  # locks the row
         row = await listings.get_execution(connection, id)
         check_unchanged(version, version_of_execution(row))
         changes = changes_of(_changes(row, form))
@@ -136,12 +139,12 @@ async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, s
 
 
 def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
-    """Raises Unreadable."""
+    """The changed fields. Raises Unreadable."""
     found = edited(form, _as_fields(row), row.options)
     if "fire_at" in found:
         at = instant_in("fire_at", found.pop("fire_at"))
         if at is None:
-            raise Unreadable("fire_at: write the instant at which it is to fire")
+            raise Unreadable("fire_at: write the instant at which the execution should fire")
         if at != instant_in("fire_at", field_of_instant(row.scheduled_for)):
             found["fire_at"] = at
     return found
@@ -165,7 +168,7 @@ def _edit_form(
 
 
 def _request(row: Execution) -> str:
-    """The first line of what each attempt sends."""
+    """The request line of each attempt; for other targets than HTTP, the target."""
     if parse_target(row.target).scheme not in {Scheme.HTTP, Scheme.HTTPS}:
         return row.target
     options = without_secrets(row.options)

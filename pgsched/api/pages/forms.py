@@ -1,4 +1,4 @@
-"""What forms and links send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
+"""Reads what forms and links send: filters, in which an empty field means no filter, and fields to change."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -27,21 +27,21 @@ OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", 
 _MOST_FIELDS = 200
 _READ_AT_ONCE = 65_536
 _NAMES = frozenset({"client", "name", "key", "ordering_key"})
-"""Fields that name something: a blank at an end may be a part of the name."""
+"""Fields that name something: leading and trailing spaces may be part of the name."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Filter = TypeVar("_Filter", ExecutionFilter, DeadLetterFilter, JobFilter)
 Text = Annotated[str | None, QueryParameter()]
-"""A field of a filter; empty where nobody has written something."""
+"""A field of a filter; empty if not filled in."""
 
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a form as it was sent; none of a body of another type. A large one is read beside the loop. Raises
-    Unreadable, also for what is not UTF-8."""
+    """The fields of a submitted form; empty if the body has another type. A large form is parsed in a thread. Raises
+    Unreadable, also if it is not UTF-8."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         return {}
     body = await request.body()
     if body.count(b"&") >= _MOST_FIELDS:
-        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send those that the page has", status=413)
+        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send only the page's own", status=413)
     if len(body) <= _READ_AT_ONCE:
         return _fields(body)
     return await asyncio.to_thread(_fields, body)
@@ -51,11 +51,11 @@ def _fields(body: bytes) -> dict[str, str]:
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict"))
     except UnicodeDecodeError:
-        raise Unreadable("the form is not UTF-8: encode it so") from None
+        raise Unreadable("the form is not UTF-8: encode it as UTF-8") from None
 
 
 async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a form that was sent, without blanks around what is no name. Raises Unreadable."""
+    """The fields of a submitted form; all except names are stripped of surrounding spaces. Raises Unreadable."""
     form = {name: _trimmed(name, value) for name, value in (await read_form(request)).items()}
     if any("\x00" in text for text in form.values()):
         raise Unreadable("the form contains a NUL character: leave it out", status=422)
@@ -63,15 +63,15 @@ async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
 
 
 def named(name: str, text: str | None) -> str:
-    """What somebody has to have given. Raises Unreadable."""
+    """A required field. Raises Unreadable if it is empty."""
     if not text:
-        raise Unreadable(f"{name}: there is no value, give one", status=422)
+        raise Unreadable(f"{name}: the value is missing: give one", status=422)
     return text
 
 
 def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str], *, empty: bool = True) -> _Struct:
-    """These fields, as far as the form has them, as the body of a request under ``/v1``; one that is empty is null, or
-    (not ``empty``) left out. Raises Unreadable."""
+    """Converts these fields of a form, if present, to the body of a route under ``/v1``. An empty field becomes null
+    or, without ``empty``, is left out. Raises Unreadable."""
     given = {name: form[name] or None for name in names if name in form and (form[name] or empty)}
     try:
         return msgspec.convert(given, kind, strict=False)
@@ -80,7 +80,7 @@ def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str]
 
 
 def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
-    """This page with other parameters, or another one with these; what is None is left out."""
+    """A link to this page, or to ``path``, with the current parameters and the changed ones; None removes one."""
     kept = [
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
@@ -89,14 +89,14 @@ def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed:
 
 
 def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
-    """The links to the first page of a listing, unless this is that, and to the next one, which has what comes after
-    ``next``; None where nothing does."""
+    """The links to the first page of a listing (None on the first page), and to the next page, which starts after
+    ``next`` (None on the last page)."""
     first_page = link_to(request, after=None) if after else None
     return {"first_page": first_page, "more": None if next is None else link_to(request, after=str(next))}
 
 
 def cleared(**asked: str | None) -> dict[str, str]:
-    """What is not empty, without blanks around what is no name."""
+    """The fields that are not empty; all except names are stripped of surrounding spaces."""
     return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
 
 
@@ -105,24 +105,24 @@ def _trimmed(name: str, text: str) -> str:
 
 
 def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
-    """Those of the fields that are filled in."""
+    """The named fields that are filled in."""
     return cleared(**{name: str(given.get(name) or "") for name in names})
 
 
 def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The statuses that are ticked. Raises Unreadable."""
+    """The selected statuses. Raises Unreadable."""
     if unknown := [one for one in chosen if one not in STATUSES]:
-        raise Unreadable(f"status: {unknown[0][:50]!r} is none of {', '.join(STATUSES)}")
+        raise Unreadable(f"status: {unknown[0][:50]!r} is not one of {', '.join(STATUSES)}")
     return each_once(chosen)
 
 
 def labels_of(asked: Mapping[str, str]) -> dict[str, str] | None:
-    """``name=value``, several of them apart by commas. Raises Unreadable."""
+    """Parses labels, written as ``name=value`` and separated by commas. Raises Unreadable."""
     return labels_in([part.strip() for part in asked.get("label", "").split(",") if part.strip()])
 
 
 def host_in(text: str) -> str:
-    """A host, which is looked for without a port. Raises Unreadable where there is one."""
+    """A host to filter by. Raises Unreadable if it has a port."""
     try:
         return host_alone(text)
     except InvalidInput as error:
@@ -130,50 +130,50 @@ def host_in(text: str) -> str:
 
 
 def id_in(name: str, text: str | None) -> UUID | None:
-    """An id that somebody has typed. Raises Unreadable."""
+    """Parses an id. Raises Unreadable."""
     if not text:
         return None
     try:
         return UUID(text)
     except ValueError:
-        raise Unreadable(f"{name}: {text[:50]!r} is no id") from None
+        raise Unreadable(f"{name}: {text[:50]!r} is not an id") from None
 
 
 def whole_in(name: str, text: str | None) -> int | None:
-    """A whole number that somebody has typed. Raises Unreadable."""
+    """Parses a whole number. Raises Unreadable."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise Unreadable(f"{name}: {text[:50]!r} is no whole number")
+        raise Unreadable(f"{name}: {text[:50]!r} is not a whole number")
     return int(text)
 
 
 def code_in(text: str) -> int:
-    """A status of HTTP that somebody has typed. Raises Unreadable."""
+    """Parses an HTTP status code. Raises Unreadable."""
     if not (len(text) == 3 and text.isascii() and text.isdigit() and 100 <= int(text) <= 599):
-        raise Unreadable(f"status_code: {text[:50]!r} is no status from 100 to 599")
+        raise Unreadable(f"status_code: {text[:50]!r} is not a status code from 100 to 599")
     return int(text)
 
 
 def number_in(name: str, text: str | None, otherwise: float) -> float:
-    """A number that somebody has written. Raises Unreadable."""
+    """Parses a number; an empty field gives ``otherwise``. Raises Unreadable."""
     if not text:
         return otherwise
     with suppress(ValueError):
         if isfinite(found := float(text)):
             return found
-    raise Unreadable(f"{name}: {text[:50]!r} is no number")
+    raise Unreadable(f"{name}: {text[:50]!r} is not a number")
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:
-    """An instant that somebody has written, in UTC where it has no offset. Raises Unreadable."""
+    """Parses an instant, in UTC if it has no offset. Raises Unreadable."""
     if not text:
         return None
     try:
         found = read_instant(with_its_plus(text.strip()))
         return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
     except (ValueError, InvalidSchedule):
-        raise Unreadable(f"{name}: {text[:50]!r} is no instant: write 2026-03-01T09:00, in UTC") from None
+        raise Unreadable(f"{name}: {text[:50]!r} is not an instant: write 2026-03-01T09:00, in UTC") from None
 
 
 _READ: Mapping[str, Callable[[str], Any]] = {
@@ -187,7 +187,7 @@ _NAMED = {"from": "start", "to": "end"}
 
 
 def filter_of(kind: type[_Filter], asked: Mapping[str, str], **more: Any) -> _Filter:
-    """A filter of the store, by the fields that are filled in. Raises Unreadable."""
+    """The store's filter for the fields that are filled in. Raises Unreadable."""
     plain = {name: text for name, text in asked.items() if name != "label"}
     found = {_NAMED.get(name, name): _READ.get(name, str)(text) for name, text in plain.items()}
     return kind(**found, labels=labels_of(asked), **more)

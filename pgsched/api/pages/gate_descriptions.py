@@ -1,4 +1,4 @@
-"""What holds executions back, in words for people, with the page on which something can be done about it."""
+"""Describes gates for users, with a link to the page where they can be changed."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,8 +14,7 @@ from pgsched.store.lookup.now_lines import GateLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateWords:
-    """A gate: its name, and the page on which something can be done about it; what is said of an execution that it
-    holds, and of one that it has held."""
+    """A gate's name, the page where it can be changed, and the texts for an execution that it holds or has held."""
 
     name: str
     page: str | None = None
@@ -63,16 +62,16 @@ _WORDS = {
         name="An earlier execution of the same ordering key",
         page="/ordering-keys",
         holds="Another execution of its ordering key comes first",
-        held="Held until the executions before it under its ordering key had ended",
+        held="Held until the earlier executions of its ordering key had ended",
     ),
     QUARANTINE: GateWords(
-        name="Set aside until somebody decides", holds="It is set aside", held="Set aside until somebody decided"
+        name="Parked until its owner decides", holds="It is parked", held="Parked until its owner decided"
     ),
 }
 
 
 def words_of(gate: str) -> GateWords:
-    """The words for the gate of this name; for one of a kind that is not known here, its name."""
+    """The texts for a gate; for an unknown kind of gate they contain its full name."""
     kind, _, name = gate.partition(":")
     found = _WORDS.get(f"{kind}:") or _WORDS.get(kind)
     if found is None:
@@ -89,7 +88,7 @@ def words_of(gate: str) -> GateWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateHolder:
-    """The words for a line; ``why`` says since when, and what is known of the reason."""
+    """The texts for a line of the table of gates; ``why`` has the start and the known reason."""
 
     line: GateLine
     text: str
@@ -98,7 +97,7 @@ class GateHolder:
 
 
 def holder_of(line: GateLine) -> GateHolder:
-    """The words for a gate."""
+    """The texts for a line about a gate."""
     words = words_of(line.name)
     if line.target is None:
         why = _bound(line.found) if line.found else None
@@ -108,7 +107,7 @@ def holder_of(line: GateLine) -> GateHolder:
 
 
 def _name(line: GateLine) -> str | None:
-    """Which of the two it is that holds a client's executions, where that is known."""
+    """Whether a client's hold or its limit holds its executions, if known."""
     if line.client is None or line.found is None:
         return None
     if line.found.on_hold:
@@ -117,7 +116,7 @@ def _name(line: GateLine) -> str | None:
 
 
 def _bound(found: HeldByGate) -> str | None:
-    """What a limit or a hold lets pass, and since when the first in line waits."""
+    """What a limit or a hold lets through, and since when the first in line has waited."""
     parts = []
     if found.on_hold:
         parts.append(f"on hold: {found.reason}" if found.reason else "on hold")
@@ -129,13 +128,13 @@ def _bound(found: HeldByGate) -> str | None:
 
 
 def bounds(rate: int | None, per: timedelta | None, concurrency: int | None) -> list[str]:
-    """What a limit lets pass, in words."""
+    """What a limit lets through, in words."""
     found = [f"{number(rate)} in each {length(per)}"] if rate is not None else []
     return [*found, f"{number(concurrency)} at once"] if concurrency is not None else found
 
 
 def _why(target: Sidelined) -> str:
-    """Since when, for what reason, and until when."""
+    """Since when, why, and until when a target is sidelined."""
     parts = [f"since {instant(target.failing_since or target.since)}"]
     if target.reason:
         parts.append(target.reason)

@@ -1,6 +1,6 @@
-"""*Jobs*: found by what they have, each with its next instants and how its last runs ended; and their week.
+"""*Jobs*: list them by filters, show each with its next instants and last outcomes, and the coming week of all jobs.
 
-A job is paused, resumed, run at once, cancelled, or edited with a look at what that changes.
+A job can be paused, resumed, run now, cancelled, or edited with a preview.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from pgsched.store.lookup import bulk_pages, listings
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
 
 _SHOWN = 10
-"""Instants before and after an edit."""
+"""Instants that the preview of an edit shows, before and after."""
 _FIELDS = ("client", "key", "job_state", "host", "label")
 _RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
-"""Jobs of which the week is worked out at once."""
-_LONGEST = 0.1  # seconds for that
+"""Jobs whose week is computed at once."""
+_LONGEST = 0.1  # seconds for computing the week
 
 
 @shows("/jobs", scope="read")
@@ -62,7 +62,7 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
 
 @shows("/jobs/week", scope="read")
 async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, after: Text = None) -> Response[Any]:
-    """Of as many jobs as can be looked at in the time for a page; of the others on the next one."""
+    """The week of as many jobs as can be computed in the time allowed; the next page has more."""
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
     wanted = _filter(asked, "active")
     async with database.page() as connection:
@@ -120,7 +120,7 @@ async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) ->
 
 @does("/jobs/{job_id:uuid}/edit", scope="schedule")
 async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    """First shows when it would fire; then saves what was looked at, unless somebody else has changed it since."""
+    """First previews when the job would fire; then saves the edit, unless the job has changed since."""
     form = await sent(request)
     row = await database.ask(listings.get_job, job_id)
     version = form.get("version", "")
@@ -167,9 +167,9 @@ def _as_fields(row: JobRow) -> dict[str, str]:
 
 
 def _changes(row: JobRow, form: Mapping[str, str]) -> dict[str, Any]:
-    """By the names that ``pgsched.edit`` has for them. Raises Unreadable."""
+    """The changed fields, by the names that ``pgsched.edit`` takes. Raises Unreadable."""
     found = edited(form, _as_fields(row), row.options)
-    if found.get("cron") or found.get("every"):  # the one that is given takes the other's place
+    if found.get("cron") or found.get("every"):  # the given one replaces the other
         found = {name: value for name, value in found.items() if value or name not in {"cron", "every"}}
     return found
 
@@ -199,7 +199,7 @@ def _form(
 
 
 def _filter(asked: dict[str, str], state: str | None) -> JobFilter:
-    """Raises InvalidInput, Unreadable."""
+    """The filter for the list of jobs. Raises InvalidInput, Unreadable."""
     if state not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {state!r}: choose one of {', '.join(JOB_STATES)}")
     return filter_of(JobFilter, {name: text for name, text in asked.items() if name != "job_state"}, state=state)
@@ -212,13 +212,13 @@ def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
         try:
             if row.state == "active" and (fires := row.recurrence().instants(now, row.runs_left(1))):
                 found[row.id] = fires[0]
-        except InvalidSchedule:  # the next planner marks it invalid
+        except InvalidSchedule:  # a planner will mark it invalid
             continue
     return found
 
 
 def _days(row: JobRow, now: datetime) -> list[Day]:
-    """None of a job that is not active, or fires by the end of its runs."""
+    """The coming week of a job; empty unless it is active, or if it counts from the end of each run."""
     try:
         recurrence = row.recurrence() if row.state == "active" else None
     except InvalidSchedule:

@@ -1,4 +1,4 @@
-"""*Now*: what is due, running and late, by queue, client, worker and gate."""
+"""*Now*: due, running and late executions, by queue, client, worker and gate."""
 
 from typing import Annotated, Any, Literal
 
@@ -28,8 +28,8 @@ Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 @shows("/", scope="read")
 async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: Back = "1h") -> Response[Any]:
-    """It is about all clients; whoever may see some has the executions of these as the first page. The page asks for
-    the coming hour, which may take a moment to count."""
+    """The page covers all clients; users who may see only some are redirected to their executions. The forecast, which
+    may take a moment to count, is requested by the page itself."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
     past = await throughput.look(grant_of(request), span)
@@ -38,26 +38,26 @@ async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: B
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: ApiRequest, live: Live) -> Response[Any]:
-    """The part of the page that is asked for every two seconds."""
+    """The part of the page that it requests every two seconds."""
     return html(request, "now_part.html", **await _of(live, grant_of(request)))
 
 
 @shows("/now/past", scope="read", everywhere=True)
 async def show_past(request: ApiRequest, throughput: Charted, span: Back = "1h") -> Response[Any]:
-    """The part about the hours before, which is asked for twice a minute."""
+    """The part about the past hours, requested twice a minute."""
     return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
 async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any]:
-    """The part about the coming hour, which is asked for twice a minute."""
+    """The part about the coming hour, requested twice a minute."""
     return html(request, "forecast_part.html", coming=await forecast.get(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
 async def show_findings(request: ApiRequest, doctor: Examined) -> Response[Any]:
-    """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute. While
-    the checks are being made, what is shown stays."""
+    """The part with the doctor's findings, for administrators; at most half a minute old. While the checks run, the
+    part shown stays."""
     report = await doctor.glance(grant_of(request), kept=_KEPT)
     if report is None:
         return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})

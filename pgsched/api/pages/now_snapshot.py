@@ -1,4 +1,4 @@
-"""What the page *now* shows: one look for all who watch, and the last ten minutes of them for its charts."""
+"""The data of the page *now*: one snapshot shared by all viewers, and the last ten minutes for its charts."""
 
 import time
 from collections import deque
@@ -19,19 +19,19 @@ from pgsched.store.lookup.now_lines import Shown, lines_of
 
 _EVERY, _SPAN, _KEPT = 1.5, 600.0, 10.0  # seconds
 MOST_LETTERS = 1_000
-"""So many of the newest dead letters are looked at."""
+"""How many of the newest dead letters are counted."""
 _MOST_LOST = 20
-"""So many of the workers that left last are looked at."""
+"""How many of the workers that left last are checked."""
 LATE = 10.0
-"""Seconds for which something may be due and not begun before it counts as late."""
+"""Seconds after which a due execution that has not started counts as late."""
 _LATELY = timedelta(hours=1)
 _FORGOTTEN = 30.0
-"""Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
+"""Seconds without a request after which the collected series is discarded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What the charts have of one look: executions a second, and by how many seconds the oldest due one was late."""
+    """One snapshot's values for the charts: executions per second, and how many seconds late the oldest due one was."""
 
     at: float
     scheduled: float
@@ -40,15 +40,14 @@ class Moment:
 
 
 class Troubles(NamedTuple):
-    """How many dead letters nobody has dealt with, counted among the newest; and the workers that were lost within an
-    hour, the last first."""
+    """The number of open dead letters, counted among the newest; the workers lost in the last hour, latest first."""
 
     letters: int
     lost: Sequence[FormerWorker]
 
 
 class LiveView:
-    """Looks when somebody asks, and not more often than every second and a half. ``database`` acts for all clients."""
+    """Takes a snapshot on request, at most every second and a half. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,11 +58,11 @@ class LiveView:
         self._troubles = Cached(self._find_troubles, seconds=_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment], Troubles]:
-        """The lines of now, the moments before, and what people have to see to. Raises Refused, Unavailable."""
+        """The current lines, the earlier moments, and the problems to deal with. Raises Refused, Unavailable."""
         return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
-        """What clients have due and in hand; of those that the grant is not for, without their names. Raises
+        """The due and running executions of each client; clients that the grant is not for have no name. Raises
         Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
@@ -72,8 +71,8 @@ class LiveView:
         return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
 
     async def held_clients(self, grant: Grant) -> Sequence[str]:
-        """The clients of which a limit, a hold or a failing target keeps something back, as far as the grant is for
-        them. Raises Unavailable."""
+        """The clients of the grant for which a limit, a hold or a failing target holds something back. Raises
+        Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}
         return sorted(found if grant.clients is None else found.intersection(grant.clients))

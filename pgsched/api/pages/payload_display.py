@@ -1,4 +1,4 @@
-"""Payloads, options and results as pages show them: bounded, and without what headers say."""
+"""Payloads, options and results for display: limited in size, and with the values of headers hidden."""
 
 import json
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ import msgspec
 from pgsched.api.problems import Unreadable
 
 MOST_SHOWN = 16_384
-"""Characters of a payload that a page shows, and that a form takes for editing."""
+"""Characters of a payload that a page shows at most, and that a form allows for editing."""
 HIDDEN = "…"
-"""Stands for the value of a header: it may be a password."""
+"""Replaces the value of a header, which may be a password."""
 _JSON = frozenset({"options", "rules", "labels"})
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "content-language", "user-agent"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """JSON over several lines, its numbers digit for digit; ``size`` is that of all of it where it is ``cut``."""
+    """Indented JSON, whose numbers keep all digits. ``size`` is the full size in bytes, even if the text is ``cut``."""
 
     text: str
     size: int
@@ -28,7 +28,7 @@ class Content:
 
 
 def content(value: Any) -> Content:
-    """JSON as it is stored, or Python values."""
+    """Formats stored JSON or Python values for display."""
     raw = bytes(value) if isinstance(value, msgspec.Raw) else msgspec.json.encode(value)
     text = msgspec.json.format(raw[: 4 * MOST_SHOWN], indent=2).decode() if len(raw) <= 4 * MOST_SHOWN else ""
     if text and len(text) <= MOST_SHOWN:
@@ -38,7 +38,7 @@ def content(value: Any) -> Content:
 
 
 def in_line(value: msgspec.Raw | None) -> str:
-    """A JSON object as it is stored, on one line, each field behind its name."""
+    """A stored JSON object on one line, as ``name: value`` pairs."""
     found = msgspec.json.decode(value) if value is not None else None
     if not isinstance(found, dict):
         return "—" if found is None else str(found)
@@ -48,14 +48,14 @@ def in_line(value: msgspec.Raw | None) -> str:
 
 
 def field_of_instant(at: datetime | None) -> str:
-    """An instant as a field of a form has it: browsers take no more than milliseconds."""
+    """An instant in the format of a form field; browsers accept at most milliseconds."""
     if at is None:
         return ""
     return at.replace(tzinfo=None).isoformat(timespec="milliseconds" if at.microsecond else "seconds")
 
 
 def without_secrets(options: Any) -> Any:
-    """Options, the values of whose headers are hidden; where a header names a secret, the name is shown."""
+    """Options with the values of their headers hidden; if a header refers to a secret, the secret's name is shown."""
     found = _decoded(options)
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict):
         found["headers"] = {name: _shown(name, text) for name, text in headers.items()}
@@ -63,8 +63,7 @@ def without_secrets(options: Any) -> Any:
 
 
 def with_secrets(text: str, options: Any) -> Any:
-    """Options that somebody has edited in a form, in which hidden headers are again what they were. Raises
-    Unreadable."""
+    """Edited options from a form, with the original values of hidden headers restored. Raises Unreadable."""
     found, before = parsed("options", text), _decoded(options)
     was = before.get("headers") if isinstance(before, dict) else None
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict) and isinstance(was, dict):
@@ -75,7 +74,7 @@ def with_secrets(text: str, options: Any) -> Any:
 
 
 def parsed(name: str, text: str) -> Any:
-    """JSON that somebody has typed. Raises Unreadable."""
+    """Parses JSON from a form. Raises Unreadable."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -83,12 +82,12 @@ def parsed(name: str, text: str) -> Any:
 
 
 def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
-    """The fields of a form that differ from what it was filled with, as they are stored; of one that was emptied None.
-    ``options`` are those that there were. Raises Unreadable."""
+    """The fields of a form that differ from ``before``, its original values, in stored form; None for an emptied field.
+    ``options`` are the original options. Raises Unreadable."""
     found: dict[str, Any] = {}
     for name, was in before.items():
         text = form.get(name, was)
-        if text.replace("\r\n", "\n").strip() == was.strip():  # browsers write their own line ends
+        if text.replace("\r\n", "\n").strip() == was.strip():  # browsers change line endings
             continue
         if name == "payload":
             parsed(name, text or "null")
@@ -101,7 +100,7 @@ def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> 
 
 
 def as_fields(**values: Any) -> dict[str, str]:
-    """The text that a form is filled with, of each that is not too large for one."""
+    """The texts to fill a form with; values that are too large for a form are left out."""
     found = {name: None if value is None else content(value) for name, value in values.items()}
     return {name: shown.text if shown else "" for name, shown in found.items() if shown is None or not shown.cut}
 

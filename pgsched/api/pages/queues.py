@@ -1,4 +1,4 @@
-"""*Queues*: what waits in each, and what it is set to; paused and resumed."""
+"""*Queues*: each queue's backlog and settings; forms to change, pause and resume it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ resume_queue = changes(verbs.resume, "queue", "/queues/{name:str}/resume", "resu
 
 @does("/queues/{name:str}/settings", scope="admin", everywhere=True)
 async def set_queue_of_page(request: ApiRequest, name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
-    """Sets the fields that the form has; an empty one is the default."""
+    """Sets the fields in the form; an empty field means the default."""
     settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
     changed = await database.ask(verbs.set_queue, name, settings.changes(), actor=actor)
     return done("/queues", "set", changed=changed)

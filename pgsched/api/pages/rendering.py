@@ -1,4 +1,4 @@
-"""Templates, and how values are written for people. Whatever a template shows is escaped."""
+"""Renders templates and formats values for display. All values in templates are escaped."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -35,22 +35,22 @@ _DONE = {
     "cancel": "Cancelled.",
     "pause": "Paused.",
     "resume": "Resumed.",
-    "trigger": "A run was scheduled, besides the schedule.",
+    "trigger": "A run was scheduled, in addition to the schedule.",
     "replay": "Replayed: this is the new execution.",
     "discard": "Discarded. It stays in history.",
-    "hold": "Held: nothing more of it begins until it is released.",
+    "hold": "Held: nothing more of this client starts until it is released.",
     "release": "Released.",
-    "set": "Set. It holds for what has not begun.",
-    "drop": "Taken away.",
-    "sideline": "Sidelined: nothing is called there until it is restored.",
-    "restore": "Restored: a few executions a second go there first, then more.",
-    "unblock": "Unblocked: those behind it go on.",
+    "set": "Set. It applies to executions that have not started.",
+    "drop": "Removed.",
+    "sideline": "Sidelined: the host is not called until it is restored.",
+    "restore": "Restored: it gets a few executions a second at first, then more.",
+    "unblock": "Unblocked: the executions behind it continue.",
     "edit": "Changed.",
     "reschedule": "It is due now.",
     "start": "Started: this is its progress.",
-    "stop": "Stopped. What was done stays done.",
-    "drain": "It drains: it begins nothing more, and finishes what it has in hand.",
-    "nothing": "Nothing was to be done: it was so already.",
+    "stop": "Stopped. What has been done stays done.",
+    "drain": "Draining: it starts nothing more, and finishes what it has in hand.",
+    "nothing": "Nothing has changed: it was already so.",
 }
 
 
@@ -62,8 +62,8 @@ def html(
     fault: PgschedError | None = None,
     **shown: Any,
 ) -> Response[str]:
-    """Renders a page, with the status of the ``fault`` that it tells, if there is one. In the template, ``may`` has the
-    viewer's scopes, and ``administers`` says whether they see the pages about all clients."""
+    """Renders a page, with the status of its ``fault``, if any. In the template, ``may`` has the viewer's scopes, and
+    ``administers`` says whether they see the administrators' pages."""
     grant = grant_of(request)
     if status is None:
         status = 200 if fault is None else status_of(fault)
@@ -88,14 +88,15 @@ def html(
 
 
 def _done(request: Request[Any, Any, Any]) -> str | None:
-    """What a form has done that led here; a link to a page, of another site or a bookmark, has done nothing."""
+    """The message about the form that led to this page; None if a link from another site did."""
     is_own = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
     return _DONE.get(request.query_params.get("done", "")) if is_own else None
 
 
 @cache
 def compile_templates() -> None:
-    """What takes most of the time of a page's first look, done before anybody looks: some 0.5 s once in a process."""
+    """Compiles all templates in advance. This takes about 0.5 s per process, which the first request would have to
+    wait for."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)
@@ -128,15 +129,15 @@ def _environment() -> Environment:
 
 
 def visible(value: Any) -> Any:
-    """Text without what would turn the direction of all that follows: that is written out. Fields of forms, which give
-    back what they were given, have it ``exact``."""
+    """Escapes characters that would change the direction of the following text. Form fields, whose value is submitted
+    again, use the filter ``exact`` instead."""
     if isinstance(value, str) and not isinstance(value, Markup) and _TURNS.search(value):
         return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     return value
 
 
 def instant(value: datetime | None) -> str:
-    """In UTC, to the millisecond where that matters."""
+    """An instant in UTC, with milliseconds unless they are zero."""
     if value is None:
         return "—"
     shown = value.astimezone(UTC)
@@ -144,7 +145,7 @@ def instant(value: datetime | None) -> str:
 
 
 def length(value: float | timedelta | None) -> str:
-    """A length of time in the unit that suits it."""
+    """A duration in a suitable unit."""
     if value is None:
         return "—"
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
@@ -155,7 +156,7 @@ def length(value: float | timedelta | None) -> str:
 
 
 def local(text: str) -> str:
-    """An instant that somebody has written as a field of a form has it, in UTC; empty where it is none."""
+    """Converts an instant as typed to the format of a form field, in UTC; empty if it is not an instant."""
     try:
         found = read_instant(with_its_plus(text.strip()))
     except ValueError:
@@ -164,14 +165,14 @@ def local(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """With thousands apart; of what is small one decimal."""
+    """A number with thousands separators; a small one with one decimal."""
     if value is None:
         return "—"
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
 
 
 def size(value: int) -> str:
-    """Bytes in the unit that suits them."""
+    """A number of bytes in a suitable unit."""
     for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value >= unit:
             return f"{value / unit:.1f} {name}"
@@ -179,17 +180,17 @@ def size(value: int) -> str:
 
 
 def part(value: float | None) -> str:
-    """A part of one in percent."""
+    """A fraction in percent."""
     return "—" if value is None else f"{value:.0%}"
 
 
 def pretty(value: Any) -> str:
-    """JSON, over several lines."""
+    """Indented JSON."""
     return content(value).text
 
 
 def compact(value: int) -> str:
-    """In three digits or so, for a narrow cell."""
+    """A number in about three digits, for a narrow cell."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if value >= size:
             return f"{value / size:.1f}{unit}" if value < 10 * size else f"{value // size}{unit}"
@@ -197,5 +198,5 @@ def compact(value: int) -> str:
 
 
 def short(value: UUID) -> str:
-    """The end of an id, which tells it from others of the same moment."""
+    """The end of an id, which differs even between ids of the same moment."""
     return f"…{str(value)[-12:]}"

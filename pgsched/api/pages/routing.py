@@ -1,4 +1,4 @@
-"""What routes of pages have in common: a scope as under ``/v1``, a key from the cookie, and errors as pages."""
+"""Declares the routes of pages: with a scope, as under ``/v1``, a key from the cookie, and errors shown as pages."""
 
 from functools import partial
 from typing import Any, TypeVar
@@ -27,13 +27,13 @@ def _route(
 
 
 shows = partial(_route, get)
-"""A page; with ``form`` one that is there for the form that it shows, which a read-only dashboard leaves out."""
+"""A page. With ``form``, its purpose is a form, so a read-only dashboard refuses it."""
 does = partial(_route, post, status_code=303, form=True)
-"""What a form of a page does; the answer leads to a page."""
+"""The action of a form; it answers with a redirect to a page."""
 
 
 def done(where: str, what: str, *, changed: bool = True) -> Redirect:
-    """Back to a page, which says what was done; or, unless anything was ``changed``, that it was so already."""
+    """Redirects to a page, which says what was done; or, unless ``changed``, that nothing has changed."""
     said = what if changed else "nothing"
     return Redirect(f"{where}{'&' if '?' in where else '?'}done={said}", status_code=303, headers=HEADERS)
 
@@ -44,16 +44,16 @@ def client_page(client: str) -> str:
 
 
 def check_unchanged(read: str, there: str) -> None:
-    """Raises Unreadable with 412 unless a form was filled with the version that is there now."""
+    """Raises Unreadable (412) unless the version that the form was filled with is still current."""
     if read != there:
         raise Unreadable(
-            "somebody has changed it since this form was filled: begin anew with what it has now", status=412
+            "it has changed since this form was loaded: start again with its current values", status=412
         )
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
-    """An error that pgsched raised on purpose, as a page, or as the part of one that was asked for; where a key is
-    wanted, the way to the sign-in."""
+    """Shows an error that pgsched raised on purpose, as a page or as the requested part of one. If a key is needed,
+    redirects to the sign-in."""
     is_part = "hx-request" in request.headers
     if isinstance(error, Unauthenticated) and is_part:
         return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": sign_in_url(request)})
@@ -66,5 +66,5 @@ def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[An
 
 
 def refused_by_litestar(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    """What the framework has refused."""
+    """Shows an error that Litestar raised."""
     return html(request, "refused.html", status=error.status_code, detail=error.detail)

@@ -1,8 +1,8 @@
-"""Who looks: the key that somebody has signed in with, in a cookie that no script gets, and no form of another site.
+"""The session of a dashboard user: the key that they signed in with, in a cookie.
 
-The cookie is the key itself, or the token that a provider has given. So any process can check it as it checks what
-comes in a header, it is worth nothing within a second of its end, and no list of sessions has to be kept. The browser
-sends it to pages alone: under ``/v1`` only the header counts.
+The cookie is out of reach of scripts and of other sites' forms. It contains the key itself, or the token from a
+provider. So any process can check it like a header, it becomes useless within a second after the key ends, and no list
+of sessions is needed. It counts only for pages: under ``/v1`` only the header does.
 """
 
 from typing import Any
@@ -14,22 +14,22 @@ from litestar.datastructures import Cookie
 
 COOKIE = "pgsched_key"
 BEGUN = "pgsched_sign_in"
-"""The cookie of a browser that is at a provider to sign in."""
+"""The name of the cookie for a pending sign-in at a provider."""
 _KEPT, _AWAY = 12 * 3600, 600
 LONGEST = 3_800
-"""Characters of a key or token for which browsers have room in a cookie."""
-_LONGEST_PATH = 2_000  # that of a sign-in which has begun is in a cookie, too
+"""The longest key or token, in characters, that fits into a cookie."""
+_LONGEST_PATH = 2_000  # a pending sign-in keeps the path in its cookie, too
 
 
 def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
-    """The key as a header would have it."""
+    """The key from the cookie, in the form of an Authorization header."""
     key = cookie_in(connection, cookie_name(connection, COOKIE))
     return f"Bearer {key}" if key else None
 
 
 def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """A cookie of ours, which has no character that would have to be quoted. To take the quotes off those of others,
-    as libraries do, takes the square of their length."""
+    """The value of one of our cookies. They need no quoting; libraries that unquote all cookies take time quadratic in
+    their length."""
     said = ""
     for one in connection.headers.get("cookie", "").split(";"):
         found, _, value = one.partition("=")
@@ -39,7 +39,7 @@ def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
 
 
 def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> Cookie:
-    """Keeps a key for half a day, or for ten minutes what a sign-in began with; an empty value forgets it."""
+    """A cookie that keeps a key for half a day, or a pending sign-in for ten minutes; an empty value deletes it."""
     secure, kept = is_secure(request), _KEPT if name == COOKIE else _AWAY
     return Cookie(
         key=cookie_name(request, name),
@@ -47,25 +47,24 @@ def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> C
         max_age=kept if value else 0,
         httponly=True,
         secure=secure,
-        samesite="lax",  # a link in a mail or an alert leads to the page; forms of other sites are refused
+        samesite="lax",  # links in mails and alerts must work; other sites' forms are refused elsewhere
         path="/" if secure or name == COOKIE else "/sign-in",
     )
 
 
 def cookie_name(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """A cookie as it is called over TLS, where no other host of the domain, and nobody on the way, can set one of that
-    name; over plain HTTP browsers take no such name."""
+    """The cookie's name. Over TLS it has the prefix ``__Host-``: no other host of the domain, and nobody on the way,
+    can set such a cookie. Browsers refuse this prefix over plain HTTP."""
     return f"__Host-{name}" if is_secure(connection) else name
 
 
 def is_secure(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
-    """Whether the browser has come over TLS, to here or to a proxy."""
+    """Whether the browser uses TLS, to this API or to a proxy in front of it."""
     return connection.url.scheme == "https" or connection.headers.get("x-forwarded-proto") == "https"
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """Where to sign in, and from there back to the page that was asked for; of a part of a page or a form, to the page
-    that it is of."""
+    """The URL to sign in and then return to the requested page; for a part of a page or a form, to its page."""
     headers, page = connection.headers, str(connection.url)
     if "hx-request" in headers:
         page = headers.get("hx-current-url", "/")
@@ -80,7 +79,7 @@ def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 
 def local(path: str | None) -> str:
-    """A path of this site; what would lead to another one, or to signing in or out once more, is not followed."""
+    """The path if it is on this site, and does not lead to sign-in or sign-out; otherwise ``/``."""
     try:
         parts = urlsplit(path or "/")
     except ValueError:

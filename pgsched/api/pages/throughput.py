@@ -1,4 +1,4 @@
-"""The throughput of the hours before, which the page *now* shows: over time, by queue and by client."""
+"""The throughput of the past hours on the page *now*: over time, by queue and by client."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,8 +19,8 @@ _KEPT = 20.0  # seconds
 
 
 class ThroughputCharts:
-    """Looks when somebody asks, and not more often than every 20 seconds at the last hour and at each span.
-    ``database`` acts for all clients."""
+    """Reads the rollups on request, at most every 20 seconds for the last hour and for each span. ``database`` acts for
+    all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,7 +28,7 @@ class ThroughputCharts:
         self._charts = {span: Cached(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
 
     async def look(self, grant: Grant, span: str) -> dict[str, Any]:
-        """What was done in a span, over time, and in the last hour, by queue and by client. Raises Refused,
+        """The throughput in a span over time, and in the last hour by queue and by client. Raises Refused,
         Unavailable."""
         return {"span": span, "charts": await self._charts[span].get(grant)} | await self._hour.get(grant)
 
@@ -49,8 +49,8 @@ class ThroughputCharts:
 
 
 def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:
-    """Of every step of the span; where nothing was done, zero executions and no lateness: what begins next may be very
-    late. The step that has not ended is left out."""
+    """The charts of all steps of the span. A step without executions has no lateness, since the next one to start may
+    be very late. The unfinished step is left out."""
     by_step = {one.starts_at: one for one in done}
     seconds = step.total_seconds()
     first = span.start.timestamp() // seconds + 1

@@ -1,8 +1,8 @@
 """The timeline of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
 
-It is told from what is kept: the row with the gates that held it, its failed attempts, what was done to it, and what it
-waited for. Time that none of these explains was spent on busy workers, a paused queue or a lock, which nobody writes
-down: of that the timeline has the length alone.
+It is built from stored data: the row with the gates that held it, its failed attempts, the changes made to it, and its
+dependencies. Any other waiting time is due to busy workers, a paused queue or a lock, which are not recorded: the
+timeline shows only its length.
 """
 
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.row_types import Attempt, Execution
 
 _NOTICED = timedelta(seconds=1)
-"""Shorter waits are no step of their own."""
+"""Shorter waits are not shown as a step."""
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No living worker serves its queue",
 }
-_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock stood in its way."
-_BACKED_OFF = "The pause after a failure, and whatever else was in its way while no gate held it."
+_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock was in its way."
+_BACKED_OFF = "The back-off after a failure, and anything else that delayed it while no gate held it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStep:
-    """One step, from an instant that is None while it has not come. ``kind`` is good, bad, wait, did or plain; ``took``
-    is how long it lasted."""
+    """One step and its start, which is None for the current step. ``kind`` is good, bad, wait, did or plain; ``took``
+    is its duration."""
 
     at: datetime | None
     kind: str
@@ -42,7 +42,7 @@ class TimelineStep:
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a gate held it; ``until`` is None while it does."""
+    """A period in which a gate held the execution; ``until`` is None while it still does."""
 
     held_by: str
     since: datetime
@@ -57,7 +57,7 @@ def timeline_of(
     dependencies: Sequence[Dependency] = (),
     changes: Sequence[AuditEntry] = (),
 ) -> list[TimelineStep]:
-    """In the order in which it happened; what is yet to come is last."""
+    """The steps in chronological order; future ones come last."""
     steps = [TimelineStep(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
     steps += [_did(one) for one in changes]
     steps += [_waited_for(one) for one in dependencies if one.finished_at is not None]
@@ -74,9 +74,9 @@ def timeline_of(
 
 def _for_when(row: Execution) -> str:
     if row.scheduled_for is None:
-        return "for no instant: it is held"
+        return "without an instant: it is held"
     is_later = row.scheduled_for - row.created_at >= _NOTICED
-    return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "for at once"
+    return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "to run at once"
 
 
 def _waits(row: Execution) -> list[Wait]:
@@ -89,7 +89,7 @@ def _waited(one: Wait, until: datetime) -> TimelineStep:
 
 
 def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> timedelta:
-    """How much of this time gates held it."""
+    """How long gates held the execution between ``begin`` and ``end``."""
     within = ((max(one.since, begin), min(one.until or end, end)) for one in waits)
     return sum((until - since for since, until in within if until > since), timedelta(0))
 
@@ -100,7 +100,7 @@ def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]
     for one in attempts:
         began = one.finished_at - (one.duration or timedelta(0))
         if (unexplained := began - free - _held_between(waits, free, began)) >= _NOTICED:
-            title = f"Waited for attempt {one.attempt}" if steps else "Waited to begin"
+            title = f"Waited for attempt {one.attempt}" if steps else "Waited to start"
             text = _BACKED_OFF if steps else _ENDED_WITHIN
             steps.append(TimelineStep(at=free, kind="wait", title=title, text=text, took=unexplained))
         steps.append(_tried(one, began))
@@ -128,7 +128,7 @@ def _did(one: AuditEntry) -> TimelineStep:
 
 
 def _waited_for(one: Dependency) -> TimelineStep:
-    title = f"One that it waited for ended: {one.status}"
+    title = f"A dependency ended: {one.status}"
     return TimelineStep(at=one.finished_at, kind="plain", title=title, links=[one.after_id])
 
 
@@ -158,8 +158,8 @@ def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[Time
         took = None if since is None else max(now - since, timedelta(0))
         return [TimelineStep(at=None, kind="wait", title=words_of(row.held_by).holds, text=row.reason, took=took)]
     if waits_for:
-        return [TimelineStep(at=None, kind="wait", title="Waits for the end of others", links=waits_for)]
-    title = "Waits for the run of its job before it" if row.job_id else "Held by hand: it has no instant"
+        return [TimelineStep(at=None, kind="wait", title="Waits for other executions to end", links=waits_for)]
+    title = "Waits for the previous run of its job" if row.job_id else "Held by hand: it has no instant"
     return [TimelineStep(at=None, kind="wait", title=title, text=row.reason)]
 
 

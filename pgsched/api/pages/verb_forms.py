@@ -1,4 +1,4 @@
-"""Forms that are one call of the database: what they do it to is named in the path, or by a field."""
+"""Forms that make one call to the database, on something named in the path or by a field."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ from pgsched.store.verbs import PausedKind
 
 
 def does_to(verb: Callable[..., Awaitable[object]], path: str, says: str, **access: Any) -> HTTPRouteHandler:
-    """The form at ``path``, which names something by its id and leads back to the page of that."""
+    """The form at ``path``, which contains an id; redirects to the page of the thing with this id."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         [id] = request.path_params.values()
@@ -36,8 +36,8 @@ def changes(
     page: str,
     **access: Any,
 ) -> HTTPRouteHandler:
-    """The form at ``path``, which leads back to ``page``, where what it has done is told. The name of what is paused or
-    resumed is in ``field``."""
+    """The form at ``path``, which pauses or resumes what ``field`` names; redirects to ``page``, which shows a
+    message."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         form = await sent(request)

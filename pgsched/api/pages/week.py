@@ -1,4 +1,4 @@
-"""The coming week of jobs: how often each hour has them fire, worked out from their schedules and not from rows."""
+"""The coming week of jobs: how often they fire in each hour, computed from their schedules, not from rows."""
 
 import time
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ from pgsched.errors import InvalidSchedule
 DAYS = 7
 _SHADES = 5
 _AT_LEAST = 50
-"""Jobs that are looked at whatever time that takes."""
+"""Jobs that are computed even if the time is up."""
 _LISTED = 100
 _MOST_TIMES = 4
 _HOUR = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
 _LANE = 64
-"""Bits for each hour in a number that holds a whole week, so that two weeks are added like two numbers."""
+"""Bits per hour in an integer that holds a whole week, so that adding two integers adds two weeks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hour:
-    """``shade`` is from 0, where nothing fires, to 5 for the most."""
+    """One cell: ``shade`` is 0 if nothing fires, up to 5 for the busiest hour."""
 
     at: datetime
     fires: int
@@ -38,11 +38,11 @@ class Hour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
-    """By hour of the day, the seven days; and of a chosen hour the jobs that fire in it, and how often: the most
-    frequent first.
+    """Rows by hour of the day, with a cell for each of seven days; and the jobs that fire in the chosen hour, with how
+    often, most frequent first.
 
-    Of the jobs that were given, ``looked_at`` are in it: ``after`` is the last of them where there was no time for
-    more. Of ``unclear`` ones nobody can say beforehand when they fire.
+    ``looked_at`` of the given jobs are included; if time ran out, ``after`` is the last of them. ``unclear`` of them
+    cannot be predicted.
     """
 
     days: Sequence[datetime]
@@ -57,7 +57,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day of one job: how often it fires, and at which times, or the first and the last of them."""
+    """A day of one job: how often it fires, and the times; if there are too many, only the first and the last."""
 
     at: datetime
     fires: int
@@ -65,7 +65,7 @@ class Day:
 
 
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
-    """The week that begins with the day of ``start``, as far as it can be worked out in so many seconds."""
+    """The week from the day of ``start`` on, with as many jobs as can be computed ``within`` this many seconds."""
     first = _midnight(start)
     until, firing = time.monotonic() + within, list[tuple[Definition, int]]()
     total = unclear = looked_at = 0
@@ -96,7 +96,7 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
 
 
 def days_of(recurrence: Recurrence, start: datetime) -> list[Day]:
-    """The seven days of one job from ``start`` on."""
+    """Seven days of one job, from ``start`` on."""
     return [_day(recurrence, _midnight(start) + timedelta(days=day), start) for day in range(DAYS)]
 
 
@@ -114,18 +114,18 @@ def _midnight(at: datetime) -> datetime:
 
 
 def _shade(fires: int, most: int) -> int:
-    """Each stands for several times as many as the one before."""
+    """The shade for a count, on a logarithmic scale."""
     return ceil(_SHADES * log1p(fires) / log1p(most)) if fires else 0
 
 
 def _at(week: int, hour: int) -> int:
-    """How often the hour of this number has something fire."""
+    """How often jobs fire in the hour with this number; 0 if it is before the week."""
     return week >> _LANE * hour & (1 << _LANE) - 1 if hour >= 0 else 0
 
 
 def _hours_of(job: Definition, first: datetime) -> int | None:
-    """As ``_counted``; None where nobody can say beforehand, as an interval counts from the end of each run or the
-    schedule makes no sense."""
+    """``_counted`` for a job; None if it cannot be predicted, because it counts from the end of each run or has an
+    invalid schedule."""
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
     is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
     who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
@@ -136,8 +136,8 @@ def _hours_of(job: Definition, first: datetime) -> int | None:
 
 @lru_cache(maxsize=8192)
 def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime) -> int | None:
-    """How often each hour of the week from ``first`` on has it fire, as one number. Many jobs have the same schedule,
-    and a page is asked for again: so these numbers are kept."""
+    """How often a schedule fires in each hour of the week from ``first`` on, packed into one integer. Cached, because
+    many jobs share a schedule and pages are reloaded."""
     client, key, id = who or ("", "", None)
     named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap", "exceptions"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])

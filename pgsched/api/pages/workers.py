@@ -1,4 +1,4 @@
-"""*Workers*: what each serves, can deliver and has in hand; drained and resumed."""
+"""*Workers*: what each serves, can deliver and has in hand; forms to drain and resume one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ async def show_workers(request: ApiRequest, database: Pooled) -> Response[Any]:
 
 
 def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[str, list[int]]:
-    """The workers that begin what is due in each queue."""
+    """The ids of the active workers that serve each queue."""
     begin = [row for row in rows if row.state == "active"]
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 

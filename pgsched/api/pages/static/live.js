@@ -1,10 +1,10 @@
-// What a page replaces by itself keeps what somebody has opened, where they have scrolled to, and what has the focus. What they have selected, or
-// press just now, is not replaced. What cannot be asked for now stays as it was, and says so.
-// On a phone each cell of a table stands beneath the one before, and so has the name of its column beside it.
+// When a part of a page is refreshed, opened details, scroll positions and the focus are kept. A part that contains a selection, or that is being
+// pressed, is not replaced. If a refresh fails, the old part stays, with a message.
+// On a phone the cells of a table row are stacked, so each gets the name of its column.
 "use strict";
 (() => {
   const ways = "details, pre, a, button, input, select, textarea, summary, [tabindex]";
-  // One that leads to the same or says the same in the same way, and the how manieth of these it is.
+  // Elements are identified by tag, and by link, id, label or text; equal ones are numbered.
   const name = (one) => [one.tagName, one.getAttribute("href") || one.id || one.getAttribute("aria-label") || one.form?.getAttribute("action") || one.innerText].join(" ");
   const named = () => {
     const seen = new Map(), found = new Map();
@@ -24,7 +24,7 @@
       told.setAttribute("role", "alert");
       part.prepend(told);
     }
-    const text = `What is shown here is out of date. ${fault ?? "It cannot be looked at now."}`;
+    const text = `The data shown here is out of date. ${fault ?? "It cannot be refreshed now."}`;
     if (told.textContent !== text) told.textContent = text;
   };
   const faultIn = (text) => new DOMParser().parseFromString(text, "text/html").querySelector("p.fault")?.textContent;
@@ -46,7 +46,7 @@
       tell(target, faultIn(xhr.responseText));
       return;
     }
-    // What is not asked for again is replaced in any case.
+    // A part that is not refreshed periodically is always replaced.
     if (requestConfig.elt.getAttribute("hx-trigger").includes("every") && isInUse(target)) {
       event.detail.shouldSwap = false;
       return;
