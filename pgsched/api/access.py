@@ -49,7 +49,7 @@ class Browsers:
         self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raises Refused."""
+        """Checks a request under ``/v1``. Raises Refused."""
         self._check_origin(headers)
         if method in SAFE:
             return
@@ -63,8 +63,8 @@ class Browsers:
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raises Refused. The browser's headers distinguish the dashboard's own forms from another site's; a request
-        without these headers may change nothing."""
+        """Checks a request for a page. The browser's headers distinguish the dashboard's own forms from another site's;
+        a request without these headers may not change anything. Raises Refused."""
         self._check_origin(headers)
         told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
         if method not in SAFE and told != "same-origin":
@@ -112,7 +112,7 @@ class Guard:
 
 
 def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
-    """Raises Refused."""
+    """Raises Refused unless the grant has the scope and, with ``everywhere``, is for all clients."""
     if scope not in grant.scopes:
         raise MissingScope(scope, f"this needs a key with the scope {scope}")
     if everywhere:
@@ -120,7 +120,7 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 
 
 def check_everywhere(grant: Grant) -> None:
-    """Raises Refused."""
+    """Raises Refused unless the grant is for all clients."""
     if grant.clients is not None:
         raise Refused("this request concerns all clients, but the key is for some only: use a key for all clients")
 
@@ -172,7 +172,7 @@ async def _form_of(connection: Connection, method: str) -> dict[str, str] | None
 
 
 def _names(text: str) -> set[str]:
-    """Raises InvalidSettings for an entry that is not a host name."""
+    """Parses ``allowed_hosts``. Raises InvalidSettings for an entry that is not a host name."""
     names = {name.strip().lower() for name in text.split(",") if name.strip()}
     for name in names:
         if not _NAME.fullmatch(name):

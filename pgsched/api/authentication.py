@@ -34,7 +34,7 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A key as the database returned it, when it was asked, and the resulting grant."""
+    """A key as read from the database, the time of the lookup, and the resulting grant."""
 
     key: KnownKey
     asked: float
@@ -47,7 +47,8 @@ class _Kept:
         return cls(key, asked, Grant(subject=who, clients=clients, scopes=frozenset(key.scopes)))
 
     def check(self, token: Token) -> None:
-        """Raises Unauthenticated. Only callers with the right secret learn the reason."""
+        """Raises Unauthenticated if the token is not valid for this key. Only callers with the right secret learn why
+        it is not."""
         key, age = self.key, time.monotonic() - self.asked
         former = key.former_left is not None and key.former_left > age and token.fits(key.former_hash)
         if not (token.fits(key.hash) or former):

@@ -1,4 +1,4 @@
-"""A value that is looked up once and shared by all who ask for it."""
+"""Caches a value for a short time, and shares one lookup between all callers."""
 
 import asyncio
 import time

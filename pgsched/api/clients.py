@@ -51,7 +51,7 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The value to store, which is never shown again."""
+    """The value to store, which is never shown."""
 
     value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
     hosts: (

@@ -62,13 +62,13 @@ class _Connection(AsyncConnection[Any]):
     async def connect(  # type: ignore[override]
         cls, conninfo: str = "", *, lineage: Lineage, attempts: "_Attempts", **ways: Any
     ) -> Self:
-        """Connects to the primary, and not to one that has been replaced."""
+        """Connects to the primary; refuses a server that has been replaced as primary."""
         with attempts.one():
             return await lineage.connect(partial(super().connect, **ways), conninfo)
 
 
 class _Attempts:
-    """Emits an event when the database cannot be reached, with the error, and another when it can be again."""
+    """Emits an event with the error when the database cannot be reached, and another when it is back."""
 
     def __init__(self, events: Events) -> None:
         self._events, self._failures, self._since = events, 0, 0.0

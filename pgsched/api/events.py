@@ -194,7 +194,7 @@ def _seconds(wait: str | None) -> float:
 
 
 def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
-    """Raises Unreadable, or InvalidInput for a position in another database."""
+    """The position to start at. Raises Unreadable, or InvalidInput for a position in another database."""
     if text is None:
         return Position.of(horizon)
     try:

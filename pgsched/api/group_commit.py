@@ -129,7 +129,7 @@ def _size(order: ScheduleRequest) -> int:
 
 
 def leaves_nothing(error: BaseException) -> bool:
-    """Whether the server has certainly refused the statement, so that each order can be tried separately."""
+    """Whether the server has definitely refused the statement, so that each order can be tried separately."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
     return state is not None and not state.startswith(_UNSURE)

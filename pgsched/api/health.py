@@ -1,4 +1,4 @@
-"""The health checks: is the process alive, and is it ready to serve."""
+"""The health checks: whether the process is alive, and whether it can serve requests."""
 
 import asyncio
 from typing import Literal

@@ -132,9 +132,9 @@ async def create(
         HeaderParameter(name="traceparent", description="W3C Trace Context of a one-shot; ignored if malformed."),
     ] = None,
 ) -> Response[Scheduled]:
-    """Without a schedule, it fires now. Scheduling again with the same client and key replaces an execution that still
-    waits, or a job, unless on_conflict says otherwise. The status is 201 if something was created; with 200, outcome
-    says what the key names."""
+    """Without a schedule, it fires now. Scheduling again with the same client and key replaces the waiting execution or
+    the job, unless on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what
+    the key names."""
     if not (idempotency_key or "").isascii():  # a header does not state its encoding
         raise Unreadable.parameter("Idempotency-Key", "not ASCII: give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)

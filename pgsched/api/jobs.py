@@ -203,7 +203,7 @@ async def edit_job(
 ) -> Response[JobDetail]:
     """Its waiting execution changes at once; an execution that a worker has claimed runs unchanged. A paused job stays
     paused. A job declared by an application or a file can be changed only with force, because the next apply reverts
-    the change. With If-Match, the job is changed only if it has not changed since it was read."""
+    the change. With If-Match, the job is changed only if it is still the version that was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)

@@ -117,7 +117,7 @@ async def put_key_rate(key_id: KeyId, data: JSONBody[KeyRate], database: Pooled,
 
 @removes("/keys/{key_id:str}", "Revoke an API key", 404, scope="admin", everywhere=True)
 async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> ApiKeyChanged:
-    """Within a second, every API process refuses it."""
+    """Every API process refuses the key within a second."""
     return ApiKeyChanged(id=key_id, changed=await database.ask(internal_verbs.revoke_key, key_id, actor=actor))
 
 

@@ -1,4 +1,4 @@
-"""Long polls: requests wait for executions to become due in a queue, without polling the database themselves.
+"""Long polls: requests that wait for executions to become due in a queue, without polling the database themselves.
 
 All of them share one connection that listens to the workers' notifications, and one poll a second of each queue that
 requests wait for, which finds what was not notified and what has just become due. A due execution wakes one request,

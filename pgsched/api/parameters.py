@@ -1,4 +1,4 @@
-"""Shared by several routes: dependencies, parameters, parts of bodies, and pages."""
+"""Dependencies, parameters, parts of bodies and pages that several routes share."""
 
 import base64
 import binascii

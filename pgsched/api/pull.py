@@ -35,7 +35,7 @@ Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token ret
 
 
 class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The consumer and the size of the claim. With wait, an empty answer comes only after that time."""
+    """The consumer and the size of the claim. With wait, the request waits up to that time if nothing is due."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
     batch: Annotated[int, Meta(ge=1, le=1000, description="Most executions to return.")] = 1

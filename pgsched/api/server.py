@@ -1,4 +1,4 @@
-"""Serves the API in a process."""
+"""Runs the API as a server process."""
 
 import asyncio
 import contextlib

@@ -81,6 +81,7 @@ class GateMethods:
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
-        """Unblocks an ordering key: its other executions continue without the failed one. False if not blocked."""
+        """Unblocks an ordering key: its other executions continue without the failed one. False if it was not
+        blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
         return Call("POST", path("ordering-keys", "resume"), bool, "changed", body=asked)

@@ -70,13 +70,13 @@ class Client(_Methods, SyncBase):
     def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> Iterator[Message]:
-        """Messages one after another, for ever: complete or fail each before you ask for the next."""
+        """Yields messages without end: complete or fail each one before you ask for the next."""
         while True:
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
-        """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
-        in the order in which it became visible; a stream that breaks is resumed."""
+        """Yields outcomes of executions without end: from now on, or after the event with the cursor ``after``. Each is
+        yielded once, in the order in which they become visible; a broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
@@ -148,14 +148,14 @@ class AsyncClient(_Methods, AsyncBase):
     async def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> AsyncIterator[Message]:
-        """Messages one after another, for ever: complete or fail each before you ask for the next."""
+        """Yields messages without end: complete or fail each one before you ask for the next."""
         while True:
             for message in await self._ask(claim_for_ever(queue, worker, batch, lease, wait)):
                 yield message
 
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
-        """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
-        in the order in which it became visible; a stream that breaks is resumed."""
+        """Yields outcomes of executions without end: from now on, or after the event with the cursor ``after``. Each is
+        yielded once, in the order in which they become visible; a broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:

@@ -193,7 +193,7 @@ def _is_number(value: Any) -> bool:
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
-    """The headers of every request: the key, and one that shows that no other site's page sent the request."""
+    """The headers of every request: the key, and a header that a form on another site could not send."""
     if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
         raise InvalidInput("api_key is not a valid key: write what pgsched admin keys create printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}

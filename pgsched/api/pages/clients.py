@@ -49,7 +49,7 @@ class Hindrance(NamedTuple):
 
 
 def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[Hindrance]:
-    """Everything that currently holds a client back. If there is no other reason, being late is listed."""
+    """Everything that currently holds a client back; lateness is listed only if there is no other reason."""
     found = list(_reasons(edge, held, "hold" if on_hold else "limit"))
     yield from found
     if not found and (edge.oldest_due or 0.0) > LATE:

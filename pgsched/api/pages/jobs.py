@@ -218,7 +218,7 @@ def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
 
 
 def _days(row: JobRow, now: datetime) -> list[Day]:
-    """The coming week of a job; empty unless it is active, or if it counts from the end of each run."""
+    """The coming week of a job; empty if it is not active, or if it counts from the end of each run."""
     try:
         recurrence = row.recurrence() if row.state == "active" else None
     except InvalidSchedule:
