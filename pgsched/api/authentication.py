@@ -27,8 +27,8 @@ _OLDEST = 0.9  # seconds; the answer of a lookup that took longer is not used
 _NOTED_EVERY = 60.0
 _MANY = 1000
 _HOW = (
-    "send the header Authorization: Bearer psk_…; keys are made by pgsched admin keys create, and pgsched up has "
-    "written one to authorization in its data directory (curl -H @.pgsched/authorization)"
+    "send the header Authorization: Bearer psk_…; keys are created by pgsched admin keys create, and pgsched up writes "
+    "one to the file authorization in its data directory (curl -H @.pgsched/authorization)"
 )
 
 

@@ -3,7 +3,7 @@
 While there are readers, one task checks twice a second what has become visible, and reads it for the clients of all
 readers. It keeps its last pages, up to a number of bytes. A reader positioned at the start of a kept page takes that
 page. Any other reader (it starts earlier, is slow, or may see other clients) reads for itself up to the task's
-position, where it meets the pages again. So a slow reader delays nobody.
+position, where it meets the pages again. So a slow reader does not delay the others.
 """
 
 import asyncio

@@ -38,7 +38,7 @@ class DeadLetterQuery(TypedDict, total=False):
 
 
 class ReplayOptions(TypedDict, total=False):
-    """What to change when a dead letter is run again; what is left out stays as it was."""
+    """Changes for the new run of a dead letter; fields that are left out keep their values."""
 
     target: str
     payload: Any

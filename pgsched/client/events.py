@@ -18,7 +18,7 @@ _NOTHING = 0.1
 
 
 class EventQuery(TypedDict, total=False):
-    """``status`` is one or several, any of which matches. With ``wait``, the events end after that time."""
+    """``status`` is one or several, any of which may match. With ``wait``, the events end after that time."""
 
     client: str | None
     queue: str | None

@@ -11,7 +11,7 @@ from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """``status`` is one or several, any of which matches; all ``labels`` have to match. ``start`` (inclusive) and
+    """``status`` is one or several, any of which may match; all ``labels`` must match. ``start`` (inclusive) and
     ``end`` (exclusive) bound scheduled_for."""
 
     client: str | None

@@ -85,7 +85,7 @@ class Call(Generic[_Answer]):
             fields = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
             return msgspec.json.decode(fields[self.field], type=self.answer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise PgschedError(f"the answer of {response.url} is not one of pgsched's API: {error}") from error
+            raise PgschedError(f"the answer from {response.url} is not from a pgsched API: {error}") from error
 
     def following(self, after: str) -> "Call[_Answer]":
         """The request for the next page."""

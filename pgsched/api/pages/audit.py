@@ -27,7 +27,7 @@ async def show_changes(
     by: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """Newest first; ``after`` is the id of the last change on the previous page."""
+    """Lists changes, newest first; ``after`` is the id of the last change on the previous page."""
     asked = cleared(kind=kind, name=name, action=action, by=by)
     wanted = AuditFilter(
         kind=asked.get("kind"), name=asked.get("name"), action=asked.get("action"), actor=asked.get("by")

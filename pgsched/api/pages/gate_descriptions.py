@@ -31,7 +31,7 @@ _WORDS = {
     HOST: GateWords(
         name="Limit of host {name}",
         page="/limits",
-        holds="The limit of host {name} is used up, or somebody has sidelined it",
+        holds="The limit of host {name} is used up, or it was sidelined by hand",
         held="Held until host {name} had room under its limit or was restored",
     ),
     QUEUE: GateWords(

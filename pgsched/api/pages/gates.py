@@ -37,7 +37,7 @@ async def show_limits(
     change: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """``change`` is the limit, as kind:name, to fill the form with."""
+    """The list of limits; ``change`` names the limit, as kind:name, to fill the form with."""
     asked = cleared(kind=kind)
     if (chosen := asked.get("kind")) not in {None, *LIMIT_KINDS}:
         raise InvalidInput(f"there is no kind {chosen!r}: choose one of {', '.join(LIMIT_KINDS)}")
