@@ -53,8 +53,8 @@ def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> C
 
 
 def cookie_name(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The cookie's name. Over TLS it has the prefix ``__Host-``: no other host of the domain, and nobody on the way,
-    can set such a cookie. Browsers refuse this prefix over plain HTTP."""
+    """The cookie's name. Over TLS it has the prefix ``__Host-``: no other host of the domain, and no attacker on the
+    network, can set such a cookie. Browsers refuse this prefix over plain HTTP."""
     return f"__Host-{name}" if is_secure(connection) else name
 
 
