@@ -24,7 +24,7 @@ async def test_clients_are_listed_page_by_page_and_from_a_name_on(page: httpx.As
     first = (await page.get("/clients")).text
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(more)).text
-    assert '<a href="/clients">To the first names</a>' in second
+    assert '<a href="/clients">Back to the first</a>' in second
     assert [text.count('href="/client?name=c1') for text in (first, second)] == [50, 11]
     found = (await page.get("/clients?start=c155")).text
     assert re.findall(r"name=(c\d+)", found) == [f"c{n}" for n in range(155, 161)]
@@ -152,7 +152,7 @@ async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient,
     listed = (await page.get("/targets")).text
     assert '<td class="instant">2026-01-02 03:04:05</td>' in listed
     assert "since 2026-01-02 03:04:05" in (await page.get("/now")).text
-    assert re.findall(r'<th scope="col"[^>]*>([^<]+)', listed)[:4] == ["State", "Host", "Why", "Do"]
+    assert re.findall(r'<th scope="col"[^>]*>([^<]+)', listed)[:4] == ["State", "Host", "Why", "Actions"]
     [form] = re.findall(r'action="/targets/sideline">(<input type="hidden".*?)</form>', listed)
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
     sidelined = await _sent(page, "/targets/sideline", **fields)

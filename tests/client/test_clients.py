@@ -395,7 +395,10 @@ def test_an_answer_from_a_proxy_is_reported_as_unavailable() -> None:
 
 def test_an_html_page_is_reported_as_not_an_api() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>welcome</html>"))
-    with Client("http://portal", transport=transport) as client, pytest.raises(PgschedError, match="not from a pgsched API"):
+    with (
+        Client("http://portal", transport=transport) as client,
+        pytest.raises(PgschedError, match="not from a pgsched API"),
+    ):
         client.list_jobs()
 
 
