@@ -170,7 +170,7 @@ _JSON_OBJECTS = {
 _WITH_PASSWORD = {setting.name for setting in fields(Settings) if not setting.repr}
 _PREFIX = "PGSCHED_"
 API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
-"""Variables that are not settings: the API's address and a key, for commands that use the API, not the database."""
+"""Variables that are not settings: the API's address and a key, for commands that use the API."""
 _RESEMBLANCE = 0.8
 # Variables that Kubernetes sets in every container for each service, and Docker for each linked container.
 _INJECTED = re.compile(

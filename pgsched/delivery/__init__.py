@@ -1,1 +1,1 @@
-"""Channels: how an execution reaches its target, and what came of it."""
+"""Channels, which deliver executions to their targets and report the outcome."""

@@ -1,4 +1,4 @@
-"""``App``: the Python functions that an application's workers call, and the jobs that it declares beside them."""
+"""``App``: the Python functions that an application's workers call, and the jobs that it declares."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -24,10 +24,10 @@ class App:
         async def send_email(payload, context):
             ...
 
-    A handler takes nothing, the payload, or the payload and a Context; by the name ``checkpoint``, the last one that
-    this execution has kept; and by the name ``connection``, the psycopg AsyncConnection on which its completion
-    commits. What it returns is kept as the execution's result, if it is not None; the work of one that took the
-    connection is its result.
+    A handler takes nothing, the payload, or the payload and a Context. A parameter named ``checkpoint`` receives the
+    execution's last checkpoint; one named ``connection``, the psycopg AsyncConnection on which its completion is
+    committed. The return value, unless it is None, is stored as the execution's result. If the handler takes the
+    connection, its return value is ignored.
     """
 
     def __init__(self) -> None:
@@ -37,34 +37,34 @@ class App:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What a worker needs to call these handlers."""
+        """The capabilities that a worker needs to call these handlers."""
         return frozenset(map(handler_of, self.handlers))
 
     def handler(
         self, name: str, *, clients: Iterable[str] | None = None, heartbeat: timedelta | None = None
     ) -> Callable[[_F], _F]:
-        """Registers a function for the target ``python:name``, which these clients may have called; all where they are
-        left out. With a ``heartbeat`` an attempt has failed that tells of no progress for so long.
+        """Registers a function for the target ``python:name``. Only these clients may use it, or all if ``clients`` is
+        left out. With a ``heartbeat``, an attempt that reports no progress for that long fails.
 
-        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken, for clients that
-        are none, and for a function that asks for what it cannot be given.
+        Raises InvalidTarget for a name that no target can have, and InvalidInput for a name that is taken, for invalid
+        clients, and for a function with parameters that cannot be filled.
         """
         if not isinstance(name, str):
-            raise InvalidInput(f'{name!r:.80} is no name of a handler: write one, as in @app.handler("send_email")')
+            raise InvalidInput(f'{name!r:.80} is not a handler name: write one, as in @app.handler("send_email")')
         parse_target(f"{Scheme.PYTHON}:{name}")
         callers, seconds = checked_clients(clients), checked_heartbeat(heartbeat)
 
         def register(function: _F) -> _F:
             if name in self.handlers:
-                raise InvalidInput(f"there is a handler {name!r} already: give this one another name")
+                raise InvalidInput(f"there is already a handler {name!r}: give this one another name")
             self.handlers[name] = Handler(name, function, callers, self._around, seconds)
             return function
 
         return register
 
     def middleware(self, function: _M) -> _M:
-        """Has every handler called within the context manager that the function makes of its Context; the first
-        registered is the outermost.
+        """Wraps every handler call in the context manager that this function returns for the handler's Context. The
+        first one registered is the outermost.
 
             @app.middleware
             @contextmanager
@@ -75,9 +75,9 @@ class App:
                 finally:
                     print(context.execution_id, time.monotonic() - begun)
 
-        One that is async is around async handlers alone. What one raises counts as raised by the handler; where one
-        keeps back what the handler raised, that has succeeded. Raises InvalidInput for what makes no context
-        managers.
+        Async middleware only wraps async handlers. An exception that middleware raises counts as the handler's. If
+        middleware suppresses the handler's exception, the handler has succeeded. Raises InvalidInput if the function
+        does not return context managers.
         """
         is_async(function)
         self._around.append(function)
@@ -94,25 +94,25 @@ class App:
         overlap: str | None = None,
         **terms: Unpack[JobTerms],
     ) -> Callable[[_F], _F]:
-        """Declares a job that calls the function by a cron expression, for ``pgsched apply``. Written above
-        ``handler``; without one the handler has the function's name.
+        """Declares a job that calls the function on a cron schedule, for ``pgsched apply``. Write it above ``handler``;
+        without ``handler``, the handler is named after the function.
 
             @app.cron("30 2 * * *", timezone="Europe/Berlin", key="close-day")
             @app.handler("close_day")
             async def close_day(payload): ...
 
-        The key is the handler's name unless it is given. Raises InvalidSchedule for what makes no schedule, and
-        InvalidInput where the application declares another job under this key.
+        The default key is the handler's name. Raises InvalidSchedule for an invalid schedule, and InvalidInput if the
+        application declares another job with this key.
         """
         return self._declares(cron=expression, timezone=timezone, gap=gap, overlap=overlap, **terms)
 
     def every(self, interval: str | timedelta, **terms: Unpack[JobTerms]) -> Callable[[_F], _F]:
-        """The same at an interval, such as ``"15m"``."""
+        """Like ``cron``, but at an interval such as ``"15m"``."""
         return self._declares(every=interval, **terms)
 
     def _declares(self, **given: Any) -> Callable[[_F], _F]:
         if callable(given.get("cron") or given.get("every")):
-            raise InvalidInput('give the schedule, and then the function: @app.cron("30 2 * * *") or @app.every("15m")')
+            raise InvalidInput('the schedule is missing: write @app.cron("30 2 * * *") or @app.every("15m")')
 
         def declare(function: _F) -> _F:
             name = self._name_of(function)
@@ -123,10 +123,10 @@ class App:
         return declare
 
     def _name_of(self, function: Callable[..., Any]) -> str:
-        """The name of the handler; the function becomes one by its own name if it is none."""
+        """The function's handler name. If the function is not a handler, it is registered under its own name."""
         for name, handler in self.handlers.items():
-            if handler.function == function:  # a method is made anew each time
+            if handler.function == function:  # equality, because each access to a method makes a new object
                 return name
-        own: str = getattr(function, "__name__", None)  # type: ignore[assignment]  # it is refused by handler
+        own: str = getattr(function, "__name__", None)  # type: ignore[assignment]  # handler() refuses None
         self.handler(own)(function)
         return own

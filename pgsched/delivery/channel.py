@@ -1,8 +1,8 @@
-"""The protocol of channels, and the choice of one by a target's scheme.
+"""The protocol of channels, and ``Channels``, which chooses one by the target's scheme.
 
-A channel delivers one execution to its target and returns an Outcome. It never raises, except CancelledError when
-its caller ends the attempt, and NoFreeSlot before anything has begun. Each channel catches all other exceptions and
-passes them to ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
+A channel delivers one execution to its target and returns an Outcome. It only raises CancelledError, when its caller
+ends the attempt, and NoFreeSlot, before anything has begun. Each channel catches all other exceptions and passes them
+to ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -13,26 +13,26 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.domain.target import Scheme
 
-_NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: schedule them in a queue that is pulled"
+_NOT_PULLED = "queue: targets are for consumers, but workers serve this queue: schedule them in a pulled queue"
 
 
 class Channel(Protocol):
-    """A way of delivering. A worker opens what a channel needs at the first attempt, not when it starts."""
+    """Delivers executions. A channel opens what it needs at its first attempt, not when the worker starts."""
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels; the channel must
-        serve others after that. Raises NoFreeSlot where it cannot begin now, and CancelledError only when it is
-        cancelled: a library that raises it for a lost connection must not be heard."""
+        """Makes one attempt. The caller cancels it ``deadline`` seconds from now, after which the channel must still
+        serve other attempts. Raises NoFreeSlot if it cannot begin now, and CancelledError only if it is cancelled: that
+        of a library, for a lost connection, must be caught."""
         ...
 
     async def close(self) -> None:
-        """Closes the connections of the channel. Attempts must have ended before."""
+        """Closes the channel's connections. All attempts must have ended."""
         ...
 
 
 class Channels:
-    """All channels of a worker, itself a channel. ``capabilities`` are those that its settings give it, beside its
-    handlers; ``allowed`` tells which a client may use, None for all."""
+    """All channels of a worker, as one channel. ``capabilities`` are those that its settings give it, in addition to
+    its handlers. ``allowed`` returns the channels that a client may use, None for all."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Channels:
         self._by_scheme.update(others or {})
 
     def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
-        """One attempt by the channel that the target's scheme names."""
+        """Makes one attempt with the channel for the target's scheme."""
         scheme = execution.target.partition(":")[0]
         allowed = self._allowed(execution.client_id)
         if allowed is not None and _name(scheme) not in allowed and execution.target not in allowed:
@@ -67,14 +67,14 @@ def _name(scheme: str) -> str:
 
 
 async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> Outcome:
-    """For good: another attempt would find the same, and a dead letter can be replayed once it is allowed."""
+    """A final failure: another attempt would fail too, and the dead letter can be replayed once it is allowed."""
     others = ", ".join(sorted(allowed))
     error = f"client {client!r} may not have {channel} targets called: its channels are {others}"
     return Failed(error=error, retryable=False)
 
 
 async def _undelivered(scheme: str) -> Outcome:
-    """Leaves it to workers of a later release, which know schemes that this one does not."""
+    """Leaves the execution to workers of a later release, which may know the scheme."""
     if scheme == Scheme.QUEUE:
         return Failed(error=_NOT_PULLED, retryable=False)
     return Undeliverable(capability=f"{scheme}:")

@@ -1,19 +1,19 @@
-"""One connection, and on it one exchange at a time.
+"""A connection, which carries one exchange at a time.
 
-Its states: new (connected, nothing sent yet: its slot is still that of the exchange that opened it), open (it holds
-a slot of its host: busy with an exchange, or parked), dead. The parser (llhttp) is the authority on where an answer
-ends; what comes after that end, or while nobody waits, ends the connection, so that it can never answer the next
-request.
+Its states are: new (connected, nothing sent yet; the slot still belongs to the exchange that opened it), open (it holds
+a slot of its host and is busy with an exchange or parked), and dead. The parser (llhttp) decides where an answer ends.
+Data after that end, or while the connection is parked, ends the connection, so that it can never be taken for the
+answer to the next request.
 
-What happens on each failure:
+Failures:
 
-- the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
-  not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
-- the peer closes before the head of the answer is complete, or says what has no status: the exchange has failed.
-- the parser refuses the head: its first line decides (``malformed_head``), and the connection is not used again. So
-  that this line is there, the parser is given each head as a whole.
-- anything after the head is complete: its status decides, and the connection is not used again.
-- the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
+- The peer closes a used connection without sending anything: it closed before the request arrived, or did not accept
+  the request. The exchange is sent once more, on a fresh connection; the second time, it fails.
+- The peer closes before the head of the answer is complete, or sends something without a status: the exchange fails.
+- The parser rejects the head: its first line decides (``malformed_head``), and the connection is not used again. The
+  parser is given each head as a whole, so that this line is available.
+- Anything goes wrong after the head: its status decides, and the connection is not used again.
+- The exchange is cancelled or expires: the connection is aborted, with any unread data.
 """
 
 import asyncio
@@ -32,32 +32,30 @@ if TYPE_CHECKING:
     from pgsched.delivery.pool import OriginSlots
 
 LONGEST_HEAD = 65_536
-"""Bytes the head of an answer may have, interim answers before it included."""
+"""The most bytes in an answer's head, including interim answers before it."""
 LONGEST_BODY = 65_536
-"""Bytes of an answer's body that are read at most."""
+"""The most bytes that are read of an answer's body."""
 MOST_HEADERS = 256
-"""Header lines an answer may have."""
+"""The most header lines in an answer."""
 
-_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, where chunks have heads of their own
+_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, including the heads of chunks
 _END = re.compile(rb"\n\r?\n")
-_KEPT = 4 * LONGEST_ERROR  # four bytes are the most a character takes
-_MOST_PIECES = 4_096  # in which what follows the head may come
+_KEPT = 4 * LONGEST_ERROR  # a character takes at most four bytes
+_MOST_PIECES = 4_096  # reads in which the rest of the answer may arrive
 _BODY_SECONDS = 1.0
-_LAST_MOMENT = 0.1  # before the caller gives up, so that a status that has come still gets to it
+_LAST_MOMENT = 0.1  # seconds before the caller gives up, so that a status that has arrived still reaches it
 _SMALL_REQUEST = 65_536
 
 
 class ConnectionState(Enum):
-    """How far a connection is."""
-
     NEW = auto()
     OPEN = auto()
     DEAD = auto()
 
 
 class Connection(asyncio.Protocol):
-    """Sends requests and parses answers. ``owner`` has the slots of its origin; after the moment ``retires`` it starts
-    no further exchange."""
+    """Sends requests and parses answers. ``owner`` has the slots of its origin. After the time ``retires``, it starts
+    no more exchanges."""
 
     __slots__ = (
         "_head",
@@ -84,16 +82,16 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
         self._used = self._keep = self._is_refused = False
-        self._head = b""  # what has come of a head, each piece of which would cost the parser as much as all
+        self._head = b""  # the part of a head received so far: each piece would cost the parser as much as all of it
         self._searched = self._pieces = 0
         self._parser = HttpResponseParser(self)
-        # What a target did counts, also where its lines end or its header values look a little odd.
+        # Be lenient: what the target did counts, even if its line ends or header values are slightly off.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
 
     def start(self, exchange: Exchange) -> None:
-        """Sends the request. The answer ends the exchange."""
+        """Sends the request. The exchange ends with the answer."""
         if self._state is ConnectionState.DEAD:
             exchange.end(Dropped(0, None))
             self._owner.vacate()
@@ -107,7 +105,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
-        """Ends the connection, and its exchange with the error if no status has come. ``politely`` closes TLS
+        """Ends the connection and its exchange, with the error if no status has arrived. ``politely`` closes TLS
         properly."""
         was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
@@ -163,7 +161,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._heard.complete:
-            raise Malformed("it is followed by more than one answer")
+            raise Malformed("it is followed by another answer")
 
     def on_status(self, reason: bytes) -> None:
         self._heard.reason += reason
@@ -173,7 +171,7 @@ class Connection(asyncio.Protocol):
         exchange.headers += 1
         if exchange.headers > MOST_HEADERS:
             raise Malformed(f"it has more than {MOST_HEADERS} headers")
-        # What comes behind the body is no header any more.
+        # Trailers after the body are not headers.
         if exchange.status:
             return
         if len(name) == 11 and name.lower() == b"retry-after":
@@ -185,7 +183,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         exchange, status = self._heard, self._parser.get_status_code()
         if status < 100 or status == 101:
-            raise Malformed(f"its status {status} was not asked for")
+            raise Malformed(f"its status {status} is unexpected")
         if status >= 200:
             exchange.status, exchange.complete = status, exchange.bodiless
             exchange.expires = min(self._loop.time() + _BODY_SECONDS, exchange.expires - _LAST_MOMENT)
@@ -204,11 +202,12 @@ class Connection(asyncio.Protocol):
         if exchange.status:
             self._keep = self._parser.should_keep_alive() and not exchange.bodiless
             exchange.complete = True
-        else:  # an interim answer, such as 103; the real one follows
+        else:  # an interim answer, such as 103; the final one follows
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
     def _read_heads(self, exchange: Exchange, data: bytes) -> bytes:
-        """Takes the head, and interim ones before it, each once it is whole. Returns what has come of the body."""
+        """Reads the head, and interim ones before it, each once it is complete. Returns the part of the body that has
+        arrived."""
         head, self._head = self._head + data, b""
         while not exchange.status:
             head = head.lstrip(b"\r\n")
@@ -225,7 +224,7 @@ class Connection(asyncio.Protocol):
         return b"" if self._is_refused else head
 
     def _read_head(self, exchange: Exchange, head: bytes) -> None:
-        """Has the parser take a head; one that it refuses counts by what can be read of it."""
+        """Parses a head. If the parser rejects it, uses what can be read of it."""
         try:
             self._parser.feed_data(head)
         except HttpParserCallbackError:
@@ -249,6 +248,6 @@ class Connection(asyncio.Protocol):
 
 def _malformed(error: Exception) -> Malformed:
     if isinstance(error, HttpParserUpgrade):
-        return Malformed("it changes to another protocol")
+        return Malformed("it switches to another protocol")
     cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
     return cause if isinstance(cause, Malformed) else Malformed(str(error))

@@ -1,4 +1,4 @@
-"""What a callback shows to its target: secrets in its headers, tokens that are fetched with secrets, certificates."""
+"""The credentials of callbacks: secrets in headers, tokens that are fetched with secrets, and certificates."""
 
 import asyncio
 import hashlib
@@ -20,34 +20,34 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidSettings
 
 _MOST_TOGETHER = 16_384
-"""Characters of all that one request shows in secret, which is more than servers read, and each of which has to be
-searched for in what they answer."""
+"""The most characters of secrets in one request. Servers do not read more than this, and every secret must be searched
+for in the answer."""
 _BRIEF, _BRIEF_ANSWER = 512, 4_096
 _MOST_OF_A_CLIENT, _MOST = 8, 256  # certificates
 _IN_A_HEADER = re.compile(r"[!-~](?:[ \t!-~]{0,8191}[!-~])?")
 
 GetSecret = Callable[[str, str, str], Awaitable[str]]
-"""The value of a client's secret of this name, for a host that it goes to; raises DeliveryFailed."""
+"""Returns the value of a client's secret for a host, given client, name and host. Raises DeliveryFailed."""
 
 
 async def no_secrets(client: str, name: str, host: str) -> str:
-    """Where nobody keeps any."""
+    """Stands in for a store without secrets."""
     raise DeliveryFailed(f"there is no secret {name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The options with the client's own secrets, and its token, in their headers; the URL with its certificate; and
-    what of that nobody is to see."""
+    """The options with the client's secrets and token in their headers, the URL with its certificate, and the secret
+    texts that must not be shown."""
 
     options: Options = field(repr=False)
     url: Url
     secrets: tuple[str, ...] = field(repr=False)
 
     async def redact(self, answer: Exchange) -> Exchange:
-        """The answer without what the target was told in secret. To search for much takes a while, and hundreds may
-        answer together, so that is done beside the loop."""
-        if answer.status < 300 and not answer.body:  # of a success nobody keeps the reason
+        """Removes the secrets that were sent from the answer. Large searches take a while, and hundreds of answers may
+        arrive together, so they run in a thread."""
+        if answer.status < 300 and not answer.body:  # a success's reason is not kept
             return answer
         is_brief = len(self.secrets) < 2 and sum(map(len, self.secrets)) <= _BRIEF
         if is_brief and len(answer.body) + len(answer.reason) + len(answer.address) <= _BRIEF_ANSWER:
@@ -63,8 +63,8 @@ class Filled:
 
 
 class Credentials:
-    """``send`` sends the requests for tokens; ``now`` is the database's time in seconds since 1970; ``authorities``
-    are as in the setting ``tls_authorities``."""
+    """Fills in a callback's credentials. ``send`` sends the requests for tokens; ``now`` returns the database's time in
+    seconds since 1970; ``authorities`` is the setting ``tls_authorities``."""
 
     def __init__(
         self, get_secret: GetSecret, send: Send, now: Callable[[], int], authorities: str | None = None
@@ -73,8 +73,9 @@ class Credentials:
         self._certificates = Certificates(get_secret, authorities)
 
     async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:
-        """For the host of the target. Raises DeliveryFailed where a secret cannot be had within ``deadline`` seconds,
-        and FinalFailure for what no header can have; neither says what is in it."""
+        """Fills in the credentials for the target's host. Raises DeliveryFailed if a secret is not available within
+        ``deadline`` seconds, and FinalFailure if it does not fit into a header. Neither message contains the
+        secret."""
         headers, secrets = list[tuple[str, str | SecretRef]](), list[str]()
         try:
             async with asyncio.timeout(deadline):
@@ -91,19 +92,18 @@ class Credentials:
                     context = await self._certificates.context(options.tls, client, host)
                     url = url._replace(origin=url.origin._replace(context=context))
         except TimeoutError:
-            raise DeliveryFailed(f"its secrets and tokens could not be had within {deadline:g} s") from None
+            raise DeliveryFailed(f"its secrets and tokens were not available within {deadline:g} s") from None
         if (shown := sum(map(len, secrets))) > _MOST_TOGETHER:
             raise FinalFailure(
-                f"the secrets in its headers have {shown} characters together: that is at most {_MOST_TOGETHER}"
+                f"the secrets in its headers have {shown} characters together; at most {_MOST_TOGETHER} are allowed"
             )
         return Filled(replace(options, headers=tuple(headers)), url, tuple(secrets))
 
     def close(self) -> None:
-        """Makes no more certificates."""
         self._certificates.close()
 
     def refused(self, options: Options, client: str) -> bool:
-        """Forgets the token that a target has refused; whether there was one that may have been withdrawn early."""
+        """Forgets the token that a target has refused. Returns whether it may have been revoked before its expiry."""
         return options.auth is not None and self._tokens.forget(options.auth, client)
 
     async def _text(self, header: str, given: SecretRef, client: str, host: str) -> str:
@@ -111,22 +111,21 @@ class Credentials:
         if not _IN_A_HEADER.fullmatch(text):
             raise FinalFailure(
                 f"the secret {given.name} cannot be in the header {header}: "
-                "that is at most 8192 printable ASCII characters"
+                "headers have at most 8192 printable ASCII characters"
             )
         return text
 
 
 class Certificates:
-    """The certificates of clients: made of their secrets when a call is made, and remembered for the next ones.
-    ``authorities`` are as in the setting ``tls_authorities``.
+    """The TLS contexts for clients' certificates, which are made from their secrets at the first call and cached.
+    ``authorities`` is the setting ``tls_authorities``.
 
-    Each has a TLS context of its own, which belongs to the origin of the connections that are opened with it: so no
-    call goes out on a connection that was opened with another certificate, or with none, and one that was replaced is
-    not shown again.
+    Each certificate has its own context, which is part of the origin of the connections opened with it. So no call uses
+    a connection that was opened with another certificate, or without one, and a replaced certificate is not shown
+    again.
 
-    To make one takes tens of milliseconds and a megabyte, most of it for the authorities that it trusts. So they are
-    made in a thread, one at a time, and for each client one after the other; and no client has more of them in memory
-    than a few.
+    A context takes tens of milliseconds and a megabyte, mostly for the authorities that it trusts. So contexts are made
+    in a thread, one at a time, and only a few per client are kept in memory.
     """
 
     def __init__(self, get_secret: GetSecret, authorities: str | None = None) -> None:
@@ -136,7 +135,8 @@ class Certificates:
         self._thread = ThreadPoolExecutor(1, "pgsched-certificates")
 
     async def context(self, given: ClientCertificate, client: str, host: str) -> ssl.SSLContext:
-        """The context in which the client shows it to a host. Raises DeliveryFailed, which tells nothing of it."""
+        """The context with which the client shows this certificate to a host. Raises DeliveryFailed, whose message
+        contains nothing of it."""
         texts = [await self._get_secret(client, name, host) for name in given.names]
         digest = hashlib.sha256("\0".join(texts).encode()).digest()
         lock = self._locks.get(client)
@@ -146,7 +146,6 @@ class Certificates:
             return self._found(client, digest) or self._keep(client, digest, await self._make(given, client, texts))
 
     def close(self) -> None:
-        """Makes no more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _make(self, given: ClientCertificate, client: str, texts: list[str]) -> ssl.SSLContext:
@@ -156,10 +155,10 @@ class Certificates:
             )
         except InvalidSettings as error:
             named = " and ".join(given.names)
-            raise DeliveryFailed(f"the secret {named} of the client {client} is no certificate: {error}") from None
+            raise DeliveryFailed(f"the secret {named} of the client {client} is not a certificate: {error}") from None
 
     def _found(self, client: str, digest: bytes) -> ssl.SSLContext | None:
-        """It is the one used last from now on."""
+        """Looks up a context and moves it to the end, as the most recently used."""
         own = self._made.get(client, {})
         context = own.pop(digest, None)
         if context is not None:

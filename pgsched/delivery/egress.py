@@ -1,10 +1,10 @@
-"""Which addresses callbacks may go to.
+"""Decides which addresses callbacks may go to.
 
-Clients choose the URLs of callbacks, and workers run inside the network: without a check, a target could reach hosts
-that only the inside can reach (SSRF). Checking names is not enough, because their answers can change between the check
-and the connection. So addresses are checked in two places that leave no such gap: the resolver drops forbidden
-addresses from its answers, and ``open_socket``, which sees each address as it connects (including numeric ones in the
-URL), refuses the rest.
+Clients choose the URLs of callbacks, and workers run inside the network: without a check, a target could reach internal
+hosts (SSRF). Checking names is not enough, because what they resolve to can change between the check and the
+connection. So addresses are checked in two places that leave no such gap: the resolver drops forbidden addresses from
+its answers, and ``open_socket``, which sees each address as it connects (including numeric ones in URLs), refuses the
+rest.
 """
 
 import ipaddress
@@ -19,16 +19,15 @@ AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class AddressRefused(FinalFailure, OSError):
-    """The address is not one that callbacks may go to. An OSError, so that connecting tries the next
-    address."""
+    """Callbacks may not go to this address. An OSError, so that connecting tries the next address."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"refused to call {address}: {reason}")
 
 
 class Egress:
-    """The rule. ``allow_private`` opens private networks and this machine itself; addresses that serve
-    credentials or configuration to machines, link-local, multicast and reserved ones stay refused."""
+    """The rule. ``allow_private`` allows private networks and this machine. Link-local, multicast and reserved
+    addresses, and those that serve credentials or configuration to machines, are always refused."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
@@ -37,7 +36,7 @@ class Egress:
         """Raises AddressRefused unless callbacks may go to this numeric address."""
         meant = _embedded(ipaddress.ip_address(address))
         if any(meant in network for network in _NEVER[meant.version]):
-            raise AddressRefused(address, "no callback goes to link-local, metadata, multicast or reserved addresses")
+            raise AddressRefused(address, "link-local, metadata, multicast and reserved addresses are never called")
         if self._allow_private and any(meant in network for network in _PRIVATE[meant.version]):
             return
         if not _is_public(meant):
@@ -47,14 +46,14 @@ class Egress:
             )
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
-        """A socket for an address that is about to be connected to. Raises AddressRefused."""
+        """Makes a socket for an address that is about to be connected to. Raises AddressRefused."""
         family, kind, protocol, _, address = info
         self.check(str(address[0]))
         return socket.socket(family=family, type=kind, proto=protocol)
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one leads to, where it is a mapping or a tunnel; otherwise itself."""
+    """The IPv4 address behind an IPv6 mapping or tunnel; otherwise the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -63,7 +62,7 @@ def _embedded(address: Address) -> Address:
 
 
 def _is_public(address: Address) -> bool:
-    """Only what is plainly public: of IPv6, the block from which global addresses are given out."""
+    """Whether the address is plainly public. For IPv6, only the block of global unicast addresses counts."""
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     return address.is_global
@@ -79,7 +78,7 @@ _PRIVATE = {
     4: _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8"),
     6: _networks("fc00::/7", "::1/128"),
 }
-# Beside whole blocks, the single addresses at which clouds serve their machines.
+# Whole blocks, and the single addresses at which clouds serve metadata to their machines.
 _NEVER = {
     4: _networks(
         "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4",

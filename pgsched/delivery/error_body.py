@@ -1,4 +1,4 @@
-"""What a target that failed said, as text: its encoding and its compression are undone, however large that would be."""
+"""Decodes the body of a failed answer into text. It is decompressed only up to a limit, however large it would be."""
 
 import re
 import zlib
@@ -6,22 +6,22 @@ import zlib
 from pgsched.delivery.exchange import Exchange
 from pgsched.domain.attempt_outcome import LONGEST_ERROR
 
-_MOST_BYTES = 4 * LONGEST_ERROR  # four bytes are the most a character takes
+_MOST_BYTES = 4 * LONGEST_ERROR  # a character takes at most four bytes
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _RAW = -15
 _CHARSET = "charset="
 TOLD = frozenset({b"location", b"content-encoding", b"content-type"})
-"""The headers, in lower case, that an error is told with."""
+"""The headers, in lower case, that are needed to describe an error."""
 LENGTHS = frozenset(map(len, TOLD))
 _LONGEST_ADDRESS = 500
 _CHARSETS = re.compile(
     r"(utf|iso|latin|windows|cp|us.?ascii|ascii|koi8|mac|shift|s.?jis|euc|gb|big5|tis)[\w.:-]*", re.IGNORECASE
 )
-"""Charsets of texts; Python has others, some of which take the square of the length."""
+"""Charsets of texts. Python has other codecs, some of which take quadratic time."""
 
 
 def in_plain_text(answer: Exchange) -> Exchange:
-    """The answer of a failure with its body as UTF-8: what is to be left out of it is found only there."""
+    """Converts the body of a failed answer to UTF-8, because secrets can only be found and removed there."""
     if answer.status >= 300 and answer.told:
         told = answer.told
         answer.body = error_text(
@@ -33,9 +33,9 @@ def in_plain_text(answer: Exchange) -> Exchange:
 
 
 def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
-    """The beginning of an error's body, of which the end may be missing. What nobody can read is told by its encoding.
+    """The beginning of an error's body, which may be truncated. If it cannot be decoded, its encoding is named instead.
 
-    ``encoding`` and ``media_type`` are the values of Content-Encoding and Content-Type, empty where there is none.
+    ``encoding`` and ``media_type`` are the values of Content-Encoding and Content-Type, empty if missing.
     """
     plain = _decompressed(body, encoding.decode("latin-1"))
     if plain is None:
@@ -44,14 +44,14 @@ def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
 
 
 def leads_to(address: bytes) -> str:
-    """What is said of a redirect to this address, which is empty where none was given."""
+    """The error text for a redirect to this address, which may be empty."""
     if not address:
-        return "redirects are not followed: schedule the address it leads to"
+        return "redirects are not followed: schedule the URL it leads to"
     return f"redirects are not followed: it leads to {address.decode('utf-8', 'replace')}"
 
 
 def _decompressed(body: bytes, encodings: str) -> bytes | None:
-    """At most as much as is kept; None where an encoding is another one, or the body is not in it."""
+    """Decompresses as much as is kept. None if the encoding is not supported, or the body is not in it."""
     applied = [name for part in encodings.lower().split(",") if (name := part.strip()) not in ("", "identity")]
     if not applied:
         return body
@@ -64,7 +64,7 @@ def _decompressed(body: bytes, encodings: str) -> bytes | None:
 
 
 def _raw(body: bytes) -> bytes | None:
-    """Some servers send deflate without the header that it has."""
+    """Decompresses raw deflate, which some servers send without the zlib header."""
     try:
         return zlib.decompressobj(_RAW).decompress(body, _MOST_BYTES)
     except zlib.error:
@@ -72,7 +72,7 @@ def _raw(body: bytes) -> bytes | None:
 
 
 def _charset(media_type: str) -> str:
-    """The charset of a media type; UTF-8 where none is named."""
+    """The charset of a media type; UTF-8 by default."""
     for parameter in media_type.split(";")[1:]:
         named = parameter.strip()
         if named.lower().startswith(_CHARSET):
@@ -84,5 +84,5 @@ def _charset(media_type: str) -> str:
 def _text(plain: bytes, charset: str) -> str:
     try:
         return plain.decode(charset, "replace")
-    except (LookupError, ValueError):  # one that nobody knows, or that is none of texts
+    except (LookupError, ValueError):  # an unknown charset, or a codec that is not for text
         return plain.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Exceptions and the outcomes that they stand for: what channels and handlers raise, and what is made of all others."""
+"""Maps exceptions to outcomes: those that channels and handlers raise on purpose, and all others."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,13 +7,13 @@ from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Outcome, Postp
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20
-"""Exceptions of a chain that are examined, because a chain may be endless."""
+"""The most exceptions of a chain that are examined, because a chain may be endless."""
 MOST_MEMBERS = 1_000
-"""Exceptions that are examined of a group, which may contain others."""
+"""The most exceptions of a group that are examined, because groups may contain groups."""
 
 
 class OutcomeException(Exception):
-    """An exception that knows which outcome it stands for."""
+    """An exception that carries its outcome."""
 
     def __init__(self, message: str, outcome: Outcome) -> None:
         super().__init__(message)
@@ -21,16 +21,16 @@ class OutcomeException(Exception):
 
 
 class FinalFailure(OutcomeException):
-    """A failure that another try would meet again."""
+    """A failure that another attempt would only repeat."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=False))
 
 
 class Retry(OutcomeException):
-    """Raised by a handler: this attempt has failed, and the next comes when the policy says."""
+    """Raised by a handler: this attempt has failed, and the retry policy decides on the next one."""
 
-    def __init__(self, reason: str = "the handler asked for another try") -> None:
+    def __init__(self, reason: str = "the handler asked for another attempt") -> None:
         reason = cut(str(reason))
         super().__init__(reason, Failed(error=reason, retryable=True))
 
@@ -38,13 +38,13 @@ class Retry(OutcomeException):
 class Snooze(OutcomeException):
     """Raised by a handler that wants to be called again later. Nothing has failed, and the attempt does not count.
 
-    ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has bounds of
-    its own, each time counts as a failed attempt from seven days after its instant on.
+    ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has its own
+    bounds, each snooze counts as a failed attempt from seven days after its instant.
     """
 
-    def __init__(self, after: timedelta, reason: str = "the handler asked for a later call") -> None:
+    def __init__(self, after: timedelta, reason: str = "the handler asked to be called later") -> None:
         if not isinstance(after, timedelta):
-            raise TypeError(f"after is a timedelta, and not {type(after).__name__}")
+            raise TypeError(f"after must be a timedelta, not {type(after).__name__}")
         reason = cut(str(reason))
         super().__init__(reason, Postponed(after=after, reason=reason))
 
@@ -57,19 +57,19 @@ class Fail(FinalFailure):
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome that an exception declares, or else a failure that is worth another try.
+    """The outcome that an exception declares, or else a retryable failure.
 
-    A stale lease needs no outcome of its own: whatever is settled under its token is refused.
+    A stale lease needs no special outcome: whatever is settled with its token is refused.
     """
     return declared(error) or Failed(error=describe(error), retryable=True)
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """The outcome that an exception carries, or one of its causes, or the members of a group together; None if none
-    does.
+    """The outcome carried by an exception, by one of its causes, or by the members of a group together. None if there
+    is none.
 
-    Of a group whatever is final counts most, and a failure more than what asks for a later call, which counts only if
-    all members do so: then the longest wait.
+    In a group, a final failure takes precedence, then any other failure. If all members ask to be called later, the
+    longest wait counts.
     """
     told = list(_told(error))
     if len(told) == 1:
@@ -82,7 +82,7 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def _told(error: BaseException) -> Iterator[Outcome | None]:
-    """What an exception tells, or the last of its causes and each member of its group: an outcome, or None."""
+    """Yields the outcome, or None, of the exception, or else of the last of its causes and each member of its group."""
     waiting, examined = [(error, MOST_CAUSES)], 0
     while waiting and examined < MOST_MEMBERS:
         one, left = waiting.pop()
@@ -99,7 +99,7 @@ def _told(error: BaseException) -> Iterator[Outcome | None]:
 
 
 def members_of(error: BaseException) -> tuple[BaseException, ...]:
-    """The exceptions of a group; none where it is no group."""
+    """The exceptions of a group; empty for any other exception."""
     return _MEMBERS.__get__(error) if issubclass(type(error), BaseExceptionGroup) else ()
 
 
@@ -109,12 +109,12 @@ def cause_of(error: BaseException) -> BaseException | None:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its class and its message, cut to what is kept of an error. Never raises, although the
-    message may come from a handler's code."""
+    """An exception in one line: its class and message, cut to the length of a stored error. Never raises, although the
+    handler's code may produce the message."""
     try:
         said = cut(str(error))
     except BaseException:
-        said = "(it cannot say what it means)"
+        said = "(its message cannot be read)"
     kind = type(error)
     if issubclass(kind, PgschedError):
         return said
@@ -123,7 +123,7 @@ def describe(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """The part of a text that is kept, as a plain string even if the text is of a subclass."""
+    """The part of a text that is stored, as a plain string even if the text is of a subclass."""
     return str.__getitem__(text, slice(LONGEST_ERROR))
 
 

@@ -1,4 +1,4 @@
-"""One request, and what has been received of its answer."""
+"""An exchange: one request, and what has been received of its answer."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """Belongs to the task that awaits its ``turn``: True means that a slot for a connection of its own is reserved,
-    False that it is over, with a ``status`` or an ``error``.
+    """Belongs to the task that awaits its ``turn``. True means that a slot for a new connection is reserved; False that
+    the exchange is over, with a ``status`` or an ``error``.
 
-    ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
-    answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body, of
-    which ``pieces`` are kept and make the ``body`` at the end; ``again`` says that the request has been sent before, on
-    a connection that turned out to be closed; ``once`` says that it may be sent on no connection that was used before,
-    for where such a one ends without an answer nobody can tell whether the request was taken; ``keeps`` is how many
-    bytes of the body of a success are kept; ``told`` has those of its headers that an error is told with, and
-    ``address`` is where a redirect leads.
+    - ``expires`` is the time on the loop's clock at which it ends in any case.
+    - ``status`` is 0 until the head of the answer is complete.
+    - ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body. ``pieces`` are the parts
+      of the body that are kept; in the end they become ``body``.
+    - ``again`` is true if the request was sent before, on a connection that turned out to be closed.
+    - ``once`` is true if it must be sent on a fresh connection: if a used one ends without an answer, it is unknown
+      whether the request was accepted.
+    - ``keeps`` is how many bytes of a success's body are kept.
+    - ``told`` has the headers that are needed to describe an error, and ``address`` is where a redirect leads.
     """
 
     request: bytes
@@ -48,7 +50,7 @@ class Exchange:
     keeps: int = 0
 
     def end(self, error: Exception | None = None) -> None:
-        """Ends the exchange. The error counts only if no status has come."""
+        """Ends the exchange. The error counts only if no status has arrived."""
         self.connection, self.request = None, b""
         if self.pieces is not None:
             self.body, self.pieces = b"".join(self.pieces), None
@@ -58,7 +60,7 @@ class Exchange:
             self.turn.set_result(False)
 
     def offer_slot(self) -> bool:
-        """Reserves a slot for a connection of its own. Returns False if nobody awaits the exchange any more."""
+        """Gives the exchange a slot for a new connection. Returns False if the exchange is no longer awaited."""
         if self.turn.done():
             return False
         self.turn.set_result(True)
@@ -66,14 +68,14 @@ class Exchange:
 
 
 class DeliveryFailed(OutcomeException):
-    """The request or its answer got lost; another try may fare better."""
+    """The request or its answer was lost; another attempt may succeed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=True))
 
 
 class NoAnswer(DeliveryFailed):
-    """The target did not begin to answer in time."""
+    """The target did not start to answer in time."""
 
     def __init__(self, deadline: float) -> None:
         super().__init__(f"no answer within {deadline:g} s")
@@ -89,7 +91,7 @@ class Dropped(DeliveryFailed):
 
 
 class Malformed(DeliveryFailed):
-    """The received bytes are not exactly one HTTP answer."""
+    """The bytes received are not exactly one HTTP answer."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer is malformed: {why}")

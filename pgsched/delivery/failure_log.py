@@ -1,11 +1,12 @@
-"""Logs why attempts failed, as long as there are not too many: those of handlers with their traceback.
+"""Logs why attempts failed, up to a rate; failures of handlers with their traceback.
 
-The row keeps only the last line, as its reason; the log also says where in the application the failure came from. What
-is called elsewhere is told of when its outcome is taken, by ``failed``; what a handler raised is told of once.
+The row only keeps the last line, as its reason; the log also shows where in the application the failure came from.
+Failures of other targets are logged by ``failed``, when their outcome is taken. A handler's exception is logged only
+once.
 
-The message of an exception comes from the handler's code: it may be hundreds of megabytes, take long, or raise in turn,
-and a chain of causes may be thousands long or lead back to its beginning. So each message is read once, where the
-exception was caught (``Raised``), and only the first exceptions of a chain are examined.
+The message of an exception comes from the handler's code. It may be hundreds of megabytes long, take long, or raise in
+turn, and a chain of causes may be thousands long or circular. So each message is read once, where the exception was
+caught (``Raised``), and only the first exceptions of a chain are examined.
 """
 
 import time
@@ -36,8 +37,8 @@ _GROUPED = "one of its group"
 
 
 class Raised:
-    """An exception with its outcome and the messages of its chain. It must be made where the exception was caught: in
-    the handler's thread, if it has one."""
+    """An exception with its outcome and the messages of its chain. It must be created where the exception was caught:
+    in the handler's thread, if it has one."""
 
     __slots__ = ("error", "outcome", "said")
 
@@ -48,14 +49,14 @@ class Raised:
 
     @property
     def reason(self) -> str:
-        """What the exception says, and the first of its group."""
+        """The message of the exception and, for a group, of its first member."""
         first = next((f": {said}" for _, how, said in self.said if how == _GROUPED), "")
         return cut(self.said[0][2] + first)
 
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many failures may still be logged, and how many were left out."""
+    """How many failures may still be logged, and how many were suppressed."""
 
     most: float
     a_second: float
@@ -69,9 +70,9 @@ class _Allowance:
 
 
 class FailureLog:
-    """Logs five failures of a handler or a host at once and then one in five seconds, each with the number of failures
-    left out since the one before; and of all together twenty-five at once and then one a second. Of those that fail, a
-    thousand are told apart."""
+    """Logs failures at a limited rate: per handler or host, five at once and then one every five seconds, each with the
+    number suppressed since the previous one; in total, twenty-five at once and then one a second. At most a thousand
+    handlers and hosts are tracked."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -80,7 +81,7 @@ class FailureLog:
         self._noted: set[bytes] = set()
 
     def note(self, execution: ClaimedExecution, error: BaseException | Raised, reason: str | None = None) -> None:
-        """A handler failed by this exception; ``reason`` is why, where the exception does not say it."""
+        """Logs that a handler failed with this exception. ``reason`` replaces the exception's message."""
         if len(self._noted) >= _MOST_WATCHED:
             self._noted.clear()
         self._noted.add(execution.id)
@@ -91,7 +92,7 @@ class FailureLog:
         self._tell("handler.failed", execution, reason or raised.reason, untold, traceback=traceback_of(raised))
 
     def failed(self, execution: ClaimedExecution, outcome: Failed) -> None:
-        """An attempt has this outcome. What ``note`` was told of is not told again."""
+        """Logs an attempt with this outcome, unless ``note`` has logged it."""
         if execution.id in self._noted:
             self._noted.discard(execution.id)
             return
@@ -114,7 +115,7 @@ class FailureLog:
         )
 
     def _take(self, of: str) -> int | None:
-        """How many failures were left out before one that may be logged; None where this one may not."""
+        """Returns how many failures were suppressed before this one, or None if this one must be suppressed too."""
         found = self._allowance_of(of)
         if found.left < 1.0 or self._all.left < 1.0:
             found.untold += 1
@@ -137,13 +138,13 @@ class FailureLog:
 
 
 def _shown(target: str) -> str:
-    """A target without its query string, in which people put tokens."""
+    """A target without its query string, which may contain tokens."""
     path, mark, _ = target.partition("?")
     return path[:_LONGEST_TARGET] + ("?…" if mark else "")
 
 
 def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """The exception and the first of its causes and group members, each once, with its relation."""
+    """Yields the exception and the first of its causes and group members, each once, with its relation."""
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
         yield one, how
@@ -159,13 +160,13 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
 
 
 def traceback_of(raised: Raised, longest: int = LONGEST_TRACEBACK) -> str:
-    """The traceback from the application's own code on, so many characters from its end; causes stand before their
+    """The traceback, starting at the application's own code; its last ``longest`` characters. Causes precede their
     exception. Never raises."""
     try:
         parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
         return "\n".join(reversed(parts))[-longest:]
     except Exception:
-        return "(no traceback can be made of it)"
+        return "(its traceback cannot be formatted)"
 
 
 def _section(error: BaseException, how: str, said: str, *, is_first: bool) -> str:

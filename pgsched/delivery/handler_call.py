@@ -1,4 +1,4 @@
-"""Registered handlers: which arguments a function takes is determined once, when it is registered."""
+"""Registered handlers. The arguments that a function takes are determined once, when it is registered."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -19,10 +19,12 @@ _SHORTEST = timedelta(seconds=0.1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The execution that a handler is called for. ``attempt`` counts from 1, and so does ``delivery_count``, which also
-    counts calls that were cut short by a lost or stopped worker, or snoozed; ``scheduled_for`` is in UTC. ``job_id`` is
-    None but for a run of a recurring job, ``traceparent`` where the caller named no trace. What is said of one that was
-    made by hand is checked, and kept nowhere."""
+    """The execution that a handler is called for.
+
+    ``attempt`` counts from 1. So does ``delivery_count``, which also counts calls that were snoozed, or cut short by a
+    lost or stopped worker. ``scheduled_for`` is in UTC. ``job_id`` is None unless this is a run of a job;
+    ``traceparent`` is None if the caller gave no trace. On a Context that was created by hand, progress and checkpoints
+    are checked but not stored."""
 
     execution_id: str
     attempt: int
@@ -35,20 +37,20 @@ class Context:
     reporter: Reporter | None = field(default=None, repr=False, compare=False)
 
     def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
-        """Says how far the execution is, from 0 to 1, and in up to 200 characters what it does: ``await
-        context.progress(0.4, "4,000 of 10,000")``. It is written down once a second at most. Where the handler has a
-        ``heartbeat`` it shows that the attempt goes on. In a thread there is nothing to await.
+        """Reports progress from 0 to 1, with a note of up to 200 characters: ``await context.progress(0.4, "4,000 of
+        10,000")``. It is stored at most once a second. If the handler has a ``heartbeat``, this shows that the attempt
+        is alive. In a thread there is nothing to await.
 
-        Raises InvalidInput for what is neither.
+        Raises InvalidInput for an invalid fraction or note.
         """
         checked = checked_progress(fraction, note)
         return DONE if self.reporter is None else self.reporter.progress(*checked)
 
     def checkpoint(self, value: Any) -> Awaitable[None]:
-        """Keeps a JSON value, up to 64 KiB, that later attempts of the execution are given as ``checkpoint``. It is
-        kept once this was awaited; in a thread, once this returns.
+        """Stores a JSON value, up to 64 KiB, which later attempts of the execution receive as ``checkpoint``. It is
+        stored once this has been awaited; in a thread, once this returns.
 
-        Raises InvalidInput for a value that cannot be kept, StaleLease where another worker has the execution by now.
+        Raises InvalidInput for a value that cannot be stored, StaleLease if another worker now has the execution.
         """
         checked = checked_checkpoint(value)
         return DONE if self.reporter is None else self.reporter.checkpoint(checked)
@@ -57,10 +59,10 @@ class Context:
 class Handler:
     """A registered function and how to call it.
 
-    ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
-    ``decode`` makes of a payload what the function is annotated with, None where it takes plain values. ``clients`` are
-    those that may have it called, None for all, and ``around`` is the application's middleware. An attempt that says
-    nothing for as long as ``heartbeat``, in seconds, has failed.
+    ``payload_name`` and ``context_name`` are the parameters that take the payload and the context, or None.
+    ``decode`` converts a payload to the annotated type; None if the function takes plain values. ``clients`` are those
+    that may use the handler, None for all. ``around`` is the application's middleware. An attempt that reports nothing
+    for ``heartbeat`` seconds fails.
     """
 
     def __init__(
@@ -84,13 +86,13 @@ class Handler:
         )
         if heartbeat is not None and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} has a heartbeat but is not async: nothing can end it in its thread; write "
+                f"the handler {name!r} has a heartbeat but is not async, and a thread cannot be stopped: write "
                 "async def, for its decorators too"
             )
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
                 f"the handler {name!r} asks for the connection but is not async: write async def, "
-                "for its decorators too, since the completion commits on an asynchronous connection"
+                "for its decorators too, because the completion commits on an asynchronous connection"
             )
 
     def call(
@@ -100,10 +102,9 @@ class Handler:
         in_loop: Callable[[Any], Any] = lambda answer: answer,
         **given: Any,
     ) -> Any:
-        """Calls the function, or returns a coroutine that does where it is async. ``given`` are the connection and the
-        checkpoint, where it takes them. What an application gave runs in that coroutine, too: its middleware, and the
-        types of its payloads. Of a function that is not async, ``in_loop`` is given the answer: it may have to be
-        awaited."""
+        """Calls the function, or returns a coroutine that calls it if it is async. ``given`` are the connection and the
+        checkpoint, if it takes them. The application's middleware and payload types also run in that coroutine. If the
+        function is not async, ``in_loop`` receives its result, which may have to be awaited."""
 
         def call() -> Any:
             answer = self.function(**self.arguments(execution, reporter), **given)
@@ -114,8 +115,8 @@ class Handler:
         return (within if self.is_async else within_thread)(self.around, context_of(execution, reporter), call)
 
     def arguments(self, execution: ClaimedExecution, reporter: Reporter | None = None) -> dict[str, Any]:
-        """The payload and the context, as keyword arguments. Decodes the payload only if it is wanted. Raises
-        FinalFailure for one that does not fit."""
+        """The payload and the context, as keyword arguments. Decodes the payload only if the function takes it. Raises
+        FinalFailure if the payload does not match the annotation."""
         wanted: dict[str, Any] = {}
         if self.payload_name is not None:
             wanted[self.payload_name] = self.decode(execution.payload) if self.decode else execution.decode_payload()
@@ -124,7 +125,7 @@ class Handler:
         return wanted
 
     def not_for(self, client: str) -> str:
-        """Says that a client may not have it called, and which may."""
+        """The error for a client that may not use the handler. It names the clients that may."""
         allowed = ", ".join(sorted(self.clients or ())[:10])
         return f"the handler {self.name!r} is not for client {client!r}: its clients are {allowed}"
 
@@ -133,7 +134,7 @@ class Handler:
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             return
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise InvalidInput(f"the handler {self.name!r} has parameters by position only: leave out the /")
+            raise InvalidInput(f"the handler {self.name!r} has positional-only parameters: leave out the /")
         by_position = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         if parameter.name == "connection":
             self.wants_connection = True
@@ -149,13 +150,13 @@ class Handler:
         elif not optional:
             raise InvalidInput(
                 f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
-                "write (payload), (payload, context), connection where it writes with its completion, and checkpoint "
-                "where it goes on from one"
+                "write (payload) or (payload, context); add connection to commit with the completion, and checkpoint "
+                "to continue from one"
             )
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Parameter]:
-    """Raises InvalidInput for what does not say what it takes."""
+    """The function's parameters. Raises InvalidInput if they are unknown."""
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -165,35 +166,35 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Par
     kinds = {parameter.kind for parameter in found}
     if kinds and kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
         raise InvalidInput(
-            f"the handler {name!r} names no parameter: write (payload), and functools.wraps in a decorator, so that it "
-            "shows what the function takes"
+            f"the handler {name!r} names no parameter: write (payload), and functools.wraps in a decorator, so that "
+            "the function's parameters are visible"
         )
     return found
 
 
 def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
-    """Raises InvalidInput for what cannot be clients: one text is taken for a mistake, and not for its letters."""
+    """The clients as a set. Raises InvalidInput for invalid ones, and for a single string, which is probably a
+    mistake."""
     if clients is None:
         return None
     found = frozenset(() if isinstance(clients, str) else clients)
     if not found or not all(isinstance(client, str) and 1 <= len(client) <= 100 for client in found):
         raise InvalidInput(
-            "clients are a list of at least one name, such as clients=['shop']; all where it is left out"
+            "clients must be a list of at least one name, such as clients=['shop']; leave it out to allow all clients"
         )
     return found
 
 
 def checked_heartbeat(heartbeat: timedelta | None) -> float | None:
-    """In seconds. Raises InvalidInput for what is no span of at least a tenth of a second."""
+    """The heartbeat in seconds. Raises InvalidInput unless it is a timedelta of at least 0.1 s."""
     if heartbeat is None:
         return None
     if not isinstance(heartbeat, timedelta) or heartbeat < _SHORTEST:
-        raise InvalidInput("a heartbeat is a timedelta of at least 0.1 s, such as heartbeat=timedelta(seconds=30)")
+        raise InvalidInput("heartbeat must be a timedelta of at least 0.1 s, such as timedelta(seconds=30)")
     return heartbeat.total_seconds()
 
 
 def context_of(execution: ClaimedExecution, reporter: Reporter | None = None) -> Context:
-    """The context of an execution."""
     return Context(
         execution_id=execution.uuid,
         attempt=execution.attempt,
@@ -208,7 +209,7 @@ def context_of(execution: ClaimedExecution, reporter: Reporter | None = None) ->
 
 
 def _traceparent_in(options: bytes | None) -> str | None:
-    """It is in an execution's own options or nowhere: it cannot be a default."""
+    """The execution's traceparent, which can only be in its own options: there is no default for it."""
     return None if options is None or b'"traceparent"' not in options else orjson.loads(options).get("traceparent")
 
 

@@ -1,4 +1,4 @@
-"""What handlers return: it is awaited if it has to be, and kept as JSON."""
+"""The results of handlers, which are awaited if necessary and stored as JSON."""
 
 import asyncio
 from concurrent.futures import Future
@@ -11,21 +11,21 @@ from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.json_values import encode_json
 
 LONGEST_RESULT = 1_048_576
-"""Bytes of JSON a result may have."""
+"""The most bytes of JSON in a result."""
 DONE = Succeeded()
 _OF_GENERATORS = (GeneratorType, AsyncGeneratorType, _GeneratorContextManager, _AsyncGeneratorContextManager)
 
 
 def succeeded(result: Any) -> Succeeded:
-    """The outcome of a handler that has returned. Raises FinalFailure for a result that cannot be stored: its work is
-    done, and another try would do it twice."""
+    """The outcome of a handler that has returned. Raises FinalFailure for a result that cannot be stored: the work is
+    done, and another attempt would repeat it."""
     if result is None:
         return DONE
     if isinstance(result, _OF_GENERATORS):
-        raise FinalFailure("the handler returned a generator, of which nothing has run: return once, without yield")
+        raise FinalFailure("the handler returned a generator, so none of its code ran: return once, without yield")
     try:
         encoded = encode_json(result)
-    except Exception as error:  # a value may run code of its own
+    except Exception as error:  # encoding may run the value's own code
         raise FinalFailure(f"the handler ran, but what it returned is not JSON: {error}") from error
     if len(encoded) > LONGEST_RESULT:
         raise FinalFailure(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
@@ -33,21 +33,21 @@ def succeeded(result: Any) -> Succeeded:
 
 
 def is_awaitable(answer: Any) -> bool:
-    """Whether a handler has only begun, as an async one does when a decorator that is not async calls it, or hands it
+    """Whether the handler has only started, as when a decorator that is not async calls an async handler, or passes it
     to a thread or another loop."""
     return hasattr(type(answer), "__await__") or isinstance(answer, Future)
 
 
 async def finished(answer: Any) -> Any:
-    """The result that an answer comes to."""
+    """Awaits an answer until it is a plain result."""
     while is_awaitable(answer):
         answer = await (asyncio.wrap_future(answer) if isinstance(answer, Future) else answer)
     return answer
 
 
 class FinishedInLoop:
-    """Has the loop await what functions in threads return, if that is awaitable, and waits for it there. To be made in
-    the loop."""
+    """If a function in a thread returns an awaitable, has the loop await it and waits for the result in the thread.
+    Must be created in the loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class FinishedInLoop:
         return self._under_way.result()
 
     def cancel(self) -> None:
-        """Cancels what is awaited, now or later."""
+        """Cancels the awaitable, even if it is only returned later."""
         self._cancelled = True
         if self._under_way is not None:
             self._under_way.cancel()

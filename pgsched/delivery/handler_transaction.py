@@ -1,9 +1,10 @@
 """Completion in the handler's own transaction: its writes and its execution's end commit together or not at all.
 
-The handler's names are looked up by the ``search_path`` of the worker's role; what settles is ours and does not use it.
+Names in the handler's SQL are resolved with the ``search_path`` of the worker's role. The settling statements do not
+use it.
 
-The next handler meets nothing of what one leaves in its session or in psycopg: each has a connection object of its own
-around a session of the pool, and the session is cleared before it is lent again.
+Nothing that a handler leaves in its session or in psycopg affects the next one: each handler has its own connection
+object around a pooled session, and the session is cleared before it is lent again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +28,7 @@ from pgsched.store.live.executions import Finished, Group
 
 
 class TransactionalCompletion:
-    """Lends connections on which a completion commits."""
+    """Lends connections on which completions are committed."""
 
     def __init__(self, url: str, *, connections: int, is_shared: Callable[[], bool] = alone) -> None:
         self.slots = Slots(
@@ -47,9 +48,9 @@ class TransactionalCompletion:
 
     @asynccontextmanager
     async def settle_in_transaction(self, execution: ClaimedExecution) -> AsyncIterator[AsyncConnection[Any]]:
-        """A connection in a transaction. On leaving it the execution is settled as succeeded in that transaction.
+        """Yields a connection in a transaction. On exit, the execution is settled as succeeded in that transaction.
 
-        Raises StaleLease, and undoes everything, when the execution was leased anew meanwhile.
+        Raises StaleLease, and rolls back, if the execution was leased again in the meantime.
         """
         if not self._opened:
             self._opened = True
@@ -58,7 +59,7 @@ class TransactionalCompletion:
             yield connection
             await session.execute(statement("live/look_up_ours"))
             if await _settle(session, execution) != 1:
-                raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
+                raise StaleLease(f"execution {execution.id.hex()} was leased again while its handler ran")
             await session.execute(statement("live/look_up_as_usual"))
 
     async def close(self) -> None:
@@ -67,7 +68,8 @@ class TransactionalCompletion:
 
 @asynccontextmanager
 async def _own(session: AsyncConnection[Any]) -> AsyncIterator[AsyncConnection[Any]]:
-    """A connection object of the handler's own in this session. It is closed afterwards, the session is not."""
+    """A separate connection object for the handler, in this session. Afterwards the object is closed, the session is
+    not."""
     connection = AsyncConnection[Any](session.pgconn)
     connection.lock = session.lock
     try:
@@ -82,7 +84,7 @@ async def _configure(session: AsyncConnection[Any]) -> None:
 
 
 async def _settle(connection: AsyncConnection[Any], execution: ClaimedExecution) -> int:
-    """How many rows were settled: one, or none where another has the lease."""
+    """Settles the execution. Returns the number of rows settled: one, or none if another worker has the lease."""
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}
         [answer] = await executions.settle_succeeded(connection, None, groups)

@@ -1,9 +1,9 @@
-"""HTTP callbacks, over one pool of kept-alive connections a process.
+"""HTTP callbacks, over one pool of kept-alive connections per process.
 
-The head of an answer decides: once it says 2xx the callback is done, whatever happens to the rest of the answer.
-Redirects are not followed and nothing is cached. Nothing is sent twice within an attempt, except on a fresh connection
-if the first one turns out to have been closed; the retry policy decides about another attempt. An execution with one
-attempt (``max_attempts: 1``) always goes out on a fresh connection.
+The head of an answer decides: once it says 2xx, the callback has succeeded, whatever happens to the rest of the answer.
+Redirects are not followed and nothing is cached. Within an attempt, nothing is sent twice, except on a fresh connection
+if the first one turns out to have been closed. The retry policy decides about further attempts. An execution with one
+attempt (``max_attempts: 1``) is always sent on a fresh connection.
 """
 
 import random
@@ -37,7 +37,7 @@ from pgsched.domain.gate import host_of
 from pgsched.version import __version__
 
 LONGEST_KEPT = 16_384
-"""Bytes of a success that are kept where that is asked for."""
+"""The most bytes of a success's body that are kept, if that is requested."""
 _LONGEST_REASON = 200
 _LONGEST_DATE = 100
 _ACCEPTED, _UNAUTHORIZED = 202, 401
@@ -47,14 +47,14 @@ _RETRYABLE = frozenset({408, 425, 429})
 class HttpChannel:
     """Calls http: and https: targets.
 
-    ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` those in all, as long
-    as the caller makes no more attempts than that at once. ``secrets`` returns the keys that sign a client's
-    callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
-    the default context, for authorities of one's own; ``certificates`` has the context of each host, or
-    ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``
-    says whether there are several clients. ``get_secret`` has the secrets that headers and certificates are made of,
-    and ``authorities`` is the file that is trusted where those are shown. An execution of which ``leaves_alone`` is
-    true is handed back, and nobody is called.
+    ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` bounds all
+    connections, provided that the caller makes no more attempts at once. ``secrets`` returns the keys that sign a
+    client's callbacks, or none if they are not signed. ``now`` returns the database's time in seconds since 1970.
+    ``tls`` replaces the default context, for private authorities. ``certificates`` has the contexts for hosts, or
+    ``client@host``, that are shown a certificate. With a ``proxy``, every callback goes through it. ``is_shared``
+    returns whether there are several clients. ``get_secret`` returns the secrets for headers and certificates, and
+    ``authorities`` is the file of authorities to trust with those certificates. If ``leaves_alone`` is true for an
+    execution, it is handed back without a call.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class HttpChannel:
         self._credentials = Credentials(get_secret, self._post_form, now, authorities)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
-        try. Raises NoFreeSlot if all connections to the host are in use, or the rest is for other clients."""
+        """Sends one request. If the head of the answer does not arrive within ``deadline`` seconds, that is a retryable
+        failure. Raises NoFreeSlot if all connections to the host are in use, or the free ones are for other clients."""
         if self._leaves_alone(execution):
             return Released()
         try:
@@ -126,8 +126,9 @@ class HttpChannel:
     async def _call_with_secrets(
         self, execution: ClaimedExecution, url: Url, options: Options, deadline: float
     ) -> Exchange:
-        """The same with its secrets put in, and left out of what is answered. A token that was withdrawn before its
-        time is refused, with nothing done: then it is sent once more with a new one."""
+        """Like ``_call``, but puts the secrets into the request and removes them from the answer. If the target rejects
+        a token, which may have been revoked early, nothing was done, so the request is sent once more with a new
+        token."""
         client, ends = execution.client_id, time.monotonic() + deadline
         host = host_of(execution.target) or ""
         filled = await self._credentials.fill(options, client, host, url, deadline)
@@ -155,10 +156,10 @@ class HttpChannel:
         await self._pool.close()
 
     def _route(self, url: Url, client: str) -> tuple[OriginSlots, Url, str]:
-        """Who gives the exchange its slot, the URL to ask for, and the header line for the proxy. Raises NoFreeSlot.
+        """Returns the origin that provides a slot, the URL to request, and the header line for the proxy. Raises
+        NoFreeSlot.
 
-        The origin has the certificate that the settings have for the client there. Where the client has one of its own,
-        no other is shown.
+        The origin has the certificate that the settings give for the client and host, unless the execution has its own.
         """
         origin = url.origin
         if self._certificates and origin.tls and origin.context is None:
@@ -168,7 +169,7 @@ class HttpChannel:
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
         if answer.status == WANTS_CREDENTIALS and self._proxy is not None:
-            return outcome_of(DeliveryFailed("the proxy wants credentials: give them in the setting proxy"))
+            return outcome_of(DeliveryFailed("the proxy requires credentials: give them in the setting proxy"))
         retry_after = answer.retry_after
         return outcome_of_answer(
             answer.status,
@@ -191,9 +192,9 @@ def outcome_of_answer(
     retry_after: timedelta | None = None,
     address: bytes = b"",
 ) -> Outcome:
-    """2xx is a success; with ``deferred``, 202 says that the target will complete the execution later. 408, 425, 429
-    and 5xx are worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options override this
-    for answers other than 2xx. The body of a success, where there is one, is its result."""
+    """2xx is a success. With ``deferred``, 202 means that the target will complete the execution later. 408, 425, 429
+    and 5xx are retryable; any other answer is a final failure. The options ``retry_on`` and ``fail_on`` override this
+    for answers other than 2xx. The body of a success, if kept, is its result."""
     if status == _ACCEPTED and options.deferred is not None:
         return Deferred()
     if 200 <= status < 300:
@@ -224,18 +225,19 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return max(moment - datetime.fromtimestamp(now, UTC), timedelta(0))
-    except (ValueError, OverflowError, TypeError, IndexError):  # numbers that no date has
+    except (ValueError, OverflowError, TypeError, IndexError):  # impossible dates
         return None
 
 
 @lru_cache(maxsize=100)
 def _succeeded(status: int) -> Succeeded:
-    """Nearly all successes are equal, so they share one object."""
+    """A success without a body. Nearly all successes are equal, so they share an object."""
     return Succeeded(status_code=status)
 
 
 def _kept(body: bytes, *, is_whole: bool) -> bytes:
-    """JSON as it is. Anything else is a string, and so is the beginning of what is longer or has not come whole."""
+    """JSON is kept unchanged. Anything else becomes a string, as does the beginning of a body that is too long or
+    incomplete."""
     if is_whole and len(body) <= LONGEST_KEPT:
         with suppress(orjson.JSONDecodeError):
             orjson.loads(body)
@@ -253,6 +255,6 @@ def _error(status: int, reason: bytes, body: bytes, address: bytes) -> str:
     said = f"answered {status} {reason[:_LONGEST_REASON].decode('utf-8', 'replace')}".rstrip()
     if 300 <= status < 400:
         said += f" ({leads_to(address)})"
-    # Four bytes are the most a character takes.
+    # A character takes at most four bytes.
     text = body[: 4 * LONGEST_ERROR].decode("utf-8", "replace").strip()[:LONGEST_ERROR]
     return f"{said}: {text}" if text else said

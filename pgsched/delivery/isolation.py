@@ -1,14 +1,14 @@
-"""Calls Python handlers in child processes, where they can end nothing but themselves.
+"""Calls Python handlers in child processes, where they can harm only themselves.
 
-A handler can end its process: by ``os._exit``, by a fault in an extension, by taking all the memory there is. Whatever
-else that process has in hand is lost with it, and nobody can tell afterwards which of it was the poison pill. So all of
-it goes back without an attempt counted, and what has been lost ``LOSSES`` times is called in isolation from then on: in
-a child of the worker that calls one handler at a time. A child that ends has ended itself, so that attempt has failed
-and counts. The worker lives on, with the lease and the outcome.
+A handler can end its process: by ``os._exit``, by a fault in an extension, or by using up all memory. Everything else
+that is in flight in that process is lost with it, and it is unknown which execution was the poison pill. So all of them
+are handed back without counting an attempt. An execution that has been lost ``LOSSES`` times is called in isolation
+from then on: in a child of the worker that calls one handler at a time. If a child ends, its own handler ended it, so
+that attempt has failed and counts. The worker survives, and has the lease and the outcome.
 
-Children are kept for the next call, because most of what was lost is innocent. What a handler leaves behind, such as a
-thread, can end its child under the next one. So an execution is handed back once more if its child had made other calls
-before, and gets a child that has made none the next time.
+Children are kept for the next call, because most lost executions are innocent. But something that a handler leaves
+behind, such as a thread, can end the child during the next call. So if the child had made other calls before, the
+execution is handed back once more, and gets a fresh child the next time.
 """
 
 import asyncio
@@ -27,20 +27,20 @@ from pgsched.domain.execution_options import Options
 from pgsched.event_emitter import Events
 
 LOSSES = 2
-"""How many times an execution was lost with its worker, or stopped with it, before it is called in isolation."""
+"""How many times an execution must be lost or stopped with its worker before it is called in isolation."""
 _MOST = 4
 _LONGEST_IDLE, _PAUSE = 10.0, 1.0
 _LENGTH = struct.Struct("!Q")
 
 Call = tuple[ClaimedExecution, Options, float]
-"""What a child is sent, pickled: the arguments of ``Channel.deliver``."""
+"""The arguments of ``Channel.deliver``, which are pickled and sent to a child."""
 StartChild = Callable[[], Awaitable[asyncio.subprocess.Process]]
-"""Starts a child. It reads calls from its standard input and answers on its standard output, with None when it is ready
-and with the outcome of each call."""
+"""Starts a child. It reads calls from its standard input. On its standard output it writes None when it is ready, and
+then the outcome of each call."""
 
 
 def framed(answer: Outcome | None) -> bytes:
-    """An answer of a child, as it is sent."""
+    """An answer of a child, in its format on the pipe."""
     body = pickle.dumps(answer)
     return _LENGTH.pack(len(body)) + body
 
@@ -51,7 +51,7 @@ class _Child:
     calls: int = 0
 
     async def answer(self) -> Any:
-        """Its next answer. Raises EOFError where it has ended."""
+        """Reads the child's next answer. Raises EOFError if the child has ended."""
         assert self.process.stdout is not None
         [length] = _LENGTH.unpack(await self.process.stdout.readexactly(_LENGTH.size))
         return pickle.loads(await self.process.stdout.readexactly(length))
@@ -65,8 +65,8 @@ class _Child:
 
 
 class Isolation(Slots):
-    """The children of one worker process. A slot is a child that is ready: where none is, one is started, and the
-    execution waits beside the lanes, so that the start takes nothing of its attempt's time."""
+    """The children of one worker process. A slot is a child that is ready. If there is none, one is started, and the
+    execution waits outside the lanes, so that the start does not count towards its attempt's time."""
 
     def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("processes for isolated handlers", _MOST, is_shared=is_shared)
@@ -79,7 +79,8 @@ class Isolation(Slots):
         return min(super().free_for(client), len(self._idle))
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """One call in a child, which is killed if the caller cancels it. Raises NoFreeSlot where no child is ready."""
+        """Makes one call in a child. If the caller cancels it, the child is killed. Raises NoFreeSlot if no child is
+        ready."""
         is_fresh = (execution.losses or 0) > LOSSES or options.max_attempts == 1
         child = self._take_child(execution.client_id, is_fresh)
         try:
@@ -95,7 +96,7 @@ class Isolation(Slots):
         return outcome
 
     async def close(self) -> None:
-        """Ends all children. Calls must have ended before."""
+        """Ends all children. All calls must have ended."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait([self._starting])
@@ -124,7 +125,7 @@ class Isolation(Slots):
             except BaseException:
                 self._end(child)
                 raise
-        except (EOFError, OSError) as error:  # it has said why itself; what waits for it waits on
+        except (EOFError, OSError) as error:  # the child has logged the reason; executions keep waiting
             self._events.emit("isolation.failed", error=str(error))
             await asyncio.sleep(_PAUSE)
         else:
@@ -151,12 +152,12 @@ class Isolation(Slots):
         try:
             async with asyncio.timeout(_PAUSE):
                 status = await child.process.wait()
-        except TimeoutError:  # it has closed its end of the pipe, and lives
+        except TimeoutError:  # it has closed its end of the pipe, but is alive
             self._end(child)
             status = await child.process.wait()
         how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
         self._events.emit("handler.died", how=how, target=row.target, execution=row.uuid, client=row.client_id)
-        if self.freed is not None:  # others wait for a child
+        if self.freed is not None:  # other executions wait for a child
             self._start_one()
         if child.calls > 1:
             return Released(by_drain=True)

@@ -1,10 +1,11 @@
-"""kafka: targets: the payload as a message of a topic, confirmed by the brokers before the execution is settled.
+"""kafka: targets: sends the payload as a message to a topic, confirmed by the brokers before the execution is settled.
 
-So each is sent at least once: again when a worker is lost between the confirmation and the settle. Consumers know a
-repeat by the header ``pgsched-execution-id``. Messages of one ordering key have it as their key, and so one partition.
+So each message is sent at least once: it is sent again if the worker is lost between the confirmation and the settle.
+Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the message's key, so messages
+with the same ordering key go to the same partition.
 
-A process has one producer of librdkafka, and one thread that receives its delivery reports. They need the extra:
-``pip install 'pgsched[kafka]'``. Importing this module does not, making a producer does.
+A process has one librdkafka producer, and one thread that receives its delivery reports. Creating a producer requires
+``pip install 'pgsched[kafka]'``; importing this module does not.
 """
 
 import asyncio
@@ -29,15 +30,15 @@ _LAST_SECONDS = 2.0
 _DEFAULTS: dict[str, Any] = {
     "client.id": "pgsched",
     "message.timeout.ms": 30_000,
-    "receive.message.max.bytes": 16 * 1024 * 1024,  # metadata and confirmations, and no more than memory has room for
-    "topic.metadata.propagation.max.ms": 5_000,  # a topic that is not there after that is taken for unknown
+    "receive.message.max.bytes": 16 * 1024 * 1024,  # for metadata and confirmations; bounds memory
+    "topic.metadata.propagation.max.ms": 5_000,  # a topic that does not appear within this time is unknown
 }
-# A message that was confirmed is on every replica in sync, and once, in the order of its key.
+# A confirmed message is on every in-sync replica, exactly once and in the order of its key.
 _OURS: dict[str, Any] = {"acks": "all", "enable.idempotence": True}
 _log = logging.getLogger("pgsched.kafka")
 _PREFIX = len("kafka:")
 _SENT = Succeeded()
-# Errors that another try would meet again; any other may pass.
+# Errors that another attempt would meet again; any other may be temporary.
 _FINAL = frozenset(
     {
         "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_INVALID_ARG", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION",
@@ -65,8 +66,8 @@ class Producer:
         self._thread.start()
 
     async def send(self, topic: str, key: str, value: bytes, headers: Sequence[tuple[str, str | bytes | None]]) -> None:
-        """Returns once the brokers have confirmed the message. Raises KafkaException when they did not, and BufferError
-        when too many wait already; a message whose sender does not wait any more may arrive all the same."""
+        """Returns once the brokers have confirmed the message. Raises KafkaException if they do not, and BufferError if
+        too many messages are waiting. If the caller stops waiting, the message may still arrive."""
         delivered = self._loop.create_future()
         self._producer.produce(
             topic, value, key, headers=list(headers), on_delivery=lambda error, _: self._report(delivered, error)
@@ -74,7 +75,7 @@ class Producer:
         await delivered
 
     async def close(self) -> None:
-        """Closes the producer, after a moment for unconfirmed messages to arrive. Attempts must have ended before."""
+        """Closes the producer after allowing two seconds for unconfirmed messages. All attempts must have ended."""
         self._closing = True
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._producer.flush, _LAST_SECONDS)
@@ -84,7 +85,7 @@ class Producer:
             self._producer.poll(_POLL_SECONDS)
 
     def _report(self, delivered: asyncio.Future[None], error: Any) -> None:
-        """Called in the thread. Many reports come at once, and wake the loop once."""
+        """Called in the thread. Reports that arrive together wake the loop once."""
         self._reports.append((delivered, error))
         if len(self._reports) == 1:
             self._loop.call_soon_threadsafe(self._hear)
@@ -93,7 +94,7 @@ class Producer:
         while self._reports:
             delivered, error = self._reports[0]
             if delivered.done():
-                pass  # its attempt was cancelled
+                pass  # the attempt was cancelled
             elif error is None:
                 delivered.set_result(None)
             else:
@@ -102,8 +103,8 @@ class Producer:
 
 
 class KafkaChannel:
-    """Sends to kafka: targets. ``brokers`` are host:port by commas; ``config`` has further settings of librdkafka. The
-    producer is made for the first execution that needs it."""
+    """Sends to kafka: targets. ``brokers`` are host:port, separated by commas; ``config`` has further librdkafka
+    settings. The producer is created for the first execution that needs it."""
 
     def __init__(self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None) -> None:
         self._config = {**({"bootstrap.servers": brokers} if brokers else {}), **config}
@@ -112,21 +113,20 @@ class KafkaChannel:
 
     @property
     def can_send(self) -> bool:
-        """Whether it knows brokers, and the extra ``pgsched[kafka]`` is installed."""
+        """Whether brokers are set and the extra ``pgsched[kafka]`` is installed."""
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one message. The caller may cancel the wait for its confirmation; the message may arrive all the
-        same."""
-        if self._producer is None and not self.can_send:  # another worker may know brokers, and have the extra
+        """Sends one message. If the caller cancels the wait for its confirmation, the message may still arrive."""
+        if self._producer is None and not self.can_send:  # another worker may have brokers and the extra
             return Undeliverable(capability=KAFKA)
         producer = None
         try:
             producer = self._producer = self._producer or Producer(self._config)
             topic, key = execution.target[_PREFIX:], execution.ordering_key or execution.uuid
-            # A value of null would have a compacted topic forget the key.
+            # Not a null value, which would delete the key from a compacted topic.
             await producer.send(topic, key, _value(execution, options), _headers(execution, options, self._rng))
-        except InvalidPayload as error:  # the database takes none such; a copy of its rows may have one
+        except InvalidPayload as error:  # the database refuses such a payload, but copied rows may have one
             return Failed(error=str(error), retryable=False)
         except Exception as error:
             return await self._outcome_of(error, producer)
@@ -139,9 +139,9 @@ class KafkaChannel:
 
     async def _outcome_of(self, error: Exception, producer: Producer | None) -> Outcome:
         said: Any = error.args[0] if error.args else None
-        if not hasattr(said, "fatal"):  # no error of librdkafka
+        if not hasattr(said, "fatal"):  # not an error of librdkafka
             return outcome_of(error)
-        if said.fatal() and producer is self._producer:  # it cannot send any more; the next attempt makes a new one
+        if said.fatal() and producer is self._producer:  # it cannot send any more; the next attempt creates a new one
             await self.close()
         return Failed(error=f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
@@ -152,7 +152,7 @@ def _value(execution: ClaimedExecution, options: Options) -> bytes:
 
 
 def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, str | bytes | None]]:
-    """The attributes, as the Kafka binding of CloudEvents has them, and what else says what the value is."""
+    """The CloudEvents attributes in the Kafka binding, and the content type of the value."""
     kind = "application/json" if options.body is None else options.body.type
     if options.cloudevent is None:
         return [] if options.body is None else [("content-type", kind)]
@@ -161,7 +161,7 @@ def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, 
 
 
 def _headers(execution: ClaimedExecution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
-    """The same words, and the same trace, as a callback's."""
+    """The same headers as a callback's, including the trace."""
     return [
         ("pgsched-execution-id", execution.uuid),
         ("pgsched-attempt", str(execution.attempt)),

@@ -1,9 +1,9 @@
-"""Heads of answers that the parser refuses, although their status can be read.
+"""Reads the status of answers whose head the parser rejects.
 
-A target that answers ``200`` has done its work, whatever else is wrong with the head: two lengths, a length beside
-chunks, a space before a colon, a line without one. To call it once more would do the work twice, and other clients take
-such an answer. So such a head counts by its first line and ``Retry-After``. Its body is not read and the connection not
-used again, for nobody knows where they end.
+A target that answers ``200`` has done its work, whatever else is wrong with the head: two lengths, a length as well as
+chunks, a space before a colon, a line without a colon. Calling it again would repeat the work, and other HTTP clients
+accept such answers. So the first line and ``Retry-After`` of such a head count. The body is not read and the connection
+is not used again, because it is unknown where they end.
 """
 
 import re
@@ -19,7 +19,7 @@ _LONGEST_LINE = 512
 
 
 class ReadHead(NamedTuple):
-    """What can be relied on."""
+    """The parts of a malformed head that can be relied on."""
 
     status: int
     reason: bytes
@@ -27,14 +27,14 @@ class ReadHead(NamedTuple):
 
 
 def read_malformed(head: bytes) -> ReadHead:
-    """What a whole head says. Raises Malformed where no status can be read, or the protocol is to change."""
+    """Reads a complete head. Raises Malformed if it has no status, or if the protocol would change."""
     status, reason = check_first_line(head) or (0, b"")
     after = _RETRY_AFTER.search(head)
     return ReadHead(status, reason, after[1].strip()[:_LONGEST_KEPT] if after else None)
 
 
 def check_first_line(head: bytes) -> tuple[int, bytes] | None:
-    """Status and reason; None where the line has not come whole. Raises Malformed."""
+    """The status and reason; None if the line is incomplete. Raises Malformed."""
     line, ended, _ = head[:_LONGEST_LINE].partition(b"\n")
     if not _BEGINS.startswith(line[: len(_BEGINS)].upper()) or (not ended and b"\r" in line[:-1]):
         raise Malformed("it is not HTTP")
@@ -46,5 +46,5 @@ def check_first_line(head: bytes) -> tuple[int, bytes] | None:
         raise Malformed(f"its first line has no status: {said}")
     status = int(found[1])
     if status < 100 or status == 101:
-        raise Malformed(f"its status {status} was not asked for")
+        raise Malformed(f"its status {status} is unexpected")
     return status, (found[2] or b"").lstrip(b" \t")[:_LONGEST_KEPT]

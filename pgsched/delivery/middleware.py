@@ -1,7 +1,7 @@
-"""What an application has around its handlers: context managers, which are entered before a call and left after it.
+"""Middleware: context managers around an application's handlers, entered before each call and exited after it.
 
-What stands before their ``yield`` is done before the handler, what stands behind it afterwards; what the handler raises
-is raised there.
+The code before the ``yield`` runs before the handler, the code after it afterwards. An exception of the handler is
+raised at the ``yield``.
 """
 
 import inspect
@@ -19,20 +19,21 @@ Middleware = Callable[["Context"], AbstractContextManager[Any] | AbstractAsyncCo
 
 
 def is_async(middleware: Middleware) -> bool:
-    """Whether it makes asynchronous context managers. Raises InvalidInput where it makes none."""
+    """Whether the middleware makes async context managers. Raises InvalidInput if it makes no context managers."""
     made = middleware if isinstance(middleware, type) else inspect.unwrap(middleware)
     if hasattr(made, "__aenter__") or (inspect.isasyncgenfunction(made) and made is not middleware):
         return True
     if hasattr(made, "__enter__") or (inspect.isgeneratorfunction(made) and made is not middleware):
         return False
     raise InvalidInput(
-        f"{middleware!r} makes no context managers: write @contextmanager or @asynccontextmanager above it, "
+        f"{middleware!r} does not make context managers: write @contextmanager or @asynccontextmanager above it, "
         "or give a class with __enter__ and __exit__, or __aenter__ and __aexit__"
     )
 
 
 async def within(around: Sequence[Middleware], context: "Context", call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """The call within all of them, the first outermost. None where one of them has kept back what the call raised."""
+    """Makes the call within all middleware, the first outermost. Returns None if middleware suppressed the call's
+    exception."""
     async with AsyncExitStack() as stack:
         for middleware in around:
             made = middleware(context)
@@ -44,7 +45,7 @@ async def within(around: Sequence[Middleware], context: "Context", call: Callabl
 
 
 def within_thread(around: Sequence[Middleware], context: "Context", call: Callable[[], Any]) -> Any:
-    """The same for a function that is not async, within those that are not async either."""
+    """Like ``within``, for a function that is not async. Skips async middleware."""
     with ExitStack() as stack:
         for middleware in around:
             if not is_async(middleware):

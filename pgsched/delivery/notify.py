@@ -1,7 +1,7 @@
-"""notify: targets: a notification with the payload, sent in the transaction that settles the execution.
+"""notify: targets: sends a notification with the payload, in the transaction that settles the execution.
 
-Sessions that listen receive it once, when the execution is done; a session that does not listen at that moment never
-does.
+Listening sessions receive it once, when the execution is done. A session that is not listening at that moment never
+receives it.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.ends import transactional_targets
 
 LONGEST_PAYLOAD = 7999
-"""Bytes that PostgreSQL takes with a notification."""
+"""The most bytes that PostgreSQL accepts in a notification."""
 
 _PREFIX = len("notify:")
 _OURS = "pgsched"
 
 
 class NotifyChannel:
-    """Notifies the channels of notify: targets, in sessions of the worker's own login; ``is_of_others`` says whether
-    a target is the channel of clients other than this one."""
+    """Notifies the channels of notify: targets, in sessions of the worker's own login. ``is_of_others`` returns whether
+    a target's channel belongs only to clients other than the given one."""
 
     def __init__(
         self,
@@ -37,12 +37,12 @@ class NotifyChannel:
         self._slots = Slots("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one notification. Without a payload its text is empty."""
+        """Sends one notification. Without a payload, its text is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
         self._slots.take(execution.client_id)
         try:
             if self._is_of_others(execution.client_id, execution.target):
-                raise FinalFailure(f"the channel {channel} is another client's: notify one of your own")
+                raise FinalFailure(f"the channel {channel} belongs to another client: notify one of your own")
             _check(channel, payload)
             await self._sessions.work(
                 "",
@@ -62,9 +62,9 @@ class NotifyChannel:
 
 def _check(channel: str, payload: bytes) -> None:
     if channel.lower().startswith(_OURS):
-        raise FinalFailure(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
+        raise FinalFailure(f"the channel {channel} is reserved: use one that does not begin with {_OURS}")
     if len(payload) > LONGEST_PAYLOAD:
         raise FinalFailure(
-            f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
+            f"the payload has {len(payload)} bytes, but PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
             "notification: put the data into a table and schedule its key"
         )

@@ -1,9 +1,9 @@
-"""New connections: name, address, socket, TLS.
+"""Opens new connections: name resolution, address check, socket, TLS.
 
-Each address is judged at the moment its socket is made, so that no answer of a name server can change in between.
-Several addresses are tried a little apart from each other, and the first that answers wins: a broken IPv6 route costs a
-fraction of a second, not the attempt (RFC 8305). In each turn of the event loop only as many connections are begun as
-keep it short: a claim takes a dozen turns, and is as late as all of them are long.
+Each address is checked when its socket is made, so that a name server's answer cannot change in between. Several
+addresses are tried at short intervals, and the first that answers wins: a broken IPv6 route costs a fraction of a
+second, not the attempt (RFC 8305). Only a few connections are started per turn of the event loop, to keep turns short:
+a claim takes a dozen turns, and their durations add up to its delay.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
 _MOST_ADDRESSES = 16
 _A_TURN = 4
-"""Connections that are begun in a turn of the event loop. To begin one takes up to half a millisecond, and one that is
-refused at once waits for nothing."""
+"""Connections that are started per turn of the event loop. Starting one takes up to half a millisecond, and one that is
+refused at once does not yield."""
 
 
 class Opener:
-    """Opens connections to where callbacks may go. ``tls`` replaces the default context: the system's authorities;
-    ``is_shared`` says whether there are several clients."""
+    """Opens connections to addresses that callbacks may go to. ``tls`` replaces the default context, which trusts the
+    system's authorities. ``is_shared`` returns whether there are several clients."""
 
     def __init__(
         self, egress: Egress, *, tls: ssl.SSLContext | None = None, is_shared: Callable[[], bool] = alone
@@ -41,18 +41,18 @@ class Opener:
         self._turnstile = Turnstile()
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
-        """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoFreeSlot
-        while too many names are asked for."""
+        """Returns a connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and
+        NoFreeSlot while too many names are being resolved."""
         await self._turnstile.enter(client)
         try:
             return await self._shake_hands(await self.reach(origin, client), origin, new)
         except OutcomeException:
             raise
-        except (OSError, ValueError) as error:  # ValueError: a name that TLS cannot ask for
+        except (OSError, ValueError) as error:  # ValueError: a name that is invalid in TLS
             raise DeliveryFailed(f"cannot connect to {origin.host}:{origin.port}: {describe(error)}") from error
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """A socket that is connected to the origin. Raises AddressRefused, OSError and NoFreeSlot."""
+        """Returns a socket that is connected to the origin. Raises AddressRefused, OSError and NoFreeSlot."""
         addresses = await self._resolver.resolve(origin.host, origin.port, client)
         try:
             return await self._connect(addresses[:_MOST_ADDRESSES])
@@ -61,11 +61,10 @@ class Opener:
             raise
 
     def close(self) -> None:
-        """Resolves no more names."""
         self._resolver.close()
 
     async def _shake_hands(self, sock: socket.socket, origin: Origin, new: Callable[[], Connection]) -> Connection:
-        """Makes the connection. The loop owns the socket from here on, also if this fails."""
+        """Makes the connection. The loop owns the socket from here on, even if this fails."""
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
@@ -81,7 +80,7 @@ class Opener:
         return connection
 
     async def _connect(self, addresses: list[AddressInfo]) -> socket.socket:
-        """The socket of the first address that answers. Raises the last error when none does."""
+        """Returns the socket of the first address that answers. If none does, raises one of their errors."""
         if len(addresses) == 1:
             return await self._connect_to(addresses[0])
         attempts: set[asyncio.Task[socket.socket]] = set()
@@ -120,7 +119,7 @@ class Opener:
 
 
 def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
-    """IPv6 and IPv4 by turns, each in its order, beginning with the family that came first."""
+    """IPv6 and IPv4 alternately, each in its order, beginning with the family that came first."""
     families: dict[int, list[AddressInfo]] = {}
     for info in addresses:
         families.setdefault(info[0], []).append(info)
@@ -129,15 +128,15 @@ def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
 
 
 def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
-    """Closes the socket of an attempt that another one has beaten."""
+    """Closes the socket of an attempt that lost the race."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 
 
 class Turnstile:
-    """Lets a few pass in each turn of the loop. Those who wait pass client by client, one of each at a time. So
-    hundreds who come at once keep the loop from nobody for long, and whose client has but one waits for none of the
-    others."""
+    """Lets a few callers pass per turn of the event loop. Waiting callers pass client by client, one of each at a time.
+    So hundreds of callers at once do not block the loop for long, and a client's single caller does not wait for all
+    callers of another client."""
 
     def __init__(self) -> None:
         self._left = _A_TURN
@@ -161,7 +160,7 @@ class Turnstile:
         self._left = _A_TURN
         self._is_turning = bool(self._waiting)
         while self._left and (found := self._waiting.take()):
-            if not found[1].done():  # else its attempt was cancelled meanwhile
+            if not found[1].done():  # otherwise its attempt was cancelled
                 found[1].set_result(None)
                 self._left -= 1
         if self._is_turning:

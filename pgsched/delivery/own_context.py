@@ -1,10 +1,9 @@
-"""What one attempt leaves behind, the next one does not meet.
+"""Isolates attempts that run in the same task, so that nothing one leaves behind affects the next.
 
-A lane runs one attempt after another in its task. What a handler, its middleware or the types of its payload and result
-set in context variables, and in decimal's context, which one of them holds, ends with the attempt. So does what they
-tie to the current task, by which libraries keep sessions. To that end a lane goes on in another task once a handler has
-set a context variable, has waited, has raised, or has given the task another name. A handler that does none of these
-costs no task.
+A lane runs one attempt after another in its task. What a handler, its middleware or its payload and result types set in
+context variables (one of which holds decimal's context) ends with the attempt. So does anything tied to the current
+task, such as the sessions of some libraries. To achieve this, a lane continues in a new task after a handler has set a
+context variable, has waited, has raised, or has renamed the task. A handler that does none of these costs no new task.
 """
 
 import asyncio
@@ -14,11 +13,12 @@ from operator import is_
 from typing import Any
 
 UNUSED = "pgsched lane"
-"""The name of a lane's task in which no handler has left anything."""
+"""The name of a lane's task while no handler has left anything in it."""
 
 
 def own_context() -> Context:
-    """A copy of the current context. decimal's is copied too: it is one mutable object in all copies otherwise."""
+    """A copy of the current context. decimal's context is copied too, as all copies would otherwise share that mutable
+    object."""
     context = copy_context()
     if _DECIMAL in context:
         context.run(_copy_decimal)
@@ -26,8 +26,8 @@ def own_context() -> Context:
 
 
 def context_of_lanes() -> Context:
-    """A copy of the current context, without decimal's if that is as in a new thread: otherwise it would be compared
-    after each attempt, used or not."""
+    """A copy of the current context. decimal's context is left out if it has its defaults; otherwise it would be
+    compared after each attempt, used or not."""
     context = copy_context()
     if _DECIMAL not in context or _settings(context[_DECIMAL]) != _settings(decimal.DefaultContext):
         return context
@@ -43,7 +43,7 @@ def _settings(context: decimal.Context) -> tuple[Any, ...]:
 
 
 class _Step:
-    """What the event loop does until it has called all that it had to call when this began."""
+    """A step of the event loop, until it has called everything that was scheduled when the step began."""
 
     __slots__ = ("is_over",)
 
@@ -52,9 +52,9 @@ class _Step:
 
 
 class Leftovers:
-    """Tells of attempts in an event loop whether they have left anything in their task, which had the same variables
-    when each of them began. Most have not; they are told by ``step``, the step under way if an attempt has begun in it:
-    it goes on, and there are no variables."""
+    """Detects whether an attempt has left anything in its task. All tasks have the same context variables when an
+    attempt begins. ``step`` is the current step if an attempt has begun in it. Most attempts leave nothing, which is
+    known cheaply: their step has not ended, and there are no variables."""
 
     __slots__ = ("_before", "step")
 
@@ -63,15 +63,15 @@ class Leftovers:
         self._before: Context | None = None
 
     def begin(self) -> _Step:
-        """Begins a step, for the attempts that begin in it."""
-        # What waits goes on after this was called, since the loop calls in the order in which it was asked to.
+        """Begins a step for the attempts that begin in it."""
+        # An attempt that waits continues after this call, because the loop makes calls in the order of scheduling.
         step = self.step = _Step()
         asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
         self._before = self._before or own_context()
         return step
 
     def end(self, step: _Step) -> None:
-        """Ends an attempt that began in this step. Names the lane's task anew if there is anything in it."""
+        """Ends an attempt that began in this step. Renames the lane's task if the attempt left anything in it."""
         if step.is_over or not _is_as_before(copy_context(), self._before or _NOTHING):
             leave_task()
 
@@ -81,8 +81,8 @@ class Leftovers:
 
 
 def _is_as_before(now: Context, before: Context) -> bool:
-    """Whether both have the same variables, with the same objects: equal ones may be different, and arrays refuse to
-    say whether they are equal. Of decimal's context each task has a copy."""
+    """Whether both have the same variables with identical objects. Equality is not enough, and arrays cannot even be
+    compared. Each task has its own copy of decimal's context, so that is compared by its settings."""
     if len(now) != len(before) or not all(map(is_, now, before)):
         return False
     return all(
@@ -96,7 +96,7 @@ def _are_alike(one: decimal.Context, other: decimal.Context) -> bool:
 
 
 def leave_task() -> None:
-    """Has the lane go on in another task."""
+    """Makes the lane continue in another task, by renaming this one."""
     task = asyncio.current_task()
     if task is not None and task.get_name() == UNUSED:
         task.set_name("pgsched handler")
@@ -107,7 +107,7 @@ def _copy_decimal() -> None:
 
 
 def _variable_of_decimal() -> ContextVar[Any]:
-    """The variable that holds decimal's context, which the module has no name for."""
+    """Finds the context variable that holds decimal's context, which the module does not expose."""
     empty = Context()
     empty.run(decimal.getcontext)
     return next(iter(empty), ContextVar("absent"))

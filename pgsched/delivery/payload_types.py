@@ -1,9 +1,8 @@
-"""Payloads as the types that handlers are annotated with.
+"""Decodes payloads into the types that handlers are annotated with.
 
-A handler whose payload has an annotation is given that: a msgspec ``Struct``, a dataclass, a ``TypedDict``, or what is
-composed of them, decoded and checked by msgspec; a model, dataclass, type or constraint of pydantic, and what contains
-one, by pydantic.
-Without an annotation, or with ``Any`` or ``object``, it is given plain Python values.
+msgspec decodes and checks a ``Struct``, a dataclass, a ``TypedDict`` and types composed of them. Pydantic does so for
+its own models, dataclasses, types and constraints, and for types that contain one. Without an annotation, or with
+``Any`` or ``object``, the handler receives plain Python values.
 """
 
 import inspect
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Decode = Callable[[bytes | None], Any]
-"""From a payload's JSON, or None where there is none. Raises FinalFailure for one that does not fit."""
+"""Decodes a payload's JSON, or None if there is no payload. Raises FinalFailure if it does not match the type."""
 
 _NULL = b"null"
 _PYDANTICS = ("pydantic", "annotated_types")
@@ -32,8 +31,8 @@ _MOST_TOLD = 5
 
 
 def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Decode | None:
-    """How payloads become what the parameter is annotated with; None where plain values will do. Raises InvalidInput
-    for an annotation of which no payload can be made."""
+    """Returns the decoder for the parameter's annotation, or None if it takes plain values. Raises InvalidInput for an
+    annotation that cannot be decoded."""
     kind = _resolved(handler, function, parameter)
     if kind in (inspect.Parameter.empty, Any, object):
         return None
@@ -43,7 +42,7 @@ def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Pa
 
 
 def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The annotation itself, also where the module postpones annotations."""
+    """The annotation itself, even if the module postpones the evaluation of annotations."""
     found = inspect.unwrap(function)
     code = found if inspect.isroutine(found) else getattr(found, "func", type(found).__call__)
     held = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
@@ -53,17 +52,17 @@ def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Par
         return get_type_hints(held, getattr(code, "__globals__", {}), include_extras=True)[parameter.name]
     except Exception as error:
         raise InvalidInput(
-            f"the handler {handler!r} has a payload of {parameter.annotation!r}, which cannot be found ({error}): "
+            f"the handler {handler!r} has a payload of type {parameter.annotation!r}, which cannot be found ({error}): "
             "import or define it at the top of the module, outside TYPE_CHECKING"
         ) from error
 
 
 def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
-    """The annotation, what it is composed of, and what fields of dataclasses and the like are annotated with."""
+    """Yields the annotation, its components, and the annotations of its fields if it is a dataclass or TypedDict."""
     yield kind
     parts = get_args(kind)
     if isinstance(kind, type) and kind not in seen and (is_dataclass(kind) or is_typeddict(kind)):
-        with suppress(Exception):  # of a field whose type is nowhere, whoever decodes it says so
+        with suppress(Exception):  # if a field's type cannot be found, the decoder reports it
             parts = (*parts, *get_type_hints(kind, include_extras=True).values())
         seen |= {kind}
     for part in parts:
@@ -71,8 +70,8 @@ def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
 
 
 def _is_pydantics(kind: Any) -> bool:
-    """A model or dataclass, which it marks so; a type of its own, such as AwareDatetime; or a constraint of one that is
-    annotated, which msgspec would not look at. Nobody who has not imported it has any."""
+    """Whether this is a pydantic model or dataclass, a pydantic type such as AwareDatetime, or a constraint in an
+    Annotated type, which msgspec would ignore. If pydantic has not been imported, it cannot be."""
     if "pydantic" not in sys.modules:
         return False
     named = kind if isinstance(kind, type) else type(kind)
@@ -85,8 +84,8 @@ def _by_msgspec(handler: str, kind: Any) -> Decode:
         _refuse_what_is_unknown(msgspec.inspect.type_info(kind))
     except (TypeError, NameError) as error:
         raise InvalidInput(
-            f"the handler {handler!r} has a payload of {kind!r}, which cannot be made of JSON ({error}): "
-            "annotate it with a Struct, a dataclass, a TypedDict or a model of pydantic, or with Any"
+            f"the handler {handler!r} has a payload of type {kind!r}, which cannot be decoded from JSON ({error}): "
+            "annotate it with a Struct, a dataclass, a TypedDict or a pydantic model, or with Any"
         ) from error
 
     def decode(payload: bytes | None) -> Any:
@@ -99,9 +98,9 @@ def _by_msgspec(handler: str, kind: Any) -> Decode:
 
 
 def _refuse_what_is_unknown(kind: Any, seen: frozenset[Any] = frozenset()) -> None:
-    """Raises TypeError for a class that msgspec leaves to a hook, of which there is none here."""
+    """Raises TypeError for a class that msgspec would leave to a custom hook, because there is none."""
     if isinstance(kind, msgspec.inspect.CustomType):
-        raise TypeError(f"{kind.cls!r} is not a type of data")
+        raise TypeError(f"{kind.cls!r} is not a data type")
     named = getattr(kind, "cls", None)
     if named in seen:
         return
@@ -119,20 +118,20 @@ def _by_pydantic(handler: str, kind: Any) -> Decode:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
     except (pydantic.PydanticUserError, pydantic.PydanticUndefinedAnnotation) as error:
         raise InvalidInput(
-            f"the handler {handler!r} has a payload of {kind!r}, of which pydantic can make nothing: {error.message}"
+            f"the handler {handler!r} has a payload of type {kind!r}, which pydantic cannot decode: {error.message}"
         ) from error
 
     def decode(payload: bytes | None) -> Any:
         try:
             return adapter.validate_json(_NULL if payload is None else payload)
         except pydantic.ValidationError as error:
-            raise _misfit(handler, _told(error)) from None  # the exception repeats the payload
+            raise _misfit(handler, _told(error)) from None  # without the exception, which repeats the payload
 
     return decode
 
 
 def _told(error: "ValidationError") -> str:
-    """What does not fit and where, without the values: a reason is read by more people than a payload."""
+    """What does not match and where, without the values: more people may read a reason than a payload."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the whole'}" for one in found[:_MOST_TOLD]]
     return "; ".join(told) + (f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")

@@ -1,12 +1,12 @@
-"""All connections of a process, kept alive between callbacks.
+"""The pool of a process's connections, kept alive between callbacks.
 
-An exchange makes neither a task nor a timer: the caller awaits its turn, and one timer sweeps over all connections,
-ends expired exchanges and closes connections that have been parked for too long. The timer runs while there is anything
-to sweep.
+An exchange creates no task and no timer: the caller awaits its turn, and one timer sweeps over all connections, ends
+expired exchanges and closes connections that have been parked for too long. The timer runs while there is anything to
+sweep.
 
-A slot is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
-open connection itself. An exchange that finds every slot of its origin taken and no connection parked does not begin
-(``slots`` says who waits, and how clients share the connections).
+A slot is the right to one connection. It is held first by the exchange that opens the connection, and then by the open
+connection itself. If all slots of its origin are taken and no connection is parked, an exchange does not begin (see
+``slots`` for who waits, and how clients share connections).
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
-_BLOCKED_SECONDS = 0.5  # the loop stood still for longer than this; peers are not charged for that time
-# Common servers drop idle connections after five seconds; a request that meets that moment has to be sent twice.
+_BLOCKED_SECONDS = 0.5  # if the loop was blocked for longer than this, that time does not count against peers
+# Common servers drop idle connections after five seconds; a request sent at that moment has to be sent twice.
 _PARKED_SECONDS = 4.0
-# However busy a host is, a change of its addresses is noticed after this time.
+# However busy a host is, a change of its addresses takes effect after this time.
 _LIFETIME_SECONDS = 300.0
 _GOODBYE_SECONDS = 1.5
 
 
 class PoolState:
-    """The state that all origins of a pool share: every open connection, the parked ones with the moment they were
-    parked (oldest first), and how many slots are taken in all."""
+    """The state that all origins of a pool share: all open connections, the parked ones with the time at which they
+    were parked (oldest first), and the total number of slots taken."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -41,21 +41,21 @@ class PoolState:
         self._last_closed: asyncio.Future[None] | None = None
 
     async def emptied(self) -> None:
-        """Returns once no socket is open."""
+        """Waits until no socket is open."""
         if self.sockets:
             self._last_closed = self.loop.create_future()
             await self._last_closed
 
     def closed(self, connection: Connection) -> None:
-        """The socket is closed."""
+        """Notes that the connection's socket is closed."""
         self.sockets.discard(connection)
         if self._last_closed and not self._last_closed.done() and not self.sockets:
             self._last_closed.set_result(None)
 
 
 class OriginSlots(Slots):
-    """At most ``most`` slots. Leaves the state when no slot is taken and nobody waits, and is not used
-    afterwards."""
+    """The slots of an origin, at most ``most``. Removes itself from the state when no slot is taken and no row waits,
+    and is not used afterwards."""
 
     def __init__(self, origin: Origin, state: PoolState, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__(f"connections to {origin.host}:{origin.port}", most, is_shared=is_shared)
@@ -69,13 +69,13 @@ class OriginSlots(Slots):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Starts the exchange on a parked connection, or gives it a slot; the caller has just seen that there is one
-        for the client, and must call ``over`` afterwards."""
+        """Starts the exchange on a parked connection, or gives it a slot. The caller must have checked that the client
+        can have one, and must call ``over`` afterwards."""
         self._count(client)
         if exchange.once and self._parked:
             self._begin_afresh(exchange)
         elif self._parked:
-            # The last one in: those that are not needed grow old and are closed.
+            # Last in, first out: connections that are not needed get old and are closed.
             connection = self._parked.pop()
             del self._state.parked[connection]
             connection.start(exchange)
@@ -85,12 +85,12 @@ class OriginSlots(Slots):
             exchange.offer_slot()
 
     def over(self, client: str) -> None:
-        """An exchange of this client has ended, and nobody awaits it."""
+        """Notes that an exchange of this client is over."""
         self._discount(client)
         self.tell()
 
     def _begin_afresh(self, exchange: Exchange) -> None:
-        """Gives it a slot of its own, if need be that of the connection parked for longest."""
+        """Gives the exchange a new slot, if necessary that of the connection that was parked longest ago."""
         self.taken += 1
         self._state.slots += 1
         if self.taken > self.most:
@@ -98,7 +98,7 @@ class OriginSlots(Slots):
         exchange.offer_slot()
 
     def leave(self, exchange: Exchange) -> None:
-        """Gives up an exchange that nobody awaits any more. Its connection is not used again."""
+        """Gives up an exchange that is no longer awaited. Its connection is not used again."""
         turn = exchange.turn
         if exchange.connection is not None:
             exchange.connection.discard()
@@ -106,11 +106,11 @@ class OriginSlots(Slots):
             self.vacate()
 
     def opened(self, connection: Connection) -> None:
-        """The connection is in use from now on."""
+        """Notes that the connection is in use."""
         self._state.sockets.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """The socket of the connection is closed."""
+        """Notes that the connection's socket is closed."""
         self._state.closed(connection)
 
     def release(self, connection: Connection) -> None:
@@ -123,26 +123,26 @@ class OriginSlots(Slots):
         self._state.parked[connection] = now
 
     def unpark(self, connection: Connection) -> None:
-        """The connection is no longer available, if it was parked."""
+        """Makes the connection unavailable, if it is parked."""
         if self._state.parked.pop(connection, None) is not None:
             self._parked.remove(connection)
 
     def vacate(self) -> None:
-        """A slot has become free."""
+        """Frees a slot."""
         self.taken -= 1
         self._state.slots -= 1
         self.retire()
 
     def retire(self) -> None:
-        """Leaves the state, if nothing is left to do here."""
+        """Removes itself from the state if there is nothing left to do."""
         if not self.taken and self.freed is None:
             self._state.hosts.pop(self.origin, None)
 
 
 class Pool:
-    """Keeps at most ``per_host`` connections to an origin, and ``connections`` in all as long as no more exchanges than
-    that are going on at once: a new connection then takes the place of the one that has been parked for longest.
-    ``is_shared`` says whether there are several clients, who share the connections to an origin."""
+    """Keeps at most ``per_host`` connections to an origin, and ``connections`` in total, provided that there are no
+    more exchanges at once: a new connection then replaces the one that was parked longest ago. ``is_shared`` returns
+    whether there are several clients, which share the connections to an origin."""
 
     def __init__(
         self, opener: Opener, *, per_host: int, connections: int, is_shared: Callable[[], bool] = alone
@@ -154,7 +154,7 @@ class Pool:
         self._sweeps_at = 0.0
 
     def origin_with_slot(self, origin: Origin, client: str) -> OriginSlots:
-        """The host for an exchange that begins at once. Raises NoFreeSlot if none could begin now."""
+        """Returns the origin for an exchange that begins at once. Raises NoFreeSlot if none can begin now."""
         state = self._state or self._start()
         host = state.hosts.get(origin) or self._new_host(origin, state)
         if host.free_for(client) < 1:
@@ -172,12 +172,12 @@ class Pool:
         client: str,
         keeps: int = 0,
     ) -> Exchange:
-        """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
-        head, and so much of the body as is kept, of a success ``keeps`` bytes. ``bodiless`` says that the answer has
-        none, ``once`` that the request is sent on a fresh connection, and no second time.
+        """Sends the request and returns the answer, after about ``deadline`` seconds at the latest. The answer has a
+        complete head, and the part of the body that is kept: ``keeps`` bytes for a success. ``bodiless`` means that the
+        answer has no body, ``once`` that the request is sent on a fresh connection, and never twice.
 
-        Raises DeliveryFailed, or AddressRefused; NoFreeSlot, with nothing sent, where too many names are asked for.
-        Cancelling it ends the connection that it had.
+        Raises DeliveryFailed or AddressRefused; or NoFreeSlot, with nothing sent, if too many names are being resolved.
+        Cancelling it ends its connection.
         """
         state = self._state or self._start()
         loop = state.loop
@@ -204,7 +204,7 @@ class Pool:
         return exchange
 
     async def close(self) -> None:
-        """Closes every connection; returns once that is done. Exchanges should have ended before."""
+        """Closes all connections, and returns once that is done. Exchanges should have ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -231,7 +231,7 @@ class Pool:
         return OriginSlots(origin, state, most=self._per_host, is_shared=self._is_shared)
 
     async def _open(self, host: OriginSlots, exchange: Exchange, state: PoolState, client: str) -> None:
-        """A connection of its own for an exchange that has a slot. The slot is the connection's from then on."""
+        """Opens a new connection for an exchange that has a slot. The slot then belongs to the connection."""
         if state.slots > self._connections and state.parked:
             next(iter(state.parked)).discard(politely=True)
         try:
@@ -250,7 +250,7 @@ class Pool:
         for connection in [*state.sockets]:
             if (exchange := connection.exchange) is None:
                 continue
-            if blocked > _BLOCKED_SECONDS:  # what arrived meanwhile has not been read yet
+            if blocked > _BLOCKED_SECONDS:  # what arrived in that time has not been read yet
                 exchange.expires += blocked
             elif exchange.expires <= now:
                 connection.discard(NoAnswer(exchange.deadline))

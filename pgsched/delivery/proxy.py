@@ -1,8 +1,8 @@
-"""Callbacks through a proxy, where the setting ``proxy`` names one; the environment never does.
+"""Sends callbacks through the proxy given by the setting ``proxy``. Proxy variables in the environment are ignored.
 
-To ``https:`` targets the proxy opens a tunnel (CONNECT), in which TLS is spoken with the target itself. For ``http:``
-targets it is asked for the whole URL. The proxy resolves names, so it also decides which of them may be reached;
-addresses in URLs are checked here as they are without a proxy.
+For ``https:`` targets, the proxy opens a tunnel (CONNECT), and TLS is spoken with the target itself. For ``http:``
+targets, it is asked for the whole URL. The proxy resolves names, so it also decides which ones may be reached.
+Addresses in URLs are checked here, as they are without a proxy.
 """
 
 import asyncio
@@ -35,18 +35,18 @@ class Proxy:
     line: str = field(repr=False)
 
     def asked_for(self, url: Url) -> Url:
-        """The URL as the proxy is asked for it."""
+        """The URL to request from the proxy."""
         if url.origin.tls:
             return url
         return url._replace(path=f"http://{url.authority}{url.path}")
 
     def hop(self, url: Url) -> str:
-        """The header line that goes with a request which the proxy reads."""
+        """The header line for the proxy, if the proxy reads the request."""
         return "" if url.origin.tls else self.line
 
 
 class Tunneller(Opener):
-    """Opens connections to targets by way of the proxy."""
+    """Opens connections to targets through the proxy."""
 
     def __init__(self, egress: Egress, proxy: Proxy, *, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(egress, tls=tls)
@@ -54,7 +54,7 @@ class Tunneller(Opener):
         self._proxy_opener = Opener(_AnyAddress(allow_private=True))
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """A socket on which the target, or for ``http:`` the proxy in its place, is listening."""
+        """Returns a socket connected to the target, or for ``http:``, to the proxy."""
         _check_address(origin.host, self._egress)
         proxy = self._proxy
         sock = await self._proxy_opener.reach(Origin(False, proxy.host, proxy.port), "")
@@ -91,7 +91,7 @@ class Tunneller(Opener):
 
 
 def parse_proxy(text: str) -> Proxy:
-    """The proxy that ``http://[user:password@]host[:port]`` names. Raises InvalidSettings; the message does not show a
+    """Parses ``http://[user:password@]host[:port]``. Raises InvalidSettings, whose message does not show the
     password."""
     try:
         parts = urlsplit(text)
@@ -108,15 +108,15 @@ def parse_proxy(text: str) -> Proxy:
 
 
 class _AnyAddress(Egress):
-    """Allows every address: the operator chose where the proxy is."""
+    """Allows every address, because the operator chose the proxy."""
 
     def check(self, address: str) -> None:
         """Allows the address."""
 
 
 def _check_address(host: str, egress: Egress) -> None:
-    """Raises AddressRefused for an address in any spelling that callbacks may not go to, and for names of the machine
-    that they are looked up on."""
+    """Raises AddressRefused for an address, in any spelling, that callbacks may not go to, and for names of the
+    machine on which they would be resolved."""
     name = host.lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         egress.check("127.0.0.1")

@@ -1,4 +1,4 @@
-"""What was sent in secret, left out of what came back: a target that fails may answer with the headers that it got."""
+"""Removes secrets from answers, because a failing target may repeat the headers that it received."""
 
 import html
 import json
@@ -7,20 +7,20 @@ from urllib.parse import quote
 
 _LEFT_OUT = "…".encode()
 _SHORTEST = 4
-"""Characters of the shortest text that is hidden: less would be found everywhere, and is no secret."""
+"""The length of the shortest text that is removed: shorter ones would occur everywhere, and are not secret."""
 _MOST_SEARCHED = 2 * 1024 * 1024
-"""Bytes that are searched in all, a few milliseconds: an answer is searched once for each way to write each text. What
-would be more is left out of the answer."""
+"""The most bytes that are searched in total, which takes a few milliseconds: an answer is searched once for each
+spelling of each text. The answer is cut to stay within this."""
 _TOLD_APART = 64
-"""Bytes at the beginning of a text that are enough to know it by."""
+"""How many bytes at the beginning of a text are enough to recognize it."""
 
 _OF_DOTNET = {ord(sign): f"\\u{ord(sign):04X}" for sign in "\"&'+<>`"} | {ord("\\"): "\\\\"}
 _OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
 
 
 def redacted(texts: Collection[str], answer: bytes) -> bytes:
-    """The answer with three dots in the place of each of these texts, as it is and as JSON, HTML and URLs have it; also
-    of the beginning of one at which the answer was cut off."""
+    """The answer with an ellipsis in place of each of these texts, also as escaped in JSON, HTML and URLs, and in place
+    of the beginning of a text where the answer was cut off."""
     if len(answer) < _SHORTEST:
         return answer
     forms = {form.encode() for text in texts if len(text) >= _SHORTEST for form in _forms_of(text)}
@@ -34,8 +34,8 @@ def redacted(texts: Collection[str], answer: bytes) -> bytes:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """Encoders differ in what they escape beyond what JSON asks for: PHP's the slash, .NET's whatever HTML has a use
-    for, Go's some of that in lower case."""
+    """Yields the spellings of a text. JSON encoders differ in what else they escape: PHP escapes the slash, .NET all
+    characters that are special in HTML, Go some of those in lower case."""
     plain = json.dumps(text, ensure_ascii=False)[1:-1]
     yield from (text, html.escape(text), quote(text), quote(text, safe=""))
     for escaped in (plain, plain.replace("/", r"\/"), text.translate(_OF_DOTNET), plain.translate(_OF_GO)):

@@ -1,4 +1,4 @@
-"""How handlers say how far they are, on the event loop and in threads."""
+"""Lets handlers report progress and checkpoints, on the event loop and in threads."""
 
 import asyncio
 import math
@@ -14,12 +14,12 @@ from pgsched.domain.json_values import encode_json
 from pgsched.errors import InvalidInput
 
 LONGEST_CHECKPOINT = 65_536
-"""Bytes of JSON."""
+"""The most bytes of JSON in a checkpoint."""
 LONGEST_NOTE = 200
 
 
 class HandlerReports(Protocol):
-    """Keeps what handlers say; see ``worker.run.handler_reports``."""
+    """Stores the reports of handlers; see ``worker.run.handler_reports``."""
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
 
@@ -31,7 +31,7 @@ class HandlerReports(Protocol):
 
 
 class AlreadyDone(Awaitable[None]):
-    """Is done already."""
+    """An awaitable that is already done."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         yield from ()
@@ -41,7 +41,7 @@ DONE = AlreadyDone()
 
 
 class Reporter:
-    """Says what a handler says of one execution. ``beat`` is called at each word of it. To be made in the loop."""
+    """Passes on a handler's reports on one execution, and calls ``beat`` for each. Must be created in the loop."""
 
     def __init__(
         self, reports: HandlerReports, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None
@@ -54,7 +54,7 @@ class Reporter:
         return DONE
 
     def checkpoint(self, value: str) -> Awaitable[None]:
-        """To be awaited in the loop. In a thread it returns when the value is kept."""
+        """Must be awaited in the loop. In a thread, it returns when the value is stored."""
         if self._is_in_loop():
             answer = self._loop.create_future()
             self._beat()
@@ -83,40 +83,40 @@ class Reporter:
 
 
 async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine[Any, Any, Any]]) -> Any:
-    """Awaits the call, which is given what to call at each sign of life. Raises a failure, worth another try, after so
+    """Awaits the call, which receives the function to call at each heartbeat. Raises a retryable failure after this
     many seconds without one."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(seconds) as patience:
 
             def beat() -> None:
-                with suppress(RuntimeError):  # a task that the handler has left behind, or it is over just now
+                with suppress(RuntimeError):  # the call has just ended, or a task that it left behind calls this
                     patience.reschedule(loop.time() + seconds)
 
             return await call(beat)
     except TimeoutError:
         if not patience.expired():
             raise
-        error = f"the handler has said nothing for {seconds:g} s: its heartbeat"
+        error = f"the handler reported nothing for {seconds:g} s, its heartbeat"
         raise OutcomeException(error, Failed(error=error, retryable=True)) from None
 
 
 def checked_progress(fraction: float, note: str | None) -> tuple[float, str | None]:
-    """Raises InvalidInput for a part that is not from 0 to 1, and for a note that is no text."""
+    """Returns the checked fraction and note. Raises InvalidInput unless they are a number from 0 to 1, and text."""
     is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
     if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
-        raise InvalidInput(f"progress is a number from 0 to 1, such as 0.4; it is {fraction!r:.100}")
+        raise InvalidInput(f"progress must be a number from 0 to 1, such as 0.4, not {fraction!r:.100}")
     if note is not None and not isinstance(note, str):
-        raise InvalidInput(f"what is said of the progress is text; it is {note!r:.100}")
+        raise InvalidInput(f"the progress note must be text, not {note!r:.100}")
     return float(fraction), None if note is None else escaped(" ".join(note[:LONGEST_NOTE].split()))[:LONGEST_NOTE]
 
 
 def checked_checkpoint(value: Any) -> str:
-    """As JSON text. Raises InvalidInput for what is none, or too long."""
+    """Returns the value as JSON text. Raises InvalidInput if it is not JSON, or too long."""
     try:
         encoded = encode_json(value)
     except TypeError as error:
-        raise InvalidInput(f"a checkpoint is JSON: {error}") from error
+        raise InvalidInput(f"a checkpoint must be JSON: {error}") from error
     if len(encoded) > LONGEST_CHECKPOINT:
-        raise InvalidInput(f"a checkpoint has {LONGEST_CHECKPOINT} bytes of JSON at most; this one has {len(encoded)}")
+        raise InvalidInput(f"a checkpoint has at most {LONGEST_CHECKPOINT} bytes of JSON; this one has {len(encoded)}")
     return json_text(encoded) or "null"

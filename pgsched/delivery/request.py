@@ -1,7 +1,7 @@
-"""The bytes of a callback: the scheduled request, and the headers by which pgsched describes the attempt.
+"""Composes the bytes of a callback: the scheduled request, and the headers that describe the attempt.
 
-Nothing is sent that could end a line early: targets, methods, scheduled headers and media types are checked here once
-more, and pgsched makes everything else. Header lines that many callbacks have in common are made once and remembered.
+Nothing is sent that could end a line early: targets, methods, scheduled headers and media types are checked again here,
+and pgsched produces everything else. Header lines that many callbacks have in common are cached.
 """
 
 import random
@@ -24,12 +24,12 @@ from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
 Lines = tuple[tuple[str, str], ...]
-_LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
-_AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 has these characters in a path, beside letters, digits, - . and _
+_LONGEST_REMEMBERED = 2_048  # the most characters of header lines that are cached
+_AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 allows these in a path, besides letters, digits, - . and _
 _IN_EVENTS = _AS_THEY_ARE + "#?"
 _JSON = "application/json"
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
-# The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
+# The libraries of Standard Webhooks parse the verified body, and fail if it is empty.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -44,8 +44,8 @@ def compose(
     rng: random.Random,
     hop: str = "",
 ) -> bytes:
-    """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
-    seconds from it. ``hop`` is a header line for a proxy on the way.
+    """The complete request of one attempt. ``now`` is the database's time in seconds since 1970, and ``deadline`` is in
+    seconds from then. ``hop`` is a header line for a proxy on the way.
 
     Raises FinalFailure for a method, header or body that cannot be sent.
     """
@@ -77,12 +77,12 @@ def compose(
 
 
 def _event_lines(event: CloudEvent, execution: ClaimedExecution) -> str:
-    """The attributes, encoded as the HTTP binding of CloudEvents has it."""
+    """The attributes, encoded according to the HTTP binding of CloudEvents."""
     return "".join(f"ce-{name}: {quote(text, _IN_EVENTS)}\r\n" for name, text in event.attributes(execution))
 
 
 def _names(execution: ClaimedExecution) -> str:
-    """The header lines for its key and its job, where it has them."""
+    """The header lines for the execution's key and job, if it has them."""
     key = "" if execution.key is None else f"pgsched-key: {quote(execution.key, _AS_THEY_ARE)}\r\n"
     return key if execution.job_id is None else f"{key}pgsched-job: {uuid_text(execution.job_id)}\r\n"
 
@@ -103,12 +103,12 @@ def _body(method: str, payload: bytes | None, options: Options, *, signed: bool)
 def _made(body: Body, payload: bytes) -> bytes:
     try:
         return body.of(payload)
-    except InvalidPayload as error:  # the database takes none such; a copy of its rows may have one
+    except InvalidPayload as error:  # the database refuses such a payload, but copied rows may have one
         raise FinalFailure(str(error)) from None
 
 
 def _constant_lines(method: str, options: Options, kind: str | None) -> str:
-    scheduled = cast(Lines, options.headers)  # HttpChannel has put the secrets in
+    scheduled = cast(Lines, options.headers)  # HttpChannel has filled in the secrets
     if scheduled and (options.has_secrets or sum(len(value) for _, value in scheduled) > _LONGEST_REMEMBERED):
         return _constant.__wrapped__(method, scheduled, kind)
     return _constant(method, scheduled, kind)
@@ -124,9 +124,9 @@ def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
             raise FinalFailure(f"the media type {kind[:100]!r} is not one that a header can have")
         lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
-        # The body of a server that sends one after all would otherwise be taken for the next answer.
+        # If the server sends a body after all, it must not be taken for the next answer.
         lines.append("Connection: close\r\n")
-    # Answers are kept as text; a compressed one would have to be unpacked first.
+    # Answers are stored as text; a compressed one would have to be decompressed first.
     lines.append(f"Accept-Encoding: identity\r\nUser-Agent: pgsched/{__version__}\r\n")
     return "".join(lines)
 

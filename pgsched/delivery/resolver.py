@@ -1,6 +1,6 @@
-"""Resolves the host names of targets by the system's resolver, and caches the answers for a while.
+"""Resolves the host names of targets with the system's resolver, and caches the answers for a while.
 
-A cached answer only says where to connect, and never permits it: each address is checked when its socket is made.
+A cached answer only says where to connect, and does not permit it: each address is checked when its socket is made.
 
 Clients choose the names, and name servers decide how long an answer takes. So clients share the resolver's threads
 (``slots``), and while all threads are busy, an expired answer is used again.
@@ -23,8 +23,8 @@ _STILL_GOOD_SECONDS = 600.0
 
 
 class Resolver:
-    """Asks once for a name, however many callbacks want it, in threads of its own: a slow name server delays other
-    names at most, and no handler."""
+    """Resolves a name once, however many callbacks need it, in its own threads: a slow name server can delay other
+    names, but no handlers."""
 
     def __init__(self, egress: Egress, *, is_shared: Callable[[], bool] = alone) -> None:
         self._egress = egress
@@ -34,8 +34,8 @@ class Resolver:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
-        """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
-        others, OSError when there are none, and NoFreeSlot while too many names are asked for."""
+        """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused if none of them is
+        allowed, OSError if there are none, and NoFreeSlot while too many names are being resolved."""
         found = _as_address(host) or self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
@@ -51,11 +51,11 @@ class Resolver:
         return allowed
 
     def forget(self, host: str) -> None:
-        """Forgets a name whose addresses did not answer, so that it is asked for again."""
+        """Forgets a name whose addresses did not answer, so that it is resolved again."""
         self._remembered.pop(host, None)
 
     def close(self) -> None:
-        """Asks nothing more; threads that wait for an answer end with it."""
+        """Starts no more look-ups. Threads that are waiting for an answer end when it arrives."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _remembered_of(self, host: str) -> list[AddressInfo] | None:
@@ -83,12 +83,12 @@ class Resolver:
 
 
 def _addresses(host: str) -> list[AddressInfo]:
-    # As bytes, for text goes through a codec that refuses some names the system can resolve.
+    # As bytes, because text goes through a codec that refuses some names that the system can resolve.
     return [*socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)]
 
 
 def _as_address(host: str) -> list[AddressInfo] | None:
-    """The address that the host is, if it is one. The system is not asked: that would take the loop's time."""
+    """The address, if the host is a numeric one. The system is not asked, because that would block the loop."""
     try:
         ipaddress.IPv4Address(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0))]
@@ -98,6 +98,6 @@ def _as_address(host: str) -> list[AddressInfo] | None:
         ipaddress.IPv6Address(host)
     except ValueError:
         return None
-    if "%" in host:  # the system knows the number of the interface
+    if "%" in host:  # only the system knows the interface's number
         return [*socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)]
     return [(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0, 0, 0))]

@@ -1,8 +1,7 @@
-"""Signatures of callbacks as Standard Webhooks defines them: HMAC-SHA256 over id, timestamp and body.
+"""Signs callbacks as defined by Standard Webhooks: HMAC-SHA256 over id, timestamp and body.
 
-The receiver holds the same secret, recomputes the signature over the raw body, compares in constant time,
-and refuses timestamps that are too old. Clients see their secret as ``whsec_`` and base64; here it is the
-bytes behind that.
+The receiver has the same secret, recomputes the signature over the raw body, compares in constant time, and refuses old
+timestamps. Clients see their secret as ``whsec_`` and base64; here it is the decoded bytes.
 """
 
 import binascii
@@ -12,7 +11,7 @@ from functools import lru_cache
 
 
 def sign_by_each(secrets: Sequence[bytes], id: str, timestamp: int, body: bytes) -> str:
-    """The value of ``webhook-signature`` while several secrets are valid: one signature by each, spaces between."""
+    """The value of ``webhook-signature``: one signature for each valid secret, separated by spaces."""
     return " ".join(sign(secret, id, timestamp, body) for secret in secrets)
 
 
@@ -25,5 +24,5 @@ def sign(secret: bytes, id: str, timestamp: int, body: bytes) -> str:
 
 @lru_cache(maxsize=1024)
 def _begun(secret: bytes) -> hmac.HMAC:
-    """The hash as far as the secret alone determines it; finding the algorithm is most of the work."""
+    """The HMAC before any data. It is cached because looking up the algorithm is most of the work."""
     return hmac.new(secret, digestmod="sha256")

@@ -1,12 +1,12 @@
-"""Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to one host.
+"""Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to a host.
 
-An attempt that finds no slot does not wait for one and has not started. Its channel raises NoFreeSlot, and the caller
-keeps the row until ``freed`` says that a slot is free. So the time that a row waits inside the worker never counts as
-the target's, and no lane is occupied by a row without a call.
+An attempt that finds no slot does not start and does not wait for one. Its channel raises NoFreeSlot, and the caller
+keeps the row until ``freed`` reports a free slot. So the time that a row waits in the worker never counts as the
+target's, and a waiting row does not occupy a lane.
 
-Running attempts are never preempted, so a client with slow attempts could occupy all slots until its timeouts. With
+Running attempts are never preempted, so a client with slow attempts could occupy all slots until they time out. With
 several clients, each may have three slots for each one that is free: the first gets three quarters of all slots, the
-second three quarters of the rest, and so on; the last slot is left for a newcomer.
+second three quarters of the rest, and so on. The last slot is left for a client that has none.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ _TO_ONE_FREE = 3
 
 
 def alone() -> bool:
-    """Says that slots are not shared."""
+    """Means that there is only one client, so slots are not shared."""
     return False
 
 
 class Slots:
-    """At most ``most`` slots. ``freed`` is called for each slot that becomes free while rows wait; ``name`` is for
-    logs; ``is_shared`` says whether there are several clients."""
+    """At most ``most`` slots. ``freed`` is called for each slot that becomes free while rows wait. ``name`` is for
+    messages. ``is_shared`` returns whether there are several clients."""
 
     def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
         self.name, self.most, self.taken = name, most, 0
@@ -43,11 +43,11 @@ class Slots:
         return self._share_of(client, self.free)
 
     def why(self, client: str) -> str | None:
-        """The reason why this client may have no slot for long, where that is its own doing."""
+        """The reason why this client may get no slot for long, if that is its own fault."""
         return None
 
     def take(self, client: str) -> None:
-        """Takes a slot. Raises NoFreeSlot where all are taken, or the rest is for other clients."""
+        """Takes a slot. Raises NoFreeSlot if all are taken, or the free ones are for other clients."""
         if self.free_for(client) < 1:
             raise NoFreeSlot(self)
         self.taken += 1
@@ -59,12 +59,12 @@ class Slots:
         self.tell()
 
     def tell(self) -> None:
-        """Says that a slot may be free."""
+        """Notifies ``freed`` that a slot may be free."""
         if self.freed is not None:
             self.freed(self)
 
     def _share_of(self, client: str, free: int) -> int:
-        """How many of so many free slots this client may have."""
+        """How many of the free slots this client may take."""
         if free <= 0:
             return 0
         if not self._is_shared():
@@ -84,7 +84,7 @@ class Slots:
 
 
 class NoFreeSlot(Exception):
-    """The attempt could not begin, for there was no slot for it; nobody was called."""
+    """The attempt could not begin, because there was no slot for it. The target was not called."""
 
     def __init__(self, slots: Slots) -> None:
         super().__init__(f"no free slot: {slots.name}")

@@ -1,8 +1,8 @@
-"""sql: targets: functions of clients, called with the payload in the transaction that settles their execution.
+"""sql: targets: calls clients' functions with the payload, in the transaction that settles the execution.
 
-The function runs in a session of its client's role (``core.role_sessions``), never with a worker's rights. One call
-is one transaction: what it writes commits with the completion or not at all, whoever dies when. A call that may
-have committed before its connection broke is made once more: the fence refuses it if it had.
+The function runs in a session of its client's role (``core.role_sessions``), never with a worker's rights. Each call is
+one transaction: its writes are committed with the completion or not at all, whatever fails. If the connection breaks
+when a call may already have committed, the call is made again; if it had committed, the fence refuses the second one.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
     "client {client} has no role to call functions as: set its database_role, or sql_role for all "
-    "clients that have none"
+    "clients without one"
 )
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
-# Errors of the set-up or the request, which another try would meet again.
+# Errors in the set-up or the request, which another attempt would meet again.
 _FINAL = {
     _UNDEFINED: "write create function {name}(payload jsonb)",
     "3F000": "its schema must exist, and the role {role} have usage on it and on pgsched",
-    "42501": "grant what it needs to the role {role}: execute, usage on its schema, pgsched_client",
+    "42501": "grant the role {role} what it needs: execute, usage on its schema, pgsched_client",
     "42809": "it must be a function, not a procedure",
-    "42725": "one function of this name must take a jsonb, and no other fit as well",
+    "42725": "one function of this name must take a jsonb, and no other may match as well",
     "21000": "it must return one row",
-    "2D000": "a function that is called cannot commit: it commits with its execution",
+    "2D000": "the function cannot commit: it is committed with its execution",
     "PS000": "", "PS001": "", "PS002": "", "PS003": "", "PS004": "", "PS010": "", "PS012": "",
 }  # fmt: skip
 
 
 class SqlChannel:
-    """Calls sql: targets. ``role_of`` returns the role as which a client's functions are called, if any."""
+    """Calls sql: targets. ``role_of`` returns the role that a client's functions are called as, if any."""
 
     def __init__(
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
@@ -50,7 +50,7 @@ class SqlChannel:
         self._slots = Slots("sessions in which functions are called", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Makes one call, which the server ends after ``deadline`` seconds."""
+        """Makes one call, which the server cancels after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
         if role is None:
             return Failed(error=_NO_ROLE.format(client=execution.client_id), retryable=False)
@@ -58,7 +58,7 @@ class SqlChannel:
         try:
             await self._sessions.work(role, partial(_call, execution, role, deadline))
         except Exception as error:
-            if _is_cancelled():  # the session was cut after that, or the function ended all the same
+            if _is_cancelled():  # the session was cut after the cancel, or the function ended anyway
                 raise asyncio.CancelledError from error
             if isinstance(error, SaidTooMuch):
                 return Failed(error=str(error), retryable=True)
@@ -86,7 +86,7 @@ async def _call(execution: ClaimedExecution, role: str, deadline: float, connect
 
 @lru_cache(maxsize=4096)
 def function_of(target: str) -> tuple[str, str]:
-    """Schema and name of a target's function; as in SQL, without quotes they are in lower case."""
+    """The schema and name of a target's function, in lower case like unquoted names in SQL."""
     schema, _, name = target[_PREFIX:].lower().partition(".")
     return schema, name
 
@@ -103,7 +103,7 @@ def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Fail
 
 
 def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str:
-    """What to do about the error. A missing function may also be one that the target's function calls."""
+    """What to do about the error. The missing function may also be one that the target's function calls."""
     ours = _FINAL.get(state, "").format(name=name, role=role)
     if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
         ours = ""

@@ -1,12 +1,12 @@
 """Threads for handlers that are not async.
 
-A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread with it. Such a thread is
-left behind, and its slot goes to another attempt, in a fresh thread. Twice as many threads may be left behind as there
-are slots, and clients share these, too. A client that has its share of them keeps its slots taken instead, so that
-functions which never return cost other clients no more than that share.
+A thread cannot be interrupted: a function may keep running in its thread after its attempt has ended. Such a thread is
+left behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and
+clients share these too. If a client has used up its share, its slots stay taken instead, so that functions that never
+return cost other clients no more than that share.
 
-Once every slot is kept in that way, no function can begin any more. Then the process is ``spent``, and another must be
-started.
+Once every slot is taken in this way, no function can start any more. Then the process is ``spent``, and must be
+replaced.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 
 _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
-"""Returns the clock of a thread's processor time; None where the system has none."""
+"""Returns the clock of a thread's processor time; None if the system has none."""
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
 _MORE = 2
 _COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
-"""The part of a processor, and of the process's time, from which functions count as computing; a little more than one
-processor; and the seconds that two looks are apart at least, since the start of a thread alone is much of a moment."""
+"""The share of a processor, and of the process's time, from which functions count as computing; slightly more than one
+processor; and the least seconds between samples to compare with, because starting a thread alone takes some time."""
 _LEFT_BEHIND = 2
-"""Threads that may be left behind for each slot. One that waits takes 20 to 100 kB of memory."""
+"""Threads that may be left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
 
 
 class Threads(Slots):
-    """Runs at most ``most`` functions whose attempts go on; nothing is ever queued for a thread. ``spent`` is called
-    when functions whose attempts are over have kept every slot for half a minute."""
+    """Runs at most ``most`` functions of running attempts; nothing is ever queued for a thread. ``spent`` is called
+    when functions whose attempts are over have occupied every slot for half a minute."""
 
     def __init__(
         self, most: int, *, is_shared: Callable[[], bool] = alone, spent: Callable[[], None] = lambda: None
@@ -54,8 +54,8 @@ class Threads(Slots):
     async def call(
         self, client: str, function: Callable[[], _Answer], context: contextvars.Context, *, id: bytes = b""
     ) -> _Answer | Raised:
-        """Calls it in this context, in a thread that the caller has taken a slot for; gives the slot back. ``id`` is
-        the execution's for which it is called."""
+        """Calls the function in this context, in a thread for which the caller has taken a slot, and gives the slot
+        back. ``id`` is the execution's id."""
         try:
             future = self._executor.submit(context.run, self._work, client, function)
         except BaseException:
@@ -75,13 +75,13 @@ class Threads(Slots):
                     returned(client)
 
                 def tell(_: object) -> None:
-                    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    with contextlib.suppress(RuntimeError):  # the loop is closed
                         loop.call_soon_threadsafe(back)
 
                 future.add_done_callback(tell)
 
     def processor_time(self) -> dict[str, float]:
-        """The processor time that functions of each client have had, in seconds; it may be a moment behind."""
+        """The processor time used by each client's functions, in seconds. It may lag slightly."""
         found = dict(self._used)
         for client, clock, since in list(self._at_work.values()):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -89,13 +89,14 @@ class Threads(Slots):
         return found
 
     def beat(self) -> None:
-        """To be called some times a second in the event loop. Forgets what idle clients have used."""
+        """Updates the growth limits and forgets what idle clients have used. Must be called in the event loop, several
+        times a second."""
         if self._is_shared():
             used = self.processor_time()
             self._growth.look(self._by_client, used, time.monotonic(), time.process_time())
             at_work = {client for client, _, _ in list(self._at_work.values())}
             for client in self._used.keys() - at_work - self._by_client.keys():
-                for known in (self._used, used):  # the next look compares with what this one was given
+                for known in (self._used, used):  # the next sample is compared with this one
                     known.pop(client, None)
 
     def free_for(self, client: str) -> int:
@@ -108,22 +109,22 @@ class Threads(Slots):
         if self.left_behind.free_for(client) > 0:
             return None
         count = self.left_behind.taken_by(client)
-        return f"{count} and more of this client's functions go on in their threads though their time is over"
+        return f"at least {count} of this client's functions are still running although their attempts are over"
 
     def go_on(self) -> bool:
-        """Whether any function has not returned, even if its attempt is over."""
+        """Whether any function is still running, even if its attempt is over."""
         return self.taken + self.left_behind.taken > 0
 
     def is_going_on(self, id: bytes) -> bool:
-        """Whether a function called for this execution has not returned, although its attempt is over."""
+        """Whether a function of this execution is still running although its attempt is over."""
         return id in self._going_on
 
     def shutdown(self) -> None:
-        """Starts nothing more. Functions under way go on."""
+        """Starts nothing more. Running functions continue."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
-        """Calls the function in this thread, and counts its processor time for this client."""
+        """Calls the function in this thread, and adds its processor time to the client's."""
         if _CLOCK_OF is None:
             return _call(function)
         thread, since = threading.get_ident(), time.thread_time()
@@ -135,7 +136,7 @@ class Threads(Slots):
             self._used[client] = self._used.get(client, 0.0) + time.thread_time() - since
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
-        """Leaves a function behind whose attempt is over. Returns what to call when the function returns."""
+        """Leaves behind a function whose attempt is over. Returns the callback for when the function returns."""
         try:
             self.left_behind.take(client)
         except NoFreeSlot:
@@ -156,8 +157,8 @@ class Threads(Slots):
 
 
 class LoopsThreads(ThreadPoolExecutor):
-    """The executor for ``asyncio.to_thread`` and the like. Each function has a context of its own, as in a fresh
-    thread, and the name that it gives its thread ends with it."""
+    """The loop's default executor, as for ``asyncio.to_thread``. Each function runs in a new context, as in a fresh
+    thread, and if it renames its thread, the name is restored afterwards."""
 
     def __init__(self) -> None:
         super().__init__(thread_name_prefix="pgsched-loop")
@@ -168,11 +169,11 @@ class LoopsThreads(ThreadPoolExecutor):
 
 
 class Growth:
-    """Decides how many functions at once a client may have, where it is not alone.
+    """Decides how many functions a client may run at once if there are several clients.
 
-    What they do is not known before they do it. Those that wait let go of the interpreter's lock, and there may be
-    many; those that compute keep it from the event loop, the longer the more of them there are. So there are only a few
-    more each time, and while those of the client that are at work compute, fewer."""
+    It is not known in advance what functions do. Those that wait release the GIL, and there may be many of them. Those
+    that compute keep the GIL from the event loop, and the more there are, the longer the loop waits. So a client's
+    limit grows by a few at a time, and shrinks while its functions compute."""
 
     def __init__(self) -> None:
         self._at_work: dict[str, int] = {}
@@ -181,9 +182,8 @@ class Growth:
         self._now = self._in_all = 0.0
 
     def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
-        """Takes how many functions of each client are at work, the processor time that they have used up to now, and
-        that of the process. Where that is more than one processor gives, they compute without the interpreter's
-        lock."""
+        """Takes a sample: how many functions each client is running, their processor time so far, and the process's. If
+        the process has used more than one processor, the functions compute without the GIL."""
         passed, process = now - self._now, in_all - self._in_all
         much = _COMPUTES * max(passed, process, _SHORTEST)
         before = self._used if process < _ONE * passed else used
@@ -193,13 +193,14 @@ class Growth:
         self._at_work, self._used, self._now, self._in_all = dict(at_work), used, now, in_all
 
     def most(self, client: str) -> int:
-        """How many functions of this client may be at work."""
+        """How many functions this client may run."""
         at_work = self._at_work.get(client, 0)
         return max(at_work - 1, 1) if client in self._computing else at_work + _MORE
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
-    """What the function returns, or Raised: an exception's message is read here, and not on the event loop."""
+    """The function's result, or Raised, so that an exception's message is read in this thread and not on the event
+    loop."""
     try:
         return _under_own_name(function)
     except BaseException as error:
@@ -207,7 +208,7 @@ def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
 
 
 def _under_own_name(function: Callable[[], _Answer]) -> _Answer:
-    """Calls the function. The name that it gives the thread ends with it."""
+    """Calls the function. If it renames the thread, the name is restored afterwards."""
     thread = threading.current_thread()
     name = thread.name
     try:

@@ -1,7 +1,7 @@
-"""TLS of callbacks: the authorities that they trust and the client certificates that they show.
+"""TLS for callbacks: trusted authorities and client certificates.
 
-A certificate is shown to the hosts it is meant for and to nobody else, and on connections of its own: a callback of a
-client that has none never goes out on a connection that was opened in another's name.
+A certificate is only shown to the hosts it is meant for, and on separate connections: a callback of a client without a
+certificate never uses a connection that was opened with another client's.
 """
 
 import json
@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pgsched.domain.target import canonical_host
 from pgsched.errors import InvalidSettings, InvalidTarget
 
-_NO_PASSWORD = b""  # without one OpenSSL would ask for it on the terminal
+_NO_PASSWORD = b""  # otherwise OpenSSL would ask for it on the terminal
 
 
 def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
-    """A context that trusts the system's authorities and those in the file. Raises InvalidSettings for a file without
-    any."""
+    """A context that trusts the system's authorities and those in the file. Raises InvalidSettings if the file contains
+    none."""
     context = ssl.create_default_context()
-    # Since Python 3.13 authorities are refused that do not follow RFC 5280 to the letter. Many private ones do not, and
-    # nothing else refuses them.
+    # Since Python 3.13, the default refuses authorities that do not follow RFC 5280 to the letter. Many private ones do
+    # not, and other programs accept them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:
@@ -34,8 +34,8 @@ def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
 
 
 def certificate_contexts(certificates: str, authorities: str | None = None) -> dict[str, ssl.SSLContext]:
-    """A context for each host, or client and host, that the setting ``tls_certificates`` names. Raises
-    InvalidSettings for a file that cannot be used."""
+    """A context for each host, or ``client@host``, in the setting ``tls_certificates``. Raises InvalidSettings for a
+    file that cannot be used."""
     return {
         _canonical(whom): _with_certificate(trusting_context(authorities), whom, file)
         for whom, file in json.loads(certificates).items()
@@ -43,13 +43,13 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
 
 
 def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> ssl.SSLContext | None:
-    """The context for a client's callbacks to this host; the client's own comes first."""
+    """The context for a client's callbacks to this host. An entry for the client takes precedence."""
     return certificates.get(f"{client}@{host}") or certificates.get(host)
 
 
 def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
-    """A context that shows this certificate, both as PEM; without a ``key`` it is behind the certificate. Raises
-    InvalidSettings, with nothing of what was given."""
+    """A context that shows this certificate. Both are PEM; without ``key``, the key follows the certificate. Raises
+    InvalidSettings, whose message contains nothing of either."""
     context = trusting_context(authorities)
     try:
         with _file_of(certificate) as file, _file_of(certificate if key is None else key) as key_file:
@@ -62,10 +62,10 @@ def certified_context(certificate: str, key: str | None, authorities: str | None
 
 @contextmanager
 def _file_of(text: str) -> Iterator[str]:
-    """A file with this text, for OpenSSL reads a certificate from nowhere else: in memory alone, where there is such a
-    thing."""
+    """Yields a file with this text, because OpenSSL only reads certificates from files. It is in memory if the system
+    supports that."""
     if not hasattr(os, "memfd_create"):
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:  # for nobody else
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:  # readable only by this user
             file.write(text)
             file.flush()
             yield file.name

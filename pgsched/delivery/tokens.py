@@ -1,4 +1,5 @@
-"""Access tokens for targets: fetched once for all that want the same, and used until shortly before they end."""
+"""Access tokens for targets: fetched once for all calls that need the same one, and used until shortly before they
+expire."""
 
 import asyncio
 import base64
@@ -19,18 +20,18 @@ from pgsched.errors import InvalidSettings
 from pgsched.extras import extra
 
 LONGEST_ANSWER = 32_768
-"""Bytes of a token endpoint's answer."""
+"""The most bytes in a token endpoint's answer."""
 _WITHIN, _EARLY = 10.0, 30.0
-_FRESH = 1.0  # seconds in which a token is not suspected of having been withdrawn
+_FRESH = 1.0  # seconds in which a token is not suspected to have been revoked
 _ASSERTED_FOR = 600
-_USUAL, _LONGEST = 300.0, 3_600.0  # seconds that a token is used where its endpoint does not say, and at most
+_USUAL, _LONGEST = 300.0, 3_600.0  # seconds that a token is used if its endpoint does not say, and at most
 _MANY = 1000
 _BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,8000}")
 _ERROR = re.compile(r"[a-z_]{1,60}")
 
 Send = Callable[[Url, str, str, str, float], Awaitable[Exchange]]
-"""Posts, to this address with these header lines, a form for a client, within so many seconds."""
+"""Posts a form for a client: takes the URL, header lines, form, client and timeout in seconds."""
 _Wanted = tuple[str, Authorization, str]
 
 
@@ -42,7 +43,7 @@ class _Token:
 
 
 class TargetTokens:
-    """The tokens of one process. Each client has its own, also where several ask in the same way."""
+    """The tokens of one process. Clients never share tokens, even if their requests are equal."""
 
     def __init__(
         self, get_secret: Callable[[str, str, str], Awaitable[str]], send: Send, now: Callable[[], int]
@@ -52,9 +53,9 @@ class TargetTokens:
         self._fetching: dict[_Wanted, asyncio.Task[_Token]] = {}
 
     async def get(self, auth: Authorization, client: str, host: str, url: Url) -> str:
-        """A token, which goes where its secret goes: to the ``host`` of the target, and that of the endpoint. Raises
-        DeliveryFailed, worth another try, where there is none to be had; NoFreeSlot where all connections to the
-        endpoint are in use."""
+        """Returns a token. Its secret must be allowed for the target's ``host``, and for the endpoint's. Raises
+        DeliveryFailed, which is retryable, if no token is available; NoFreeSlot if all connections to the endpoint are
+        in use."""
         await self._get_secret(client, auth.secret, host)
         wanted = (client, auth, _audience(auth, url))
         token = self._known.get(wanted)
@@ -66,7 +67,7 @@ class TargetTokens:
         return token.text
 
     def forget(self, auth: Authorization, client: str) -> bool:
-        """Forgets what is kept of it; whether any is older than a moment, so that a new one may fare better."""
+        """Forgets cached tokens. Returns whether any was older than a second, so that a new one may be accepted."""
         found = [wanted for wanted in self._known if wanted[:2] == (client, auth)]
         old = [wanted for wanted in found if time.monotonic() - self._known[wanted].fetched > _FRESH]
         for wanted in old:
@@ -99,7 +100,7 @@ class TargetTokens:
     ) -> tuple[Url, str, dict[str, str]]:
         key = await self._get_secret(client, auth.secret, host)
         try:
-            with extra("secrets", by="a token of a service account"):
+            with extra("secrets", by="a service account's token"):
                 import jwt
 
             account: dict[str, Any] = orjson.loads(key)
@@ -110,7 +111,7 @@ class TargetTokens:
             assertion = jwt.encode(claims, account["private_key"], algorithm="RS256", headers=headers)
         except InvalidSettings as error:
             raise DeliveryFailed(str(error)) from None
-        except Exception:  # what it says of a key may have a part of it
+        except Exception:  # its message may contain a part of the key
             raise DeliveryFailed(f"the secret {auth.key} is not the JSON key of a service account") from None
         return parse_url(address), "", {"grant_type": _BY_ASSERTION, "assertion": assertion}
 
@@ -122,7 +123,7 @@ def _audience(auth: Authorization, url: Url) -> str:
 
 
 def _read(answer: Exchange, url: Url, asked: float) -> _Token:
-    """The token in an answer. Of a refusal no more is told than its code: the rest may repeat what was sent."""
+    """The token in an answer. For a refusal, only its code is reported: the rest may repeat what was sent."""
     try:
         said = orjson.loads(answer.body)
     except orjson.JSONDecodeError:

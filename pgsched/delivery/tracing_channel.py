@@ -1,4 +1,4 @@
-"""Attempts as spans of a trace; used where the setting ``tracing`` is on, and imported nowhere else."""
+"""Records attempts as spans of a trace. Only imported if the setting ``tracing`` is on."""
 
 import asyncio
 from dataclasses import replace
@@ -15,8 +15,8 @@ _LONGEST = 256
 
 
 class TracingChannel:
-    """A channel whose attempts are spans. What it calls is told of them: handlers have the span as the current one, and
-    callbacks and messages as their ``traceparent``."""
+    """A channel that records each attempt as a span. The span is passed on: it is the current span for handlers, and
+    the ``traceparent`` of callbacks and messages."""
 
     def __init__(self, channel: Channel, spans: Spans) -> None:
         self._channel, self._spans = channel, spans
@@ -25,10 +25,10 @@ class TracingChannel:
         due = (execution.fire_at + _EPOCH) * 1000
         with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
             given = replace(options, traceparent=attempt.traceparent)
-            try:  # NoFreeSlot leaves the spans without an end: nothing has begun, so nothing is told
+            try:  # on NoFreeSlot the spans are not ended: nothing has begun, so nothing is recorded
                 outcome = await self._channel.deliver(execution, given, deadline)
             except asyncio.CancelledError:
-                attempt.end("cancelled", error="the attempt was ended: it was cancelled, or its time was over")
+                attempt.end("cancelled", error="the attempt was ended because it was cancelled or timed out")
                 raise
         _end(attempt, outcome)
         return outcome

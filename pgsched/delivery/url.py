@@ -1,4 +1,4 @@
-"""The parts of HTTP targets."""
+"""Parses HTTP targets."""
 
 import re
 import ssl
@@ -11,8 +11,8 @@ from pgsched.errors import InvalidTarget
 
 
 class Origin(NamedTuple):
-    """The end point of a connection. ``host`` is a name or an address without brackets. With a ``context`` its
-    connections are those of a client that shows a certificate."""
+    """The endpoint of a connection. ``host`` is a name or an address without brackets. With a ``context``, its
+    connections show a client's certificate."""
 
     tls: bool
     host: str
@@ -50,7 +50,7 @@ def parse_url(target: str) -> Url:
 def _check_lengths(host: str) -> None:
     labels = host.split(".")
     if len(host) > 253 or (host[0] != "[" and not all(0 < len(label) < 64 for label in labels)):
-        raise FinalFailure(f"{host[:300]} is no host name: between its dots stand 1 to 63 characters, 253 in all")
+        raise FinalFailure(f"{host[:300]} is not a host name: it has 1 to 63 characters between dots, 253 in total")
 
 
 _PATH = re.compile(r"[/?].*", re.DOTALL)

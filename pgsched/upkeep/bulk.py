@@ -1,10 +1,10 @@
 """Carries out bulk operations, chunk by chunk.
 
-There is one turn a second while any operation is active. Otherwise the service looks every few seconds, on the
-connection that it shares with other chores; it opens a connection of its own only while there is work.
+There is one turn a second while any operation is active. Otherwise the service polls every few seconds, on the shared
+connection; it opens its own connection only while there is work.
 
-Clients share the time: the next chunk is one of the client that has had least, and of its operations the one that has
-waited longest. So a client's hundred operations keep a neighbour's one waiting no longer than one of them would.
+Clients share the time: the next chunk belongs to the client that has had the least time, and to the operation of that
+client that has waited longest. So a client's hundred operations delay another client's no more than a single one does.
 """
 
 import time
@@ -21,12 +21,12 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_lock, is_of_a_row, took_too_long
 
 _EVERY, _LOOK_EVERY = 1.0, 10.0
-_TURN = 1.0  # seconds after which it looks whether there are other operations
+_TURN = 1.0  # seconds after which it checks for new operations
 
 
 class Bulk(Service):
-    """Does bulk operations, each at its rate. What a backfill plans runs behind other work. Woken when one is asked
-    for."""
+    """Carries out bulk operations, each at its own rate. What a backfill plans runs after other work. Woken when an
+    operation is requested."""
 
     name = "bulk"
     longest_turn = 300.0
@@ -57,7 +57,8 @@ class Bulk(Service):
         return _EVERY
 
     def _turns(self, active: Sequence[Active]) -> Turns[Active]:
-        """Those that wait for their next chunk. A client that comes anew has had as much as the one with least."""
+        """Queues the operations for their next chunk. A new client counts as having had as much time as the client with
+        the least."""
         clients = frozenset().union(*(one.payers for one in active))
         least = min((had for client, had in self._had.items() if client in clients), default=0.0)
         self._had = {client: self._had.get(client, least) - least for client in clients}
@@ -68,11 +69,11 @@ class Bulk(Service):
         return turns
 
     async def _advance(self, one: Active) -> bool:
-        """Advances one operation, and returns whether there is more to do at once; its failure does not affect the
+        """Advances one operation and returns whether it can continue at once. Its failure does not affect the
         others."""
         try:
             chunk = await self.advance(one)
-        except (InvalidSchedule, OverflowError) as error:  # the job that is backfilled makes no sense any more
+        except (InvalidSchedule, OverflowError) as error:  # the backfilled job is no longer valid
             await self._give_up(one, error)
             return False
         except Exception as error:
@@ -92,9 +93,9 @@ class Bulk(Service):
             self.events.emit("bulk.given_up", **said)
 
     async def active(self, connection: Connection) -> Sequence[Active]:
-        """The operations that are not done; asked on the shared connection."""
+        """Reads the unfinished operations, on the shared connection."""
         return await advancing.active(connection)
 
     async def advance(self, one: Active) -> Chunk:
-        """Does the next chunk of it."""
+        """Does the operation's next chunk."""
         return await advancing.advance(await self._link.get(), one)

@@ -1,13 +1,13 @@
-"""Releases executions whose predecessors have ended, records results that a lock had delayed, and ends what a gate
-holds beyond its time.
+"""Releases executions whose predecessors have ended, records results that were delayed by a lock, and ends held
+executions whose time is over.
 
-While no execution waits for another, this costs one look into an empty table every two seconds, and settling does not
-look at all. While one waits, each settle of this process is followed by a turn, with a short pause between two turns.
-The ends that another process settles are released there, or found here within two seconds. The same holds for a
-consumer's result for an execution that another transaction had locked.
+While no execution waits for another, this costs one read of an empty table every two seconds, and settling does nothing
+extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. Dependents of what
+another process settles are released there, or found here within two seconds. The same holds for a consumer's result for
+an execution that another transaction had locked.
 
-An end for which very many wait is dealt with in parts, between which the other ends have their turn: its client's
-thousands keep nobody else waiting.
+If very many executions wait for one end, they are released in parts, with other ends in between, so that they do not
+delay other clients.
 """
 
 import time
@@ -21,14 +21,14 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 
 _MOST = 200
-_MOST_LARGE = 1_000  # ends of which it is remembered how far they were dealt with
+_MOST_LARGE = 1_000  # ends whose progress is remembered
 _APART = 0.02
 _SWEEPING_ONE_IN = 20
 _SWEEP_EVERY = 60.0
 
 
 class DependentReleaser(Service):
-    """Looks every two seconds, after each settle, and when a notification says that an execution waits or was
+    """Polls every two seconds, after each settle, and when a notification says that an execution waits or was
     cancelled."""
 
     name = "releaser"
@@ -37,19 +37,20 @@ class DependentReleaser(Service):
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
-        # Earlier ends may be locked, and must not hold up later ones.
+        # Earlier ends may be locked, and must not delay later ones.
         self._after: dependencies.ReleasePosition | None = None
         self._large: deque[dependencies.ReleasePosition] = deque(maxlen=_MOST_LARGE)
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY)
 
     def settled(self) -> None:
-        """Releases executions soon: rows have ended, and others may wait for them."""
+        """Releases executions soon, because rows have ended that others may wait for."""
         if self._open:
             self.wake()
 
     def look(self) -> None:
-        """Looks at once: an execution waits for another, one that is waited for was cancelled, or a result was kept."""
+        """Polls at once, because an execution waits for another, a predecessor was cancelled, or a result was
+        stored."""
         self._open = True
         self.wake()
 
@@ -75,18 +76,18 @@ class DependentReleaser(Service):
         return pause
 
     async def _due(self, connection: Connection, results_in: float | None, overdue_in: float | None) -> float:
-        """Does what is due by the clock; the seconds until something is again."""
+        """Records delayed results and ends overdue executions. Returns the seconds until either is next due."""
         if results_in is not None and results_in <= 0:
             await internal_verbs.record_results(connection, most=_MOST)
             results_in = _APART
         if overdue_in is not None and overdue_in <= 0:
             ended = await internal_verbs.end_overdue(connection, most=_MOST)
-            overdue_in = _APART if ended else None  # what is left is locked
+            overdue_in = _APART if ended else None  # the rest are locked
         next_in = min((at for at in (results_in, overdue_in) if at is not None), default=self._every)
         return min(self._every, max(next_in, _APART))
 
     def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
-        """Where the other ends go on."""
+        """The position after which to continue with other ends. Remembers an end that was only partly processed."""
         if read_to is None or read_to.behind is None:
             return read_to
         if all(large.end != read_to.end for large in self._large):
@@ -94,7 +95,7 @@ class DependentReleaser(Service):
         return dependencies.ReleasePosition(read_to.end)
 
     async def _go_on(self, connection: Connection) -> int:
-        """Deals with the next part of the large end that has waited longest for it."""
+        """Processes the next part of the large end that has waited longest."""
         if not self._large:
             return 0
         large = self._large.popleft()

@@ -1,8 +1,7 @@
-"""Looks for a primary that has replaced the one to which this worker is connected.
+"""Detects that another primary has replaced the one this worker is connected to.
 
-A primary that was frozen keeps its sessions, and nothing on them says that a standby was promoted meanwhile. So all
-hosts that the database's address names are asked for their timeline every few seconds. With a single host there is
-nobody to ask.
+A frozen primary keeps its sessions, and they do not show that a standby was promoted in the meantime. So every few
+seconds, all hosts in the database's URL are asked for their timeline. With a single host there is nothing to check.
 """
 
 from pgsched.event_emitter import Events
@@ -13,7 +12,7 @@ _EVERY = 5.0
 
 
 class Primaries(Service):
-    """One look at each host a turn."""
+    """Checks each host once per turn."""
 
     name = "primaries"
 

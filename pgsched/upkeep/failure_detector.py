@@ -1,9 +1,9 @@
-"""Decides which workers are lost and which leases have run out, by what one worker has observed of the others.
+"""Decides which workers are lost and which leases have expired, from what one worker observes of the others.
 
-No worker is judged by an instant alone. When the database's clock is set, when the database stands still for a while,
-or when commits wait for a standby, the ends of all leases have passed although every worker is alive. So a worker
-judges only by what it has observed on its own monotonic clock, in turns that were answered promptly and followed each
-other without a gap:
+No worker is judged by timestamps alone. If the database's clock is set, if the database freezes for a while, or if
+commits wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by
+what it has observed on its own monotonic clock, in turns that were answered promptly and followed each other without a
+gap:
 
 - **gone**: the other worker has had no session for the grace time;
 - **silent**: the other worker has not extended its lease for longer than it would take to do so; and a write of this
@@ -29,7 +29,8 @@ _LATE = 1.5
 
 @dataclass(slots=True)
 class _Sighting:
-    """Monotonic moments since when a worker has been seen with this end, without a session, and silent."""
+    """The monotonic times since which a worker's lease has had this expiry, it has had no session, and it has been
+    silent."""
 
     expires_at: float
     since: float
@@ -38,7 +39,7 @@ class _Sighting:
 
 
 class FailureDetector:
-    """Takes each answer of ``workers.watch``; ``lost`` names the workers to declare lost."""
+    """Observes each result of ``workers.watch``. ``lost`` returns the workers to declare lost."""
 
     def __init__(self) -> None:
         self._sightings: dict[int, _Sighting] = {}
@@ -53,7 +54,7 @@ class FailureDetector:
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:
-        """Takes an answer whose request was sent, and which was received, at these monotonic moments."""
+        """Takes a result, with the monotonic times at which its request was sent and it was received."""
         found = list(found)
         if found:
             self._keep_time(found[0].now, sent, received)
@@ -64,14 +65,14 @@ class FailureDetector:
 
     @property
     def needs_proof(self) -> bool:
-        """Whether a worker is silent, and it is not known whether writes are possible at all."""
+        """Whether a worker is silent and it is unknown whether writes are possible at all."""
         return any(
             seen.silent_since is not None and self._proven_at < max(seen.silent_since, self._steady_since)
             for seen in self._sightings.values()
         )
 
     def prove(self, sent: float, received: float) -> None:
-        """A write of this worker's own was committed."""
+        """Notes that one of this worker's own writes was committed."""
         if received - sent > _PROMPT:
             self.interrupt()
         else:
@@ -82,13 +83,13 @@ class FailureDetector:
         return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
 
     def ended_by(self) -> float | None:
-        """The database's time before which leases have truly run out, because their holders have had time to renew them
-        since the last disturbance; None while they have not had that time."""
+        """The database time before which leases have truly expired, because their holders have had time to renew them
+        since the last disturbance; None until they have."""
         patience = _LATE * self._longest_lease / RENEWALS + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 
     def is_steady_since(self, moment: float) -> bool:
-        """Whether nothing has disturbed the observation since this monotonic moment."""
+        """Whether nothing has disturbed the observation since this monotonic time."""
         return self._steady_since <= moment
 
     def _keep_time(self, now: float, sent: float, received: float) -> None:

@@ -1,6 +1,6 @@
 """Plans the first row of new and edited jobs, and checks that every active job has one.
 
-From the first row on, each claim plans the next. The sweep looks for active jobs without a row. It should never find
+After the first row, each claim plans the next one. The sweep checks for active jobs without a row. It should never find
 one; if it does, it plans the row and reports it.
 """
 
@@ -12,14 +12,14 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.jobs import unplanned_jobs
 
 _BATCH = 500
-_SWEPT = 2000  # jobs that one part of the sweep looks at
+_SWEPT = 2000  # jobs that one part of the sweep checks
 _SWEEPING_ONE_IN = 20
-_LONG = 0.005  # seconds that a job takes whose instants are rare
+_LONG = 0.005  # seconds that planning takes for a job whose instants are rare
 _EVERY, _SWEEP_EVERY = 5.0, 60.0
 
 
 class Planner(Service):
-    """Woken when a job changes; otherwise it looks every few seconds, and sweeps every minute."""
+    """Woken when a job changes; otherwise it polls every few seconds, and sweeps every minute."""
 
     name = "planner"
     rest = 3.0  # any login can wake it by a notification
@@ -40,7 +40,7 @@ class Planner(Service):
         for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         if planned.more:
-            # The thread that searches for rare instants takes half of what the event loop would have.
+            # The thread that searches for rare instants takes half of the event loop's time: rest as long as it took.
             return took if took > planned.jobs * _LONG else 0.0
         return min(_EVERY, self._sweeping.pause)
 

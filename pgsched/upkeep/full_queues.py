@@ -1,8 +1,8 @@
 """Marks queues that have reached their ``max_waiting``.
 
-Callers who schedule look at the mark and count nothing. The first of the living workers sets and clears it here, once a
-second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
-the time. A queue may exceed its maximum by as many executions as arrive between two counts.
+Scheduling only checks the mark and does not count. The first of the living workers sets and clears the mark here, once
+a second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
+the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
 """
 
 from pgsched.event_emitter import Events
@@ -16,7 +16,7 @@ _EVERY, _LOOK_EVERY = 1.0, 60.0
 
 
 class FullQueues(Service):
-    """Woken when a queue's settings change; while no queue has a maximum it looks once a minute."""
+    """Woken when a queue's settings change. While no queue has a maximum, it polls once a minute."""
 
     name = "full_queues"
     rest = 3.0  # any login can wake it by a notification

@@ -1,9 +1,8 @@
-"""Serves the queues that consumers pull from, from which no worker claims.
+"""Serves pulled queues, which workers do not claim from.
 
-The rows of jobs are handed to the consumers a moment before they are due, each with its successor planned. The next
-claim takes back leases that have run out. Where no claim comes, this service does it, so that final failures are
-recorded also while no consumer lives. One worker does this for all queues, and nothing is read while no queue is
-pulled.
+The rows of jobs are released to consumers shortly before they are due, each with its successor planned. A consumer's
+claim takes back expired leases. If there are no claims, this service does it, so that final failures are recorded even
+while no consumer is alive. One worker does this for all pulled queues. While there are none, nothing is read.
 """
 
 import time
@@ -30,9 +29,9 @@ from pgsched.worker.clock import DatabaseClock
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
 _EVERY = 0.4
-_BACK = 3_000_000  # microseconds before now from which rows are read; what stands earlier is found by the sweep
+_BACK = 3_000_000  # microseconds before now from which rows are read; the sweep finds earlier ones
 _SWEEP_EVERY = 60.0
-_BATCH = 50  # rows of a partition
+_BATCH = 50  # rows per partition
 _DEPTH = 5_000
 _KEYS = 500
 _SET_ASIDE, _GATES, _HELD_EVERY = 500, 100, 1.0
@@ -40,7 +39,7 @@ _ONE_IN = 20
 
 
 class PulledQueues(Service):
-    """Hands the rows of jobs to consumers, holds rows of held clients, and takes back leases that have run out."""
+    """Releases the rows of jobs to consumers, holds rows of held clients, and takes back expired leases."""
 
     name = "pulled"
 
@@ -55,7 +54,7 @@ class PulledQueues(Service):
         lease: timedelta,
         ended_by: Callable[[], float | None],
     ) -> None:
-        """``ended_by`` is the time before which leases count as run out (``FailureDetector.ended_by``)."""
+        """``ended_by`` is the time before which leases count as expired (``FailureDetector.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
         self._assignment, self._clock, self._lease = assignment, clock, lease
@@ -80,7 +79,7 @@ class PulledQueues(Service):
             await self._look_at_queues()
             if self._queues == known:
                 raise
-            return 0.0  # a queue was dropped since they were read
+            return 0.0  # a queue has been dropped since the queues were read
 
     async def _look_at_queues(self) -> None:
         self._looked_at = time.monotonic()
@@ -97,11 +96,11 @@ class PulledQueues(Service):
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
-        """Looks soon for ordering keys whose next execution may be handed out."""
+        """Soon checks for ordering keys whose next execution may be handed out."""
         self._reaping.hasten(_EVERY)
 
     async def _hand_to_consumers(self, queue: int) -> bool:
-        """Hands the due rows of jobs in a queue to its consumers. Returns whether there may be more."""
+        """Releases the due rows of jobs in a queue to its consumers. Returns whether there may be more."""
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
         lease = Lease(
@@ -120,8 +119,7 @@ class PulledQueues(Service):
         return len(passed.taken) >= _BATCH
 
     async def _hold_and_release(self, connection: Connection) -> None:
-        """Holds the due rows of held clients, so that claims need not read past them, and releases them after the
-        hold."""
+        """Holds the due rows of held clients, so that claims need not skip them, and releases them after the hold."""
         partitions = partitions_from(self._queues)
         held = await pull_upkeep.held_clients(connection)
         if held:

@@ -1,11 +1,13 @@
-"""Takes rows back from lost workers, and rows whose lease has run out.
+"""Takes rows back from lost workers, and rows whose lease has expired.
 
-A dead worker has no session left. A frozen worker keeps its sessions but no longer extends its lease. The small table
-of workers shows both, so watching costs one statement a second, however many rows wait; ``detector`` decides which
-worker is lost. The worker that finds another one lost bars it from renewing and then takes its rows back, in all queues
-that it served. If the finder dies meanwhile, another worker goes on after a few seconds. Executions are read only for a
-lost worker, and now and then for leases that ran out under a living one. Such rows mostly stand at the left edge of the
-index; where a backlog stands before them, each look reads on from where the last one ended.
+A dead worker has no sessions left. A frozen worker keeps its sessions but no longer renews its registration. The small
+table of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides
+which workers are lost. A worker that finds another one lost bars it from renewing and then takes its rows back, in all
+queues that it served. If the finder dies meanwhile, another worker takes over after a few seconds.
+
+Executions are read only for lost workers, and occasionally for leases that have expired under a living one. Such rows
+are mostly at the left edge of the index. If there is a backlog before them, each read continues where the last one
+ended.
 """
 
 import time
@@ -27,17 +29,17 @@ from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0
 _EDGES_ONE_IN = 20
-_EDGE = 5_000  # due rows of a partition that are read at once
-_SECONDS_A_TURN = 0.3  # of which one turn takes rows back
+_EDGE = 5_000  # due rows that are read from a partition at once
+_SECONDS_A_TURN = 0.3  # that one turn spends on taking rows back
 _HELP_AFTER = 5.0  # seconds after which every worker takes over the reaping of a lost one
 _PAUSE_BETWEEN_PARTS = 0.02
-_NO_WORKER = 0  # no worker has this number; it stands for leases that ran out
+_NO_WORKER = 0  # no worker has this number; it marks the walk for expired leases
 
 
 class TakeBackWalk:
-    """Reads the due rows of partitions once, in the order of their instants, and takes back what it can.
+    """Reads the due rows of some partitions once, in the order of their instants, and takes rows back.
 
-    It takes back the rows that these owners have leased, and those whose lease had run out by a given time.
+    It takes back the rows leased by ``owners``, and those whose lease had expired by ``ended_by``.
     """
 
     def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
@@ -53,7 +55,7 @@ class TakeBackWalk:
         return not self._marks
 
     async def go_on(self, connection: Connection, seconds: float) -> None:
-        """Reads on for about this many seconds."""
+        """Continues for about this many seconds."""
         until = time.monotonic() + seconds
         while self._marks and time.monotonic() < until:
             partition, low = next(iter(self._marks.items()))
@@ -68,10 +70,10 @@ class TakeBackWalk:
 
 
 class Reaper(Service):
-    """Watches the other workers once a second; more closely while one of them is missing.
+    """Watches the other workers once a second, or more often while one of them is missing.
 
-    The signal ``seen`` names the registered workers each second; ``reaped`` says that rows were taken back and may be
-    claimed.
+    The signal ``seen`` passes on the registered workers each time. ``reaped`` means that rows were taken back and may
+    be claimed.
     """
 
     name = "reaper"
@@ -87,12 +89,12 @@ class Reaper(Service):
         *,
         lease: float,
     ) -> None:
-        """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
+        """``watching`` is only for short statements, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._assignment = watching, link, assignment
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
-        # While an old snapshot is held open, a look at the edges also reads dead entries.
+        # While an old snapshot is held open, reading the edges also reads dead index entries.
         self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, _EVERY), at_most=lease)
         self.detector = FailureDetector()
         self._declared: set[int] = set()
@@ -135,7 +137,7 @@ class Reaper(Service):
             self.wake()
 
     async def _prove(self, connection: Connection) -> None:
-        """Proves that writes are possible, by renewing this worker."""
+        """Proves that writes are possible by renewing this worker's registration."""
         sent = time.monotonic()
         if await self._assignment.renew(connection):
             self.detector.prove(sent, time.monotonic())
@@ -143,7 +145,7 @@ class Reaper(Service):
             self.detector.interrupt()
 
     async def _take_back(self, lost: Sequence[RegisteredWorker]) -> bool:
-        """Takes back the next part. Returns whether there may be more."""
+        """Takes back the next rows. Returns whether there may be more."""
         self._begin_walks(lost)
         for id, walk in list(self._walks.items()):
             await walk.go_on(await self._link.get(), _SECONDS_A_TURN / len(self._walks))
@@ -164,8 +166,8 @@ class Reaper(Service):
                 self._walks[worker.id] = TakeBackWalk([worker.id], served, ended_by=0.0, depth=_EDGE)
 
     def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
-        """Whether leases are still known to have run out by the moment that was taken for it: if the clock has been set
-        back since, leases that were made after that end before that moment, too."""
+        """Whether the leases that this walk looks for are still known to have expired. If the database's clock has been
+        set back, newer leases may also end before the time that the walk compares with."""
         return id == _NO_WORKER and self.detector.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
@@ -184,8 +186,7 @@ class Reaper(Service):
             self.reaped()
 
     async def _look_at_edges(self) -> None:
-        """Looks for leases that have run out, and takes their rows back once a living owner has had time to renew
-        them."""
+        """Finds expired leases, and takes their rows back once a living owner has had time to renew them."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
             if not self.detector.is_steady_since(found_at):

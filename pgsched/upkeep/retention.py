@@ -1,11 +1,11 @@
-"""Deletes data that has been kept for long enough: whole days of history, once their dead letters have been moved;
-expired dead letters; ended jobs; unused keys; what handlers said of executions that have ended; rows of the audit log.
-Also creates the coming days of history, and a day for what has ended while there was none. For how long data is kept
-is a setting of the installation.
+"""Deletes data after its retention period: whole days of history, once their dead letters have been moved; expired dead
+letters; ended jobs; unused keys; progress reports of ended executions; rows of the audit log. Also creates the coming
+days of history, and missing days for executions that have already ended. Retention periods are settings of the
+installation.
 
-Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
-settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
-and nothing else; days are created far enough ahead for that.
+Creating or dropping a day takes a table lock for a moment. The lock is tried but never waited for, because every settle
+would queue up behind a waiting lock. So a query that runs for hours only delays creating or dropping a day, and days
+are created far enough in advance for that.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from pgsched.store.core.connect import Connection, Link
 _EVERY = 3600.0
 _AHEAD = 14
 _TRIES = 60
-_APART = (0.02, 0.1)  # seconds between two tries
-_AGAIN = 60.0  # seconds until the next turn where a lock could not be taken
+_APART = (0.02, 0.1)  # seconds between tries
+_AGAIN = 60.0  # seconds until the next turn if a lock could not be taken
 
 
 class Retention(Service):
-    """One turn an hour; one worker at a time makes and drops days."""
+    """Runs once an hour. One worker at a time creates and drops days."""
 
     name = "days"
     longest_turn = 600.0
@@ -105,7 +105,7 @@ class Retention(Service):
 
 
 class _Progress:
-    """Counts the days that were made or dropped, and the tries that are left for the others."""
+    """Counts the days that were created or dropped, and the tries that are left for the rest."""
 
     def __init__(self, tries: int) -> None:
         self.done, self.left = 0, False

@@ -1,10 +1,9 @@
-"""Adds what was done in each minute to the rollups: what this worker has counted in memory, and what transactions have
-noted.
+"""Adds each minute's work to the rollups: this worker's counts in memory, and the notes that transactions left.
 
-A worker that is killed loses what it has counted since its last turn. Notes are committed with what they count, and
-are added once. An attempt whose retry the same worker claims before it has heard that the attempt's end is committed,
-some milliseconds later, is not counted. Where the connection breaks before the answer comes, what was counted is sent
-again, and may count twice.
+A killed worker loses what it counted since its last turn. Notes are committed with the work they count, and are added
+exactly once. An attempt is not counted if the same worker claims its retry within the few milliseconds before it learns
+that the attempt's end was committed. If the connection breaks before the answer, the counts are sent again, and may
+count twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ _EVERY = 5.0
 
 
 class Rollups(Service):
-    """One turn every few seconds. ``queue_names`` has queues by number."""
+    """Runs every few seconds. ``queue_names`` returns the names of queues by number."""
 
     name = "rollups"
 

@@ -24,8 +24,8 @@ from pgsched.worker.settle.counting import Minutes
 
 
 class Upkeep:
-    """Services that send a single statement now and then share one connection. Those that plan or move many rows in
-    transactions have connections of their own."""
+    """All upkeep services. Those that send occasional single statements share one connection. Those that plan or move
+    many rows in transactions have their own."""
 
     def __init__(
         self,
@@ -72,6 +72,6 @@ class Upkeep:
         ]  # fmt: skip
 
     async def close(self) -> None:
-        """After the last turn."""
+        """Drops the connections. Called after the last turn."""
         for link in self._links:
             await link.drop()

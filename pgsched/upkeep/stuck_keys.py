@@ -1,9 +1,9 @@
 """Unblocks ordering keys that have no head although executions wait under them.
 
-When a worker settles the head of a key, the same statement lets the next one fire. This service handles the other
-cases: a client's transaction has removed the head (a notification tells of it), somebody has deleted it by hand, or an
-execution was held in the very moment in which its predecessor ended elsewhere. While no execution waits for its turn,
-it reads nothing.
+When a worker settles the head of a key, the same statement lets the next execution fire. This service handles the other
+cases: a client's transaction has removed the head (which sends a notification), the head was deleted by hand, or an
+execution was held at the very moment when its predecessor ended elsewhere. While no execution waits for its turn, it
+reads no keys.
 """
 
 from pgsched.event_emitter import Events
@@ -13,12 +13,12 @@ from pgsched.store.gates import ordering
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 20
-_KEYS = 500  # keys of a partition that one turn looks at
+_KEYS = 500  # keys of a partition that one turn checks
 
 
 class StuckKeys(Service):
-    """Looks at this worker's partitions when woken, and every few seconds while executions wait for their turn. It
-    spends at most a twentieth of its time on that."""
+    """Checks this worker's partitions when woken, and every few seconds while executions wait for their turn. It spends
+    at most a twentieth of the time on that."""
 
     name = "turns"
 
@@ -41,7 +41,7 @@ class StuckKeys(Service):
         return self.every if waits else self.idle_every
 
     async def _unblock_keys(self, connection: Connection) -> bool:
-        """Looks at the next part of the keys of each partition. Returns whether there are more."""
+        """Checks the next keys of each partition. Returns whether there are more."""
         own = self._assignment.own
         if not self._marks:
             self._marks = dict.fromkeys(own, ordering.FIRST)

@@ -1,10 +1,10 @@
 """Moves planned rows when the rules of time zones change.
 
-A row is planned by the time zone rules that its planner has, and the database records their version. A process that
-starts with a later version goes through the active jobs whose instants depend on a zone, moves the rows for which the
-new rules give another instant, and records its version at the end. A process with an older version changes nothing. The
-rows that it plans meanwhile may be wrong again, so it leaves a note, and the next process that starts with the later
-version rechecks.
+A row is planned with the time zone rules of its planner, and the database records their version. A process that starts
+with a later version goes through the active jobs whose instants depend on a zone, moves the rows for which the new
+rules give another instant, and finally records its version. A process with an older version moves nothing. The rows
+that it plans in the meantime may be wrong, so it leaves a note, and the next process that starts with the later version
+rechecks.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class _Round:
 
 
 class Zones(Service):
-    """Looks at the version each minute. While rows are rechecked, each turn does one batch of jobs."""
+    """Checks the version each minute. During a recheck, each turn does one batch of jobs."""
 
     name = "zones"
 
@@ -71,7 +71,7 @@ class Zones(Service):
         await super().recover(error)
 
     async def _look(self, version: str) -> _Round | None:
-        """The recheck that is needed; None if none is."""
+        """Starts a recheck if one is needed, else returns None."""
         found = await zone_rules.versions(await self._chores.get())
         first, self._has_looked = not self._has_looked, True
         if found.planned_by is None:
@@ -94,7 +94,7 @@ class Zones(Service):
         connection = await self._link.get()
         if not round.locked:
             round.locked = await zone_rules.try_lock(connection, self._assignment.number)
-        if not round.locked:  # another process rechecks
+        if not round.locked:  # another process is rechecking
             await self._forget_round()
             return _BUSY
         jobs = await zone_rules.zoned_jobs(connection, after=round.after, batch=_BATCH)

@@ -151,7 +151,7 @@ async def test_an_invalid_certificate_fails_the_attempt_without_leaking_it(texts
         outcome = await channel.deliver(row, showing("mine", "key"), 5)
     assert isinstance(outcome, Failed)
     assert outcome.retryable
-    assert "the secret mine and key of the client shop is no certificate" in outcome.error
+    assert "the secret mine and key of the client shop is not a certificate" in outcome.error
     assert not [line for text in texts.values() for line in text.splitlines() if line and line in outcome.error]
     assert receiver.requests == []
 

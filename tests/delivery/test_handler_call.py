@@ -104,7 +104,7 @@ def test_an_uncallable_handler_is_refused_at_registration(function: Callable[...
 def test_a_duplicate_handler_name_is_refused() -> None:
     app = App()
     app.handler("work")(none)
-    with pytest.raises(InvalidInput, match="there is a handler 'work' already"):
+    with pytest.raises(InvalidInput, match="there is already a handler 'work'"):
         app.handler("work")(payload_only)
 
 
@@ -135,7 +135,7 @@ def test_a_registered_method_is_scheduled_under_its_handlers_name() -> None:
 @pytest.mark.parametrize("function", [Shop(), functools.partial(payload_only)])
 def test_a_function_without_a_name_needs_a_handler_name(function: Callable[..., Any]) -> None:
     app = App()
-    with pytest.raises(InvalidInput, match="None is no name of a handler: write one"):
+    with pytest.raises(InvalidInput, match="None is not a handler name: write one"):
         app.every("15m")(function)
     app.every("15m")(app.handler("close")(function))
     assert [job.key for job in app.declared] == ["close"]

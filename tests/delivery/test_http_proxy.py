@@ -60,7 +60,7 @@ async def test_a_407_from_the_proxy_is_not_the_targets_status() -> None:
     async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
         outcome = await channel.deliver(execution("http://shop.example/"), Options(), 5)
     assert outcome == Failed(
-        error="the proxy wants credentials: give them in the setting proxy", retryable=True, status_code=None
+        error="the proxy requires credentials: give them in the setting proxy", retryable=True, status_code=None
     )
 
 

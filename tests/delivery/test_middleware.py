@@ -190,5 +190,5 @@ async def bare_async_generator(context: Context) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("function", [no_manager, bare_generator, bare_async_generator])
 def test_middleware_that_is_not_a_context_manager_is_refused(function: Any) -> None:
-    with pytest.raises(InvalidInput, match="makes no context managers: write @contextmanager or @asynccontextmanager"):
+    with pytest.raises(InvalidInput, match="does not make context managers: write @contextmanager or @async"):
         App().middleware(function)

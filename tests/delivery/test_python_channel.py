@@ -224,7 +224,7 @@ async def test_an_after_that_is_not_a_timedelta_fails_the_attempt(app: App, thre
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
 
     outcome = await run(app, threads)
-    assert outcome == Failed(error="TypeError: after is a timedelta, and not str", retryable=True)
+    assert outcome == Failed(error="TypeError: after must be a timedelta, not str", retryable=True)
 
 
 @pytest.mark.parametrize("kind", [Retry, Fail])

@@ -146,7 +146,7 @@ async def test_a_context_made_by_hand_stores_nothing(threads: Threads) -> None:
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True])
 def test_progress_outside_0_to_1_is_refused(fraction: Any) -> None:
-    with pytest.raises(InvalidInput, match="progress is a number from 0 to 1"):
+    with pytest.raises(InvalidInput, match="progress must be a number from 0 to 1"):
         by_hand().progress(fraction)
 
 
@@ -199,7 +199,7 @@ def test_a_handler_silent_for_longer_than_its_heartbeat_fails(threads: Threads, 
         finally:
             cleaned.append("up")
 
-    error = "the handler has said nothing for 30 s: its heartbeat"
+    error = "the handler reported nothing for 30 s, its heartbeat"
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         assert runner.run(run(app, threads, kept)) == Failed(error=error, retryable=True)
     assert (len(kept.said), cleaned) == (5, ["up"])

@@ -80,7 +80,7 @@ async def test_what_a_function_wrote_before_it_raised_is_undone_and_it_is_called
         (
             "sql:secret.act",
             "null",
-            "42501: permission denied for schema secret (grant what it needs to",
+            "42501: permission denied for schema secret (grant the role",
         ),
         ("sql:billing.act", "commit", "2D000: invalid transaction termination"),
         (

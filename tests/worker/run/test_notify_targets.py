@@ -52,7 +52,7 @@ async def test_a_payload_that_just_fits_is_sent(db: Connection, running: Running
 @pytest.mark.parametrize(
     ("target", "payload", "says"),
     [
-        ("notify:orders", json.dumps("x" * 7998), "the payload has 8000 bytes, and PostgreSQL sends at most 7999"),
+        ("notify:orders", json.dumps("x" * 7998), "the payload has 8000 bytes, but PostgreSQL sends at most 7999"),
         ("notify:orders", json.dumps("ü" * 4000, ensure_ascii=False), "put the data into a table and schedule its key"),
     ],
 )

@@ -81,7 +81,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
         )
         await until_history(db, 9, status="failed", seconds=30)  # 6 of 8 that are left behind, and 3 of 4 slots
         reason = "select reason from pgsched.status where client_id = 'slow' and status = 'scheduled' limit 1"
-        assert "functions go on in their threads" in await until(lambda: value(db, reason), seconds=30)
+        assert "functions are still running" in await until(lambda: value(db, reason), seconds=30)
         for done in range(1, 4):
             await db.execute(MANY.encode(), ["shop", "python:quick", 1])
             await until_history(db, done, seconds=30)

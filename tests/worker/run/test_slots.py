@@ -147,7 +147,7 @@ async def test_who_has_left_too_many_threads_behind_is_put_off_and_told_why(
         await db.execute(MANY, ["python:stuck", '{"timeout": "0.2s", "max_attempts": 1}', 4])
         await until_history(db, 3, status="failed", seconds=30)
         found = await until(lambda: value(db, "select reason from pgsched.status where status = 'scheduled'"))
-        assert found == "2 and more of this client's functions go on in their threads though their time is over"
+        assert found == "at least 2 of this client's functions are still running although their attempts are over"
         assert (await recorder.wait_for("slots.taken"))["reason"] == found
         assert len(begun) == 3
         go.set()
