@@ -54,7 +54,7 @@ class KeyRing:
         return head + nonce + self._keys[self._first].encrypt(nonce, value.encode(), _bound_to(head, client, name))
 
     def open(self, client: str, name: str, sealed: bytes) -> str:
-        """Raises CannotOpen."""
+        """Decrypts a secret. Raises CannotOpen."""
         from cryptography.exceptions import InvalidTag
 
         head, nonce, rest = sealed[: 1 + _ID_BYTES], sealed[1 + _ID_BYTES :][:_NONCE_BYTES], sealed[_BEFORE:]

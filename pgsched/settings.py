@@ -60,7 +60,7 @@ class Settings:
     in_hand_bytes: int = _setting(
         67_108_864, "Bytes of large payloads and results per process in memory.", within=(1_048_576, 2**40)
     )
-    batch: int = _setting(500, "Most rows per claim.", within=(1, 5_000))
+    batch: int = _setting(500, "Maximum rows per claim.", within=(1, 5_000))
     lease: float = _setting(30.0, "How long a worker holds a claimed row before others may take it.", within=(1, 3_600))
     drain_timeout: float = _setting(
         20.0, "How long a stopping worker may take to finish what is in flight.", within=(0, 3_600)
@@ -89,7 +89,7 @@ class Settings:
         "Characters of a handler's traceback to keep with a failed attempt; 0 keeps none.",
         within=(0, 20_000),
     )
-    connections_per_host: int = _setting(100, "Most connections per process to one target host.", within=(1, 10_000))
+    connections_per_host: int = _setting(100, "Maximum connections per process to one target host.", within=(1, 10_000))
     allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
     proxy: str | None = _setting(None, "Proxy for all callbacks, e.g. http://host:3128.", metavar="URL", password=True)
     tls_authorities: str | None = _setting(

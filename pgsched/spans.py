@@ -73,7 +73,7 @@ class AttemptSpan:
         self.traceparent = traceparent_of(call)
 
     def end(self, outcome: str, *, error: str | None = None, **attributes: str | int | None) -> None:
-        """Ends both, with an ``error`` if it failed."""
+        """Ends both spans, with an ``error`` if the attempt failed."""
         self._whole.set_attribute("pgsched.outcome", outcome)
         for name, value in attributes.items():
             if value is not None:

@@ -21,7 +21,7 @@ Ask = Callable[[Question], Any]
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """Adds ``--api``. Commands that need the database have it hidden, so that they can explain the refusal."""
+    """Adds ``--api``. In commands that need the database it is hidden, and only there to explain the refusal."""
     return click.option(
         "--api",
         metavar="URL",

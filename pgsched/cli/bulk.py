@@ -44,15 +44,15 @@ def _shift(text: str) -> timedelta:
 _executions = execution_filters(LIVE_STATUSES)
 _jobs = only("client", "label")
 _instants = options(
-    click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it."),
+    click.option("--client", metavar="NAME", help="Client that the key belongs to, if several have it."),
     of_job,
     click.option(
         "--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range."
     ),
     click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="End of the range, exclusive."),
 )
-_at_a_rate = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 1000]")
-_slowly = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 10]")
+_at_a_rate = click.option("--rate", type=Number(), metavar="NUMBER", help="Maximum per second.  [default: 1000]")
+_slowly = click.option("--rate", type=Number(), metavar="NUMBER", help="Maximum per second.  [default: 10]")
 _watch = click.option("--watch", is_flag=True, help="Show progress on standard error until it ends.")
 _how = options(
     click.option("--dry-run", is_flag=True, help="Only count."),
@@ -87,17 +87,17 @@ def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
 
 _adds("cancel", "Cancel all waiting and running executions that match every filter.", _executions, _at_a_rate)
 _adds("reschedule", "Move all waiting one-shots that match every filter.", _executions, _moved, _at_a_rate)
-_adds("replay", "Run all dead letters that match every filter again.", letter_filters, _elsewhere, _slowly)
+_adds("replay", "Run again all dead letters that match every filter.", letter_filters, _elsewhere, _slowly)
 _adds("discard", "Discard all dead letters that match every filter.", letter_filters, _at_a_rate)
-_adds("backfill", "Run a job's instants of a range in the past that have not succeeded.", _instants, _slowly)
+_adds("backfill", "Run a job's instants in a past range that have not succeeded.", _instants, _slowly)
 _adds("pause", "Pause all jobs that match every filter, at once.", _jobs)
 _adds("resume", "Resume all paused jobs that match every filter, at once.", _jobs)
 _adds("cancel_jobs", "Cancel all jobs that match every filter, at once.", _jobs)
 
 
 @command(bulk, "list")
-@click.option("--action", type=click.Choice(ACTIONS), help="Only of this action.")
-@click.option("--client", metavar="NAME", help="Whose job it is, if several clients have its key.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only operations with this action.")
+@click.option("--client", metavar="NAME", help="Client of the job, if several have its key.")
 @of_job
 @page_options()
 async def list_bulk(backend: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:

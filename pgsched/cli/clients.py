@@ -39,7 +39,7 @@ async def show(backend: Any, client: str) -> Answer:
 @command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="Executions to keep in history: all, failures or nothing.")
-@many_option("--option", "All defaults of its executions.")
+@many_option("--option", "Default option for its executions; replaces all of them.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Weight when workers are saturated, 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The database role that acts for it in SQL.")
 @click.option(
@@ -47,7 +47,7 @@ async def show(backend: Any, client: str) -> Answer:
     "channels",
     multiple=True,
     metavar="KIND",
-    help=f"Targets that it may call: {', '.join(CHANNELS)}, or notify:CHANNEL for one of its own; repeatable.",
+    help=f"Targets that it may call: {', '.join(CHANNELS)}, or notify:CHANNEL for a single channel; repeatable.",
 )
 @click.option("--dead-letter-target", metavar="TARGET", help="Target to call for each of its dead letters.")
 @click.option("--dead-letters-for", metavar="DURATION", help="How long dead letters are kept, e.g. 90d.")
@@ -101,7 +101,7 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
 )
 @actor_option
 async def rotate_signing_secret(backend: Any, client: str, secret: str | None, keep_for: str | None) -> Answer:
-    """Sign a client's callbacks with a new secret, which is printed only now."""
+    """Sign a client's callbacks with a new secret, which is printed only once."""
     kept = None if keep_for is None else length_of(keep_for)
     given = sys.stdin.read().strip() if secret else None
     made = await backend.rotate_signing_secret(client, secret=given, keep_for=kept)

@@ -104,7 +104,7 @@ def _is_account(first: str, rest: list[str]) -> bool:
 
 
 def _begins_a_command(rest: list[str]) -> bool:
-    """Whether it begins with a program's path or the name of a known program."""
+    """Whether the text begins with a program's path or the name of a known program."""
     return bool(rest) and (rest[0].startswith(("/", "~/", "./")) or _is_program(_BLANKS.split(rest[0], maxsplit=1)[0]))
 
 

@@ -78,8 +78,8 @@ async def why(backend: Any, id: UUID) -> Answer:
 @of_one("execution")
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @payload_option
-@many_option("--option", "All delivery options it has.")
-@many_option("--label", "All labels it has.", label)
+@many_option("--option", "Delivery option; replaces all of them.")
+@many_option("--label", "Label; replaces all of them.", label)
 @click.option("--fire-at", type=instant, metavar="INSTANT", help="When it fires.")
 @click.option(
     "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this; repeatable."

@@ -34,14 +34,14 @@ def of_one(kind: Kind) -> Callable[[Question], Question]:
                 raise InvalidInput(f"no {kind} is given: give its id or its key")
             return await question(backend, id=id, **given)
 
-        whose = click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
+        whose = click.option("--client", metavar="NAME", help="Client that the key belongs to, if several have it.")
         return options(name_argument, key_option, whose)(asked)
 
     return decorate
 
 
 def of_job(question: Question) -> Question:
-    """Gives a command ``--job``. The command's ``client`` says whose key it is."""
+    """Adds ``--job``. The command's ``--client`` says which client the key belongs to."""
 
     @wraps(question)
     async def asked(backend: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:

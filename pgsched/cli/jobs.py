@@ -76,9 +76,9 @@ async def show(backend: Any, id: UUID) -> Answer:
 @recurrence_options(is_new=False)
 @click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
 @payload_option
-@many_option("--option", "All delivery options it has.")
-@many_option("--rule", "All rules it has.")
-@many_option("--label", "All labels it has.", label)
+@many_option("--option", "Delivery option; replaces all of them.")
+@many_option("--rule", "Recurrence rule; replaces all of them.")
+@many_option("--label", "Label; replaces all of them.", label)
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @ordering_key_option
 @click.option(

@@ -43,9 +43,9 @@ def keys() -> None:
     help="Scope: what the key may do; repeatable.",
 )
 @click.option("--expires-at", type=instant, metavar="INSTANT", help="When it expires.  [default: never]")
-@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Most requests per second.")
+@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Maximum requests per second.")
 @click.option(
-    "--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Most requests at once after a pause."
+    "--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Maximum requests at once after a pause."
 )
 @actor_option
 async def create(
@@ -95,7 +95,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
     "--burst",
     type=click.IntRange(1, 1_000_000),
     metavar="NUMBER",
-    help="Most requests at once after a pause.  [default: the rate]",
+    help="Maximum requests at once after a pause.  [default: the rate]",
 )
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:

@@ -22,7 +22,7 @@ _MOST_BITS = 1024
 
 
 def decided(settings: Settings) -> Settings:
-    """Replaces the log format ``auto`` with ``human`` or ``json``, as standard error is a terminal or not."""
+    """Replaces the log format ``auto`` with ``human`` if standard error is a terminal, else with ``json``."""
     if settings.log_format != "auto":
         return settings
     return dataclasses.replace(settings, log_format="human" if sys.stderr.isatty() else "json")

@@ -16,7 +16,7 @@ actor_option = click.option(
     "--actor", metavar="NAME", help="Name to record in the audit log.  [default: the database role]"
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show."
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows to show."
 )
 ordering_key_option = click.option(
     "--ordering-key", metavar="KEY", help="Executions with the same ordering key run one at a time, in order."
@@ -102,9 +102,9 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
         click.option("--cron", metavar="EXPRESSION", help="Repeatedly: five fields, or six with seconds first."),
         click.option("--every", metavar="DURATION", help="Repeatedly, at this interval, e.g. 15m."),
         click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, e.g. Europe/Berlin.{zone}"),
-        click.option("--gap", metavar="POLICY", help=f"--cron, an hour skipped in spring: shift or skip.{gap}"),
+        click.option("--gap", metavar="POLICY", help=f"For --cron in an hour skipped in spring: shift or skip.{gap}"),
         click.option(
-            "--overlap", metavar="POLICY", help=f"--cron, an hour repeated in autumn: first, second or both.{overlap}"
+            "--overlap", metavar="POLICY", help=f"For --cron in an hour repeated in autumn: first, second or both.{overlap}"
         ),
     )
 

@@ -25,12 +25,12 @@ _Named = tuple[str | None, str | None, str | None]
 @api_option()
 @name_argument
 @key_option
-@click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
+@click.option("--client", metavar="NAME", help="Client that the key belongs to, if several have it.")
 @click.option("--fire-at", metavar="INSTANT", help="Once, at this instant.")
 @recurrence_options(is_new=True)
-@many_option("--rule", "How it recurs, such as max_runs=3.")
+@many_option("--rule", "Recurrence rule, such as max_runs=3.")
 @click.option(
-    "--identity", metavar="CLIENT/KEY", help="--cron with H: client and key of the job, e.g. default/nightly."
+    "--identity", metavar="CLIENT/KEY", help="For --cron with H: client and key of the job, e.g. default/nightly."
 )
 @click.option("--anchor", metavar="INSTANT", help="Instant that --every starts from.  [default: --from, or the job's]")
 @click.option("--from", "after", type=instant, metavar="INSTANT", help="Show instants after this one.  [default: now]")

@@ -12,10 +12,10 @@ from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
-    many_option("--option", "All its defaults."),
+    many_option("--option", "Default option for its executions; replaces all of them."),
     click.option("--weight", type=int, metavar="NUMBER", help="Weight in workers that serve several queues, 1 to 100."),
     click.option(
-        "--max-waiting", type=int, metavar="NUMBER", help="Most executions that may wait; scheduling more is refused."
+        "--max-waiting", type=int, metavar="NUMBER", help="Maximum waiting executions; scheduling more is refused."
     ),
 )
 

@@ -32,7 +32,7 @@ _CALLS = ("called", "executions")
         "--rate",
         type=Number(0.001, 100_000),
         metavar="NUMBER",
-        help="Most overdue executions to fire per second.",
+        help="Maximum overdue executions to fire per second.",
     ),
     click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Hold this client; repeatable."),
     click.option("--hold", is_flag=True, help="Hold the installation: nothing starts until it is released."),

@@ -48,7 +48,7 @@ class Reply:
 
 
 def json_option(command: Command) -> Command:
-    """Gives a command ``--json``."""
+    """Adds ``--json``."""
     return click.option(
         "--json",
         is_flag=True,

@@ -1,4 +1,4 @@
-"""``pgsched schedule``: one call of the SQL function, or of the API, of the same name."""
+"""``pgsched schedule``: calls the SQL function of the same name, or the API."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ _NOT_SCHEDULED = {
 @ordering_key_option
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @many_option("--option", "Delivery option, such as timeout=5s.")
-@many_option("--rule", "How it recurs, such as jitter=5m.")
+@many_option("--rule", "Recurrence rule, such as jitter=5m.")
 @many_option("--label", "Label, for finding it later.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )
 @click.option(
-    "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
+    "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="For --after: success, or any outcome."
 )
 async def schedule(backend: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or repeatedly.

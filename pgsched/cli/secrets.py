@@ -31,7 +31,7 @@ secrets = CommandGroup("secrets")
     "hosts",
     multiple=True,
     metavar="HOST",
-    help="Where it goes; repeatable.  [default: the hosts it had; none for a new one]",
+    help="Host that it may be sent to; repeatable.  [default: its previous hosts; none for a new secret]",
 )
 @actor_option
 async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:

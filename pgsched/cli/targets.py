@@ -22,7 +22,7 @@ targets = CommandGroup("targets")
 @only("client")
 @page_options(str, "GATE")
 async def list_targets(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
-    """List the hosts that fail, recover, or were sidelined by hand."""
+    """List the hosts that are failing, recovering or sidelined by hand."""
     pages = partial(backend.list_sidelined, client=client)
     return await listed(pages, limit, after, _COLUMNS, "no hosts are sidelined")
 

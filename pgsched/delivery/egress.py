@@ -15,7 +15,7 @@ from pgsched.delivery.exception_outcomes import FinalFailure
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
-"""Family, kind, protocol, canonical name and socket address, as the system's resolver gives them."""
+"""Family, kind, protocol, canonical name and socket address, as returned by the system's resolver."""
 
 
 class AddressRefused(FinalFailure, OSError):

@@ -23,7 +23,7 @@ from pgsched.domain.gate import host_of
 from pgsched.event_emitter import Events, Field
 
 LONGEST_TRACEBACK = 6_000
-"""Characters of a traceback that are logged, counted from its end."""
+"""The most characters of a traceback that are logged, counted from its end."""
 _AT_ONCE, _A_SECOND = 5.0, 0.2
 _ALL_AT_ONCE, _ALL_A_SECOND = 25.0, 1.0
 _MOST_WATCHED = 1_000

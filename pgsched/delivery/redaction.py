@@ -44,7 +44,8 @@ def _forms_of(text: str) -> Iterator[str]:
 
 
 def _without_beginning(form: bytes, answer: bytes) -> bytes:
-    """A long text is known by its first bytes: to compare all of it at each place would take the square of it."""
+    """Replaces the beginning of a text at the end of the answer. A long text is recognized by its first bytes, because
+    comparing all of it at every position would take quadratic time."""
     known = form[:_TOLD_APART]
     at = answer.find(known, max(len(answer) - len(form) + 1, 0))
     for length in range(len(known) - 1, _SHORTEST - 1, -1):

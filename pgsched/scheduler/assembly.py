@@ -1,4 +1,4 @@
-"""The parts of a worker, all made here; ``wiring`` connects them."""
+"""Creates all parts of a worker; ``wiring`` connects them."""
 
 import asyncio
 import contextlib

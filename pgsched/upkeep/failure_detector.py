@@ -22,8 +22,8 @@ from pgsched.worker.assignment import RENEWALS, TERM
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0
 _STEP = 0.5
-_GRACE = 0.75  # a live worker that was cut off on all its sessions has one again
-CATCH_UP = 3.0  # living workers reconnect, extend their leases and settle finished attempts meanwhile
+_GRACE = 0.75  # within this time, a living worker that lost all its sessions has reconnected
+CATCH_UP = 3.0  # in this time, living workers reconnect, renew their leases and settle finished attempts
 _LATE = 1.5
 
 
@@ -50,7 +50,7 @@ class FailureDetector:
         self._longest_lease = 0.0
 
     def interrupt(self) -> None:
-        """Drops all observations, after something failed or took long."""
+        """Drops all observations, after something failed or took too long."""
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:

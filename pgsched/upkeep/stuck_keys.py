@@ -1,4 +1,4 @@
-"""Unblocks ordering keys that have no head although executions wait under them.
+"""Unblocks ordering keys that have no head although executions with the key are waiting.
 
 When a worker settles the head of a key, the same statement lets the next execution fire. This service handles the other
 cases: a client's transaction has removed the head (which sends a notification), the head was deleted by hand, or an

@@ -1,4 +1,4 @@
-"""Moves planned rows when the rules of time zones change.
+"""Moves planned rows when time zone rules change.
 
 A row is planned with the time zone rules of its planner, and the database records their version. A process that starts
 with a later version goes through the active jobs whose instants depend on a zone, moves the rows for which the new
