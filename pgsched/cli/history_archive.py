@@ -34,7 +34,11 @@ _STEPS: dict[internal_verbs.Step, str] = {
 @database_command(history, with_settings=True)
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of days to write in one run."
+    "--most",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number of days to write in one run.",
 )
 @actor_option
 async def archive(connection: Any, settings: Settings, directory: Path, most: int, actor: str | None) -> Answer:

@@ -104,7 +104,9 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
         click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, e.g. Europe/Berlin.{zone}"),
         click.option("--gap", metavar="POLICY", help=f"For --cron in an hour skipped in spring: shift or skip.{gap}"),
         click.option(
-            "--overlap", metavar="POLICY", help=f"For --cron in an hour repeated in autumn: first, second or both.{overlap}"
+            "--overlap",
+            metavar="POLICY",
+            help=f"For --cron in an hour repeated in autumn: first, second or both.{overlap}",
         ),
     )
 

@@ -40,7 +40,11 @@ _NOT_SCHEDULED = {
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )
 @click.option(
-    "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="For --after: success, or any outcome."
+    "--after-outcome",
+    default="success",
+    show_default=True,
+    metavar="OUTCOME",
+    help="For --after: success, or any outcome.",
 )
 async def schedule(backend: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or repeatedly.

@@ -23,8 +23,7 @@ from pgsched.store.ends import transactional_targets
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
-    "client {client} has no role to call functions as: set its database_role, or sql_role for all "
-    "clients without one"
+    "client {client} has no role to call functions as: set its database_role, or sql_role for all clients without one"
 )
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
 # Errors in the set-up or the request, which another attempt would meet again.

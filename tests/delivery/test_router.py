@@ -63,4 +63,4 @@ async def test_a_pull_target_in_a_push_queue_fails_for_good_with_advice() -> Non
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution("queue:"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
-    assert "a queue that is pulled" in outcome.error
+    assert "a pulled queue" in outcome.error
