@@ -1,25 +1,29 @@
--- For whom a session acts. The verbs of the schema pgsched run with their owner's rights, and judge by the role that the
--- session acts as. What a verb finds by an id it takes only where the session acts for its client: somebody else's is told
--- from one that does not exist by nothing, and is never locked.
+-- Which clients a session acts for. The functions of the schema pgsched run with their owner's rights and check the
+-- role that the session acts as. A function given an id uses what it finds only if the session acts for its client:
+-- another client's row cannot be told apart from one that does not exist, and is never locked.
 
--- The API acts for the clients of the key that a request came with: it says so before each request, by pgsched.api_clients ("all", or
--- an array) and its like. Any login may set these; for one that is no member of pgsched_api, or may do everything, they mean nothing.
+-- The API acts for the clients of the key that a request came with, and declares them before each request, by
+-- pgsched.api_clients ("all", or an array) and similar settings. Any login may set these; they have no effect for one
+-- that is not a member of pgsched_api, or that has all rights.
 
 create or replace function pgsched_internal.acting_role() returns name language sql stable parallel safe as $$
   select coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)::name
 $$;
-comment on function pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.';
+comment on function pgsched_internal.acting_role()
+  is 'The role that the session acts as: the one it has assumed, or its login.';
 
 create or replace function pgsched_internal.may_do_everything() returns boolean language sql stable parallel safe as $$
   select pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')
 $$;
-comment on function pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.';
+comment on function pgsched_internal.may_do_everything()
+  is 'True if the session acts as a worker role or as the owner.';
 
 create or replace function pgsched_internal.is_api() returns boolean language sql stable parallel safe as $$
   select coalesce(pg_catalog.pg_has_role(pgsched_internal.acting_role(), pg_catalog.to_regrole('pgsched_api'), 'MEMBER'), false)
          and not pgsched_internal.may_do_everything()
 $$;
-comment on function pgsched_internal.is_api() is 'Whether the session acts as the role of the API, and no more than that.';
+comment on function pgsched_internal.is_api()
+  is 'True if the session acts as the role of the API and has no further rights.';
 
 create or replace function pgsched_internal.api_clients() returns text[] language plpgsql stable parallel safe as $$
 declare
@@ -27,28 +31,32 @@ declare
 begin
   return case when said not in ('', 'all') and pgsched_internal.is_api() then said::text[] else '{}' end;
 end $$;
-comment on function pgsched_internal.api_clients() is 'The clients that the API acts for, where it does not act for all; none for any other session.';
+comment on function pgsched_internal.api_clients()
+  is 'The clients that the API acts for, unless it acts for all; null for any other session.';
 
 create or replace function pgsched_internal.api_acts_for_all() returns boolean language plpgsql stable parallel safe as $$
 begin
   return coalesce(current_setting('pgsched.api_clients', true), '') = 'all' and pgsched_internal.is_api();
 end $$;
-comment on function pgsched_internal.api_acts_for_all() is 'Whether the session is the API''s, and acts for all clients.';
+comment on function pgsched_internal.api_acts_for_all()
+  is 'True if this is a session of the API that acts for all clients.';
 
 create or replace function pgsched_internal.api_administers() returns boolean language plpgsql stable parallel safe as $$
 begin
   return coalesce(current_setting('pgsched.api_admin', true), '') = 'on' and pgsched_internal.api_acts_for_all();
 end $$;
-comment on function pgsched_internal.api_administers() is 'Whether the API acts for a key of all clients that has the scope admin.';
+comment on function pgsched_internal.api_administers()
+  is 'True if the API acts for a key of all clients with the scope admin.';
 
 create or replace function pgsched_internal.authenticated() returns text language plpgsql stable parallel safe as $$
 begin
   return case when coalesce(current_setting('pgsched.api_subject', true), '') <> '' and pgsched_internal.is_api()
               then current_setting('pgsched.api_subject') end;
 end $$;
-comment on function pgsched_internal.authenticated() is 'Whom the API has authenticated for this request; null for any other session.';
+comment on function pgsched_internal.authenticated()
+  is 'The subject that the API has authenticated for this request; null for any other session.';
 
--- First what costs least: workers and the API ask this for each row they take by a verb.
+-- The cheapest check comes first: workers and the API evaluate this for each row that a function returns to them.
 create or replace function pgsched_internal.acts_for(client text) returns boolean language plpgsql stable parallel safe as $$
 begin
   if pgsched_internal.may_do_everything() or pgsched_internal.api_acts_for_all() then
@@ -58,7 +66,8 @@ begin
       or exists (select from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
                   where c.client_id = acts_for.client and pg_catalog.pg_has_role(pgsched_internal.acting_role(), r.oid, 'MEMBER'));
 end $$;
-comment on function pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.';
+comment on function pgsched_internal.acts_for(text)
+  is 'True if the session acts for this client: as one of its roles, as the API for its key, or with all rights.';
 
 create or replace function pgsched_internal.clients_acted_for() returns text[] language plpgsql stable parallel safe as $$
 begin
@@ -69,7 +78,8 @@ begin
       || array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
                 where pg_catalog.pg_has_role(pgsched_internal.acting_role(), r.oid, 'MEMBER'));
 end $$;
-comment on function pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.';
+comment on function pgsched_internal.clients_acted_for()
+  is 'The clients that the session acts for; null if it has all rights, or acts for all clients.';
 
 create or replace function pgsched_internal.check_acts_for(client text) returns boolean language plpgsql stable parallel safe as $$
 begin
@@ -77,12 +87,14 @@ begin
     or pgsched_internal.refuse('PS012', format('%I does not act for client %L', pgsched_internal.acting_role(), client),
          'name a client whose database_role you have: client => ''payments''');
 end $$;
-comment on function pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.';
+comment on function pgsched_internal.check_acts_for(text)
+  is 'True if the session acts for this client; raises PS012 otherwise.';
 
--- Whoever else may call what concerns all clients was granted it.
+-- Any other role that may call functions for all clients was granted them explicitly.
 create or replace function pgsched_internal.check_administers() returns boolean language plpgsql stable parallel safe as $$
 begin
   return not pgsched_internal.is_api() or pgsched_internal.api_administers()
     or pgsched_internal.refuse('PS012', 'this concerns all clients', 'use a key for all clients that has the scope admin');
 end $$;
-comment on function pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.';
+comment on function pgsched_internal.check_administers()
+  is 'True unless the API acts for a key that may not administer; then raises PS012.';

@@ -1,4 +1,4 @@
--- Keys of the API. Who makes a key also makes its secret, and tells the database the hash alone.
+-- API keys. The caller that creates a key also creates its secret, and gives the database only the hash.
 
 create or replace function pgsched_internal.check_key(subject text, clients text[], scopes text[], expires_at timestamptz) returns boolean
   language plpgsql stable as $$
@@ -14,7 +14,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_key(text, text[], text[], timestamptz) is 'True for what a key can be; raises PS000 with what to write otherwise.';
+comment on function pgsched_internal.check_key(text, text[], text[], timestamptz)
+  is 'True for a valid API key; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_key_rate(rate integer, burst integer) returns boolean language plpgsql immutable as $$
 begin
@@ -26,7 +27,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_key_rate(integer, integer)
-  is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.';
+  is 'True for a valid rate and burst of requests for an API key; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched_internal.create_key(
   id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null,
@@ -45,7 +46,8 @@ begin
     'scopes', given, 'expires_at', expires_at, 'rate', rate, 'burst', burst)), 'key', id);
 end $$;
 comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text, integer, integer)
-  is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.';
+  is 'Creates an API key from the hash of its secret. Raises PS000 for invalid values, and PS012 if the session may
+not.';
 
 create or replace function pgsched_internal.lock_key_of_api(id text) returns pgsched_internal.api_keys language plpgsql volatile as $$
 declare
@@ -58,7 +60,8 @@ begin
   end if;
   return key;
 end $$;
-comment on function pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.';
+comment on function pgsched_internal.lock_key_of_api(text)
+  is 'Locks and returns an API key. Raises PS010 if there is none, and PS012 if the session may not.';
 
 create or replace function pgsched_internal.rotate_key(id text, hash bytea, keep_for interval default '0', actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -76,7 +79,8 @@ begin
   perform pgsched_internal.write_log('rotate key', null, actor, jsonb_build_object('key', id, 'keep_for', keep_for), 'key', id);
 end $$;
 comment on function pgsched_internal.rotate_key(text, bytea, interval, text)
-  is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.';
+  is 'Gives an API key a new secret; the former one stays valid for keep_for. Raises PS010 for an unknown key, PS011 for
+a revoked one, and PS012 if the session may not.';
 
 create or replace function pgsched_internal.set_key_rate(id text, rate integer, burst integer default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -93,8 +97,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
-  is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an
-unknown key, PS012 where the session may not.';
+  is 'Limits an API key to this many requests a second, burst of them at once after a lull; null removes the limit.
+False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not.';
 
 create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -110,9 +114,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.revoke_key(text, text)
-  is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.';
+  is 'Revokes an API key: within a second, no API accepts it. False if it was revoked before. Raises PS010 for an
+unknown key, and PS012 if the session may not.';
 
--- Asked before anybody is known, so it judges nobody; who has a hash has no secret.
+-- Called before the caller is authenticated, so it checks no rights. A hash does not reveal the secret.
 create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
   id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean,
   rate integer, burst integer
@@ -122,18 +127,20 @@ create or replace function pgsched_internal.look_up_keys(ids text[]) returns tab
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])
-  is 'Keys by their ids, with the hashes of their secrets, and for how many seconds more they and the former secrets are taken.';
+  is 'API keys by their ids, with the hashes of their secrets, and for how many more seconds the current and the former
+secrets are valid.';
 
 create or replace function pgsched_internal.has_keys() returns boolean language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select exists (select from pgsched_internal.api_keys)
 $$;
-comment on function pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.';
+comment on function pgsched_internal.has_keys() is 'True if there is or was an API key.';
 
--- Whoever has the row locked notes the use, or changes the key.
+-- Another transaction that has the row locked is recording the use, too, or is changing the key.
 create or replace function pgsched_internal.note_key_use(id text) returns void
   language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update pgsched_internal.api_keys k set last_used_at = pgsched.now()
    where k.id in (select o.id from pgsched_internal.api_keys o where o.id = note_key_use.id and o.revoked_at is null
                      and coalesce(o.last_used_at < pgsched.now() - interval '1 minute', true) for no key update skip locked)
 $$;
-comment on function pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.';
+comment on function pgsched_internal.note_key_use(text)
+  is 'Records that an API key was used, at most once a minute; waits for no lock.';

@@ -1,6 +1,6 @@
--- Who did what, and what was so before and after. Each row also has whom the API has authenticated, and the session's login and
--- process, by the columns' defaults. What stands in tables of settings is compared by triggers, whoever changed it and however; the
--- verb that did it then gives the row its name, its actor and its detail.
+-- Who did what, with the values before and after. Column defaults add the subject that the API has authenticated, and
+-- the session's login and process. Changes of settings tables are recorded by triggers, whoever made them and however;
+-- the function that made the change then sets the row's action, actor and detail.
 
 create or replace function pgsched_internal.write_log(
   action text, subject uuid, actor text, detail jsonb default null, changed text default null, name text default null,
@@ -23,16 +23,18 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb, text)
-  is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down
-how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.';
+  is 'Writes a row of the audit log; without an actor, it names the role that the session acts as. If a trigger has
+recorded a change of this kind and name, that row is completed instead. Called by functions that change something, after
+they have checked the caller''s rights.';
 
 create or replace function pgsched_internal.detail_of(note text) returns jsonb language sql immutable parallel safe as $$
   select case when note is not null then jsonb_build_object('note', note) end
 $$;
-comment on function pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.';
+comment on function pgsched_internal.detail_of(text) is 'A note as the audit log stores it; null if there is none.';
 
--- What is not named here is told by its length: payloads, hashes and secrets, and whatever a table has one day. Of headers
--- the names stay and references to secrets, of addresses what is before the question mark.
+-- Values of columns that are not named here are replaced by their length: payloads, hashes and secrets, and whatever a
+-- table may get in future. Of headers, the names and the references to secrets are kept; of addresses, the part before
+-- the question mark.
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['action', 'actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
@@ -52,7 +54,8 @@ begin
   end if;
   return regexp_replace(found::text, E'("[a-zA-Z]+://[^"?#\\\\]*)[?#]([^"\\\\]|\\\\.)*"', E'\\1?…"', 'g')::jsonb;
 end $$;
-comment on function pgsched_internal.shown(text, jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.';
+comment on function pgsched_internal.shown(text, jsonb)
+  is 'What the audit log stores of a column''s value: no secrets, no payloads, and at most a few KiB.';
 
 create or replace function pgsched_internal.log_change(kind text, name text, subject uuid, before jsonb, after jsonb, client text) returns void
   language plpgsql volatile as $$
@@ -79,17 +82,19 @@ begin
         action = case when l.action = 'insert' then 'insert' else excluded.action end;
 end $$;
 comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb, text)
-  is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.';
+  is 'Records the difference between two versions of a row in the audit log; several changes in one transaction become
+one.';
 
 create or replace function pgsched_internal.client_of(kind text, found jsonb) returns text language sql stable as $$
   select case kind
-    when 'key' then null  -- which is for administrators, whoever it is for
+    when 'key' then null  -- keys are for administrators only, whatever clients they are for
     when 'bulk operation' then coalesce(found -> 'filter' ->> 'client', case when found -> 'clients' -> 1 is null then found -> 'clients' ->> 0 end)
     when 'limit' then case when found ->> 'name' like 'client:%' then substr(found ->> 'name', 8) end
     else found ->> 'client_id'
   end
 $$;
-comment on function pgsched_internal.client_of(text, jsonb) is 'Whose a row of this kind is; null where it concerns others too.';
+comment on function pgsched_internal.client_of(text, jsonb)
+  is 'The client of a row of this kind; null if it concerns others, too.';
 
 create or replace function pgsched_internal.changed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -102,9 +107,11 @@ begin
     case when tg_nargs > 2 then (either ->> tg_argv[2])::uuid end, before, after, pgsched_internal.client_of(tg_argv[0], either));
   return null;
 end $$;
-comment on function pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.';
+comment on function pgsched_internal.changed()
+  is 'Records a row''s change in the audit log. Arguments: the kind, the column with the name, and the column with the
+subject.';
 
--- Only what somebody sets: workers note in the same rows how far they are.
+-- Only columns that people set: workers record their progress in the same rows.
 create or replace trigger changed after insert or update or delete on pgsched.clients
   for each row execute function pgsched_internal.changed('client', 'client_id');
 create or replace trigger changed after insert or update or delete on pgsched.installation
@@ -121,7 +128,7 @@ create or replace trigger changed
   for each row execute function pgsched_internal.changed('key', 'id');
 create or replace trigger changed after insert or update of action, state, rate, target, fire_at, shift, filter on pgsched.bulk_operations
   for each row execute function pgsched_internal.changed('bulk operation', 'id', 'id');
--- The verbs that shut gates say so themselves: workers shut them, too, and open them again.
+-- The functions that shut gates write the log themselves, because workers also shut and reopen gates.
 create or replace trigger changed after insert or update of events, period, burst, concurrency on pgsched_internal.gates
   for each row when (num_nonnulls(new.events, new.concurrency) > 0 and new.name not like 'circuit:%') execute function pgsched_internal.changed('limit', 'name');
 create or replace trigger unlimited after update of events, period, burst, concurrency on pgsched_internal.gates

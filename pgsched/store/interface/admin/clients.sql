@@ -1,6 +1,6 @@
--- What is set for a client: defaults of its executions, weight, signing secrets, whether it is paused. These functions run with
--- their owner's rights, since nobody else may write clients or the audit log; a client's own role may use those that it
--- was granted, for itself.
+-- Settings of a client: the defaults of its executions, its weight, its signing secrets, whether it is paused. These
+-- functions run with their owner's rights, since no one else may write clients or the audit log. A client's own role
+-- may use the functions that it was granted, for itself.
 
 create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$
@@ -14,7 +14,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_may_set(text)
-  is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.';
+  is 'True if the session may change a client''s settings; raises PS000 or PS012 otherwise.';
 
 create or replace function pgsched_internal.check_setting(name text, value jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -39,7 +39,8 @@ begin
   return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
 end $$;
 comment on function pgsched_internal.check_setting(text, jsonb)
-  is 'True for a value that a setting of a client, a queue or the installation can have, null among them; raises PS000 otherwise.';
+  is 'True for a valid value of a setting of a client, a queue or the installation, including null; raises PS000
+otherwise.';
 
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -58,22 +59,24 @@ begin
   return changes ->> 'options' is null or pgsched_internal.check_defaults(changes -> 'options');
 end $$;
 comment on function pgsched_internal.check_members(jsonb, text[])
-  is 'True for what can be set of a client, a queue or the installation; raises PS000, PS001 or PS004 otherwise.';
+  is 'True for valid settings of a client, a queue or the installation; raises PS000, PS001 or PS004 otherwise.';
 
 create or replace function pgsched_internal.with_defaults(changes jsonb, defaults jsonb) returns jsonb language sql immutable parallel safe as $$
   select changes || coalesce(jsonb_object_agg(d.key, d.value), '{}') from jsonb_each(defaults) d where changes -> d.key = 'null'
 $$;
-comment on function pgsched_internal.with_defaults(jsonb, jsonb) is 'Changes in which what is null is the default.';
+comment on function pgsched_internal.with_defaults(jsonb, jsonb)
+  is 'Changes in which nulls are replaced by the defaults.';
 
 create or replace function pgsched_internal.is_whole(value jsonb, low bigint, high bigint) returns boolean
   language sql immutable parallel safe as $$
   select case when jsonb_typeof(value) = 'number' and value #>> '{}' ~ '^[0-9]{1,12}$' then (value #>> '{}')::bigint between low and high
               else false end
 $$;
-comment on function pgsched_internal.is_whole(jsonb, bigint, bigint) is 'Whether a JSON value is a whole number within these bounds.';
+comment on function pgsched_internal.is_whole(jsonb, bigint, bigint)
+  is 'True if a JSON value is a whole number within these bounds.';
 
--- Functions of sql: targets run as this role, so it may be none with which more could be done than a client may do: no rights of
--- administration, none of PostgreSQL's own roles and none of pgsched's, neither by itself nor by a role that it is a member of.
+-- Functions of sql: targets run as this role, so it must not allow more than a client may do: no administrative rights,
+-- and membership in none of PostgreSQL's own roles and none of pgsched's, neither directly nor through another role.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
                           or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_api', 'pgsched_reader') or r.rolname = 'pgsched_client'
@@ -83,7 +86,7 @@ create or replace function pgsched_internal.is_privileged(role name) returns boo
    where r.rolname = is_privileged.role
 $$;
 comment on function pgsched_internal.is_privileged(name)
-  is 'Whether a role may do more than a client should; true too where there is no such role.';
+  is 'True if a role may do more than a client should, or does not exist.';
 
 create or replace function pgsched_internal.check_channels(channels jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -95,7 +98,8 @@ begin
     or pgsched_internal.refuse('PS000', format('channels cannot be %s', left(channels::text, 100)),
          'write a list of http, python, sql, notify, notify:CHANNEL and kafka, or null for all of them');
 end $$;
-comment on function pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.';
+comment on function pgsched_internal.check_channels(jsonb)
+  is 'True for a valid list of channels; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_client_changes(changes jsonb) returns boolean
   language plpgsql stable as $$
@@ -121,7 +125,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_client_changes(jsonb)
-  is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.';
+  is 'True for changes that pgsched.set_client can apply; raises PS000, PS001, PS004 or PS012 with a hint otherwise.';
 
 create or replace function pgsched.set_client(client text, changes jsonb default '{}', actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -152,9 +156,10 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
-  is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target,
-dead_letters_for, late_after and on_time_share (how large a part of its attempts shall begin no later); null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
-may not.';
+  is 'Changes the named settings of a client: keep, options (the defaults of its executions), weight, database_role,
+channels (those it may use), dead_letter_target, dead_letters_for, late_after and on_time_share (the share of its
+attempts that should begin no later than that); null means the default. True if anything changed, or the client is new.
+Raises PS000, PS001 or PS004 for invalid values, and PS012 if the session may not.';
 
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -170,7 +175,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('client %L may not have everything called, which dropping it would end', client),
       'ask whoever runs pgsched');
   end if;
-  perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);  -- a hold that nothing tells of could not be ended
+  perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);  -- otherwise a hold would remain that is no longer recorded
   delete from pgsched.clients c where c.client_id = client;
   if not found then
     return false;
@@ -180,8 +185,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_client(text, text)
-  is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False
-where nothing was set. PS011 for the client default and for one with API keys.';
+  is 'Removes all settings of a client, including its signing secrets and a hold. Its jobs and executions stay, and use
+the defaults. False if there were no settings. Raises PS011 for the client default and for one with API keys.';
 
 create or replace function pgsched_internal.set_client_paused(paused boolean, client text, note text) returns boolean
   language plpgsql volatile as $$
@@ -202,4 +207,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_client_paused(boolean, text, text)
-  is 'Begins nothing more of a client, or lets it go on; what runs goes on. False if it was so before.';
+  is 'Pauses a client, so that none of its executions begin, or resumes it; running ones continue. False if nothing
+changed.';

@@ -1,27 +1,28 @@
--- History, attempts and rollups are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
--- are the workers' and run with the rights of the tables' owner. None of them ever stands in line for a table lock, for
--- whoever came next would have to wait behind it: what is not free at once is tried again a moment later, by a
--- transaction of its own, with nothing locked in between.
+-- History, attempts and rollups are partitioned by day: partitions are created ahead, and dropped whole once their dead
+-- letters have been moved out. These functions are for workers and run with the rights of the tables' owner. None of
+-- them ever queues for a table lock, because every later session would have to wait behind it: if a lock is not free at
+-- once, the step is retried a moment later in a new transaction, with nothing locked in between.
 
 create or replace function pgsched_internal.day_table(parent text, day date) returns text language sql immutable parallel safe as $$
   select parent || to_char(day, '_YYYYMMDD')
 $$;
-comment on function pgsched_internal.day_table(text, date) is 'What the table of a day is called.';
+comment on function pgsched_internal.day_table(text, date) is 'The name of the table of a day.';
 
 create or replace function pgsched_internal.day_column(parent text) returns text language sql immutable parallel safe
   return case parent when 'rollups' then 'minute' else 'finished_at' end;
-comment on function pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.';
+comment on function pgsched_internal.day_column(text) is 'The column by which a table is partitioned into days.';
 
--- By their bounds: a table that has taken the place of missing days may have several of them, and is called by the last one.
+-- By their bounds: a table that replaced missing days may cover several of them, and is named after the last one.
 create or replace function pgsched_internal.days_of(parent text) returns table (name text, first_day date, last_day date)
   language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' as $$
   select c.relname::text, split_part(b.bound, '''', 2)::timestamptz::date, split_part(b.bound, '''', 4)::timestamptz::date - 1
     from pg_inherits i join pg_class c on c.oid = i.inhrelid cross join lateral pg_get_expr(c.relpartbound, c.oid) as b(bound)
    where i.inhparent = to_regclass('pgsched.' || quote_ident(days_of.parent)) and c.relname <> days_of.parent || '_default'
 $$;
-comment on function pgsched_internal.days_of(text) is 'The tables of days that are partitions, each with the first and the last day that it has.';
+comment on function pgsched_internal.days_of(text)
+  is 'The day tables that are partitions, each with its first and its last day.';
 
--- A day of which the default partition has rows is for adopt_strays to make.
+-- A day that has rows in the default partition is left to adopt_strays.
 create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -41,7 +42,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.days_to_make(integer)
-  is 'The days of history, attempts and rollups, today and so many ahead, that have no partition yet.';
+  is 'The days of history, attempts and rollups, from today to this many days ahead, that have no partition yet.';
 
 create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -55,9 +56,10 @@ begin
 exception when lock_not_available then return false;
 end $$;
 comment on function pgsched_internal.make_day(text, date)
-  is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.';
+  is 'Creates the table of a day, which is separate until it is attached; false if another worker is doing so.';
 
--- To attach takes a lock on the default partition that nobody else bears: every look at history has one there.
+-- Attaching needs a lock on the default partition that conflicts with everything: every query of history holds a lock
+-- there.
 create or replace function pgsched_internal.attach_if_free(parent text, day date) returns boolean
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
@@ -71,7 +73,7 @@ exception
   when check_violation then return null;  -- the default partition has rows of that day by now, and keeps them
 end $$;
 comment on function pgsched_internal.attach_if_free(text, date)
-  is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.';
+  is 'Makes the table of a day a partition; false if the locks for that are not free, null if it can no longer be one.';
 
 create or replace function pgsched_internal.attach_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -82,7 +84,7 @@ begin
     return false;
   elsif exists (select from pg_inherits i
                  where i.inhrelid = to_regclass(format('pgsched_internal.%I', pgsched_internal.day_table(parent, day)))) then
-    return true;  -- another worker was quicker
+    return true;  -- another worker was faster
   end if;
   attached := pgsched_internal.attach_if_free(parent, day);
   if attached then
@@ -93,7 +95,8 @@ begin
   return attached is distinct from false;
 end $$;
 comment on function pgsched_internal.attach_day(text, date)
-  is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.';
+  is 'Makes the table of a day a partition, if the locks for that are free at this moment. True if it is one
+afterwards.';
 
 create or replace function pgsched_internal.rollup_days() returns integer language sql immutable parallel safe return 30;
 comment on function pgsched_internal.rollup_days() is 'For how many days rollups are kept.';
@@ -102,7 +105,7 @@ create or replace function pgsched_internal.may_go(day date) returns boolean lan
   select not exists (select from pgsched.installation i where i.archive_history)
          or exists (select from pgsched_internal.archived_days a where a.day = may_go.day)
 $$;
-comment on function pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.';
+comment on function pgsched_internal.may_go(date) is 'True if a day of history was archived, or need not be.';
 
 create or replace function pgsched_internal.days_to_archive() returns setof date
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -120,9 +123,10 @@ create or replace function pgsched_internal.days_to_archive() returns setof date
      and not exists (select from pgsched_internal.archived_days a where a.day = f.day) order by 1
 $$;
 comment on function pgsched_internal.days_to_archive()
-  is 'The days of history and attempts that are older than the installation keeps them, are there, and have not been archived.';
+  is 'The days of history and attempts that exist, are older than the installation keeps them, and have not been
+archived.';
 
--- What has ended on a day that is over stays as it is, but for what becomes of its dead letters.
+-- Executions that ended on a past day no longer change, except for what becomes of dead letters.
 create or replace function pgsched_internal.mark_archived(day date, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -139,7 +143,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.mark_archived(date, text)
-  is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.';
+  is 'Records that a day of history and attempts has been archived, so that it may be dropped. False if that was
+recorded before. Raises PS002 for a day that is not over.';
 
 create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -152,7 +157,9 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
                       where d.name = c.relname and d.name !~ '^rollups' and not pgsched_internal.may_go(day::date))
    order by right(c.relname, 8), c.relname
 $$;
-comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, without those to be archived first, and of rollups that are older than theirs.';
+comment on function pgsched_internal.days_to_drop(integer)
+  is 'The day tables of history and attempts that are older than this many days, except those that must be archived
+first, and the day tables of rollups that are past their limit.';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -168,7 +175,7 @@ begin
     execute format('select exists (select from pgsched_internal.%I h where h.status = ''failed'' and h.dealt_with_at is null'
       ' and pgsched_internal.is_kept(h.client_id, h.finished_at))', name) into unmoved;
     if unmoved then
-      return null;  -- it goes once they have been moved
+      return null;  -- dropped once they have been moved
     end if;
   end if;
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
@@ -180,8 +187,8 @@ begin
 exception when lock_not_available then return false;
 end $$;
 comment on function pgsched_internal.drop_day(text)
-  is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks
-are not, null where dead letters are in it.';
+  is 'Drops the table of a day, if the locks for that are free at this moment and no dead letters are left in it; false
+if the locks are not free, null if dead letters are left.';
 
 create or replace function pgsched_internal.trim_default_days(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -209,15 +216,17 @@ begin
   return greatest(total, count);
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
-  is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.';
+  is 'Deletes rows older than this many days from the default partitions, up to a limit in each; returns the larger of
+the two numbers.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(
     (select c.dead_letters_for from pgsched.clients c where c.client_id = is_kept.client), interval '365 days')
 $$;
-comment on function pgsched_internal.is_kept(text, timestamptz) is 'Whether a dead letter of this client that failed then has not expired.';
+comment on function pgsched_internal.is_kept(text, timestamptz)
+  is 'True if a dead letter of this client that failed at this time has not expired.';
 
--- Row by row, so that a dead letter is in one of the two tables at any moment, and so many at a time.
+-- Row by row, so that a dead letter is in exactly one of the two tables at any moment, and up to a limit at a time.
 create or replace function pgsched_internal.keep_dead_letters(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -244,7 +253,7 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.keep_dead_letters(integer, integer)
-  is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.';
+  is 'Moves open dead letters out of the days of history that are to be dropped, up to a limit; returns how many.';
 
 create or replace function pgsched_internal.expire_dead_letters(most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -259,4 +268,5 @@ begin
   return expired;
 end $$;
 comment on function pgsched_internal.expire_dead_letters(integer)
-  is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.';
+  is 'Deletes dead letters that have expired and whose day of history has been dropped, up to a limit; returns how
+many.';

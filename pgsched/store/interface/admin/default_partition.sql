@@ -1,9 +1,10 @@
--- What has ended on a day without a table is in the default partition. Each new day would have that read to the end under a lock that stops
--- everybody, and it would be deleted row by row. So the default partition becomes the table of the days that it has rows of, and an
--- empty one takes its place: no row is moved, so none can be lost or doubled. Each step is a transaction of its own, tries for
--- its locks and waits for none; whoever comes next goes on from what there is.
+-- Executions that ended on a day without a table are in the default partition. Creating that day's partition would scan
+-- the default partition under a lock that stops everything, and its rows would have to be deleted one by one. So the
+-- default partition becomes the table of the days that it contains, and an empty one replaces it: no row is moved, so
+-- none can be lost or doubled. Each step is a transaction of its own that tries its locks and never waits; the next run
+-- continues from the state it finds.
 
--- Rows that a reader must find again at any moment cannot go from one partition to another in parts: a day cannot become a partition
+-- Rows that a reader must find at any moment cannot move between partitions in parts: a day cannot become a partition
 -- before all of its rows have left the default partition.
 create or replace function pgsched_internal.stray_days(parent text, out first_day date, out last_day date)
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -11,9 +12,11 @@ begin
   execute format('select (min(%1$I) at time zone ''UTC'')::date, (max(%1$I) at time zone ''UTC'')::date from pgsched_internal.%2$I',
     pgsched_internal.day_column(parent), parent || '_default') into first_day, last_day;
 end $$;
-comment on function pgsched_internal.stray_days(text) is 'The first and the last day of which the default partition has rows.';
+comment on function pgsched_internal.stray_days(text)
+  is 'The first and the last day with rows in the default partition.';
 
--- While the check of step one stands, the default partition refuses rows of other days: so these must have tables.
+-- While the check of the first step exists, the default partition rejects rows of other days, so these must have
+-- tables.
 create or replace function pgsched_internal.may_adopt(parent text, first_day date, last_day date) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp as $$
   with days as materialized (select * from pgsched_internal.days_of(may_adopt.parent))
@@ -23,7 +26,8 @@ create or replace function pgsched_internal.may_adopt(parent text, first_day dat
                         and not exists (select from days d where soon between d.first_day and d.last_day))
 $$;
 comment on function pgsched_internal.may_adopt(text, date, date)
-  is 'Whether no day in this span has a table, and whatever ends today or tomorrow has one or is of this span.';
+  is 'True if no day in this span has a table, and the days of executions ending today or tomorrow either have one or
+are in this span.';
 
 create or replace function pgsched_internal.bound_strays(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
@@ -35,7 +39,8 @@ begin
   execute format('alter table pgsched_internal.%I add constraint %I check (%I >= %L and %3$I < %5$L) not valid', home, span, kept_by,
     first_day::text || ' 00:00+00', (last_day + 1)::text || ' 00:00+00');
 end $$;
-comment on function pgsched_internal.bound_strays(text, text, date, date) is 'Has the default partition take rows of these days alone.';
+comment on function pgsched_internal.bound_strays(text, text, date, date)
+  is 'Makes the default partition accept only rows of these days.';
 
 create or replace function pgsched_internal.unbound_strays(parent text, span text) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
@@ -43,9 +48,11 @@ begin
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
   execute format('alter table pgsched_internal.%I drop constraint %I', parent || '_default', span);
 end $$;
-comment on function pgsched_internal.unbound_strays(text, text) is 'Has the default partition take rows of any day again.';
+comment on function pgsched_internal.unbound_strays(text, text)
+  is 'Makes the default partition accept rows of any day again.';
 
--- That all rows are of these days is known by the check, and the new default partition is empty: nothing is read under the locks.
+-- The check proves that all rows are of these days, and the new default partition is empty, so nothing is scanned under
+-- the locks.
 create or replace function pgsched_internal.swap_default(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -55,7 +62,7 @@ declare
 begin
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', home);
-  if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then  -- made and never attached: empty, but where rows come by replication
+  if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then  -- created but never attached: empty, except with replication
     execute format('insert into pgsched_internal.%I select * from pgsched_internal.%I on conflict do nothing', home, made);
     execute format('drop table pgsched_internal.%I', made);
   end if;
@@ -73,7 +80,7 @@ begin
   insert into pgsched_internal.days (name) values (made) on conflict do nothing;
 end $$;
 comment on function pgsched_internal.swap_default(text, text, date, date)
-  is 'Makes the default partition the table of these days, and an empty one the default partition.';
+  is 'Turns the default partition into the table of these days, and makes an empty table the default partition.';
 
 create or replace function pgsched_internal.adopt_strays(parent text) returns text
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' set lock_timeout = '50ms' as $$
@@ -111,8 +118,9 @@ begin
   return 'going on';
 exception
   when lock_not_available then return 'busy';
-  when check_violation then return 'going on';  -- rows of another day have come just before: the span is another one now
+  when check_violation then return 'going on';  -- rows of another day have just arrived, so the span has changed
 end $$;
 comment on function pgsched_internal.adopt_strays(text)
-  is 'Takes the next step to make the default partition the table of the days that it has rows of: going on, or adopted at the last; busy where
-the locks for it are not free, none where it has no rows, apart where their days cannot be one table (yet).';
+  is 'Takes the next step towards turning the default partition into the table of the days that it contains. Returns
+going on, or adopted after the last step; busy if the locks for it are not free, none if the default partition is empty,
+and apart if its days cannot be one table (yet).';

@@ -1,5 +1,5 @@
--- Workers that begin nothing more, because somebody said so. What is said stands in a table of its own: a worker renews its row in
--- pgsched.workers, and whoever keeps a transaction open must not keep it from that.
+-- Workers that were told to begin nothing more. This is stored in a separate table, because a worker renews its row in
+-- pgsched.workers, and another session's open transaction must not block that.
 
 create or replace function pgsched_internal.set_worker_paused(paused boolean, worker text, note text) returns boolean
   language plpgsql volatile as $$
@@ -18,9 +18,10 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_worker_paused(boolean, text, text)
-  is 'Has one worker begin nothing more, or go on; what it has in hand goes on, and others take its share. False if it was so before.';
+  is 'Makes one worker begin nothing more, or resume; its running executions continue, and others take over its share.
+False if nothing changed.';
 
--- The last thousand that have left are kept, so that a process which dies as often as it is started fills no table.
+-- The last thousand workers that left are kept, so that a process that crashes in a loop does not fill the table.
 create or replace function pgsched_internal.worker_left() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -29,6 +30,6 @@ begin
   values (old.id, old.name, old.queues, old.release, old.started_at, old.lost_since) on conflict do nothing;
   return null;
 end $$;
-comment on function pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.';
+comment on function pgsched_internal.worker_left() is 'Keeps a record of a worker whose row is deleted.';
 create or replace trigger worker_left after delete on pgsched.workers
   for each row execute function pgsched_internal.worker_left();

@@ -1,5 +1,6 @@
--- Pausing and resuming: of a job, a client, a queue, a worker, a target, an ordering key (which a failure pauses) and the installation.
--- Each kind says in its own file how it is paused; what a call has to name, who may, and what the audit log has of it, is the same for all.
+-- Pausing and resuming a job, a client, a queue, a worker, a target, an ordering key (which a failure pauses) and the
+-- installation. Each kind implements its pause in its own file; which arguments a call needs, who may call it, and what
+-- the audit log records is the same for all.
 
 create or replace function pgsched_internal.check_pause(kind text, name text, client text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -18,9 +19,11 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched_internal.check_pause(text, text, text) is 'True for what names something to pause or resume; raises PS000 otherwise.';
+comment on function pgsched_internal.check_pause(text, text, text)
+  is 'True if the arguments name something that can be paused or resumed; raises PS000 otherwise.';
 
--- Whoever may change what is set of its client may pause that, too. Of a job and an ordering key it counts for whom the session acts.
+-- A role that may change its client's settings may pause the client, too. For a job or an ordering key, the session
+-- must act for its client.
 create or replace function pgsched_internal.check_may_pause(kind text, name text, client text) returns boolean language plpgsql stable as $$
 declare
   setter constant text := case when kind in ('client', 'target') then 'pgsched.set_client(text, jsonb, text)' else 'pgsched.set_queue(text, jsonb, text)' end;
@@ -36,7 +39,8 @@ begin
   end if;
   return pgsched_internal.check_administers();
 end $$;
-comment on function pgsched_internal.check_may_pause(text, text, text) is 'True where the session may pause and resume this; raises PS000 or PS012 otherwise.';
+comment on function pgsched_internal.check_may_pause(text, text, text)
+  is 'True if the session may pause and resume this; raises PS000 or PS012 otherwise.';
 
 create or replace function pgsched_internal.check_until(kind text, until timestamptz) returns boolean language plpgsql stable as $$
 begin
@@ -47,7 +51,8 @@ begin
   return kind = 'target' or until is null
     or pgsched_internal.refuse('PS000', format('a %s is paused until it is resumed', kind), 'leave until out: only a target is paused until an instant');
 end $$;
-comment on function pgsched_internal.check_until(text, timestamptz) is 'True for an instant up to which this can be paused; raises PS000 otherwise.';
+comment on function pgsched_internal.check_until(text, timestamptz)
+  is 'True for an instant until which this can be paused; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.set_paused(
   paused boolean, kind text, name text, client text, until timestamptz, note text, actor text
@@ -91,8 +96,9 @@ begin
   return changed;
 end $$;
 comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
-  is 'Pauses or resumes what was named, and writes it down; false if it was so before. Called by pgsched.pause and pgsched.resume, which have judged who
-calls them, and where a job''s rules or a restored database ask for it.';
+  is 'Pauses or resumes what is named, and records it in the audit log; false if nothing changed. Called by
+pgsched.pause and pgsched.resume, which have checked the caller''s rights, and where a job''s rules or a restored
+database require it.';
 
 create or replace function pgsched.pause(
   kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null
@@ -106,9 +112,9 @@ begin
   return pgsched_internal.set_paused(true, pause.kind, pause.name, pause.client, pause.until, pause.note, pause.actor);
 end $$;
 comment on function pgsched.pause(text, text, text, timestamptz, text, text)
-  is 'Begins nothing more of a job, a client, a queue or of the whole installation, by a worker, or at a target, until it is resumed; what runs goes on.
-False if it was paused before. PS000 for what cannot be meant, PS010 for what there is not, PS011 for a job that cannot be paused, PS012 where the session
-may not.';
+  is 'Stops new executions of a job, a client, a queue or the whole installation, on a worker, or to a target, until it
+is resumed; running ones continue. False if it was paused before. Raises PS000 for invalid values, PS010 if it does not
+exist, PS011 for a job that cannot be paused, and PS012 if the session may not.';
 
 create or replace function pgsched.resume(
   kind text, name text default null, client text default null, note text default null, actor text default null
@@ -121,4 +127,5 @@ begin
   return pgsched_internal.set_paused(false, resume.kind, resume.name, resume.client, null, resume.note, resume.actor);
 end $$;
 comment on function pgsched.resume(text, text, text, text, text)
-  is 'Lets go on what pgsched.pause has paused, an ordering key that a failure blocks, a target that fails, or a job that is invalid. False if it was not paused.';
+  is 'Resumes what pgsched.pause has paused, an ordering key that a failure blocks, a target that fails, or an invalid
+job. False if it was not paused.';

@@ -1,4 +1,5 @@
--- Queues: making and dropping them, and what is set for them. With the owner's rights, since it takes those to make tables.
+-- Queues: creating and dropping them, and their settings. These functions run with the owner's rights, which creating
+-- tables requires.
 
 create or replace function pgsched_internal.lock_queue(name text) returns pgsched.queues language plpgsql volatile as $$
 declare
@@ -10,7 +11,8 @@ begin
   end if;
   return queue;
 end $$;
-comment on function pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.';
+comment on function pgsched_internal.lock_queue(text)
+  is 'Locks and returns a queue; raises PS010 if there is none of this name.';
 
 create or replace function pgsched.set_queue(name text, changes jsonb, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -35,11 +37,11 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_queue(text, jsonb, text)
-  is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if
-anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.';
+  is 'Changes the named settings of a queue: options (the defaults of its executions), weight, max_waiting; null means
+the default. True if anything changed. Raises PS010 for an unknown queue, and PS000 or PS004 for invalid values.';
 
--- Numbers of dropped queues are not given again as long as there are others, so that history does not tell of them
--- under the name of another queue.
+-- Numbers of dropped queues are not reused while others are free, so that their history does not appear under another
+-- queue's name.
 create or replace function pgsched_internal.next_queue_number() returns integer language plpgsql volatile as $$
 declare
   number integer;
@@ -58,10 +60,10 @@ begin
 end $$;
 comment on function pgsched_internal.next_queue_number() is 'The number of the next queue.';
 
--- A table that stands by itself is made and then attached: that takes a lock which lets others go on reading and writing,
--- while a table made as a partition would lock all of them out. It has what the tables of the queue default have: the
--- same storage settings and rights. Consumers that act for some of the clients find these ones' rows by an index; where
--- workers claim nobody would use it.
+-- The table is created separately and then attached, which takes a lock that lets others continue to read and write;
+-- creating it as a partition would lock everyone out. It gets the storage settings and rights of the default queue's
+-- tables. Consumers that act for some of the clients find those clients' rows by an index; in queues served by workers,
+-- it would be unused.
 create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
@@ -82,7 +84,8 @@ begin
   execute format('alter table pgsched.executions attach partition %s for values in (%s)', made, partition);
   execute format('alter table %s owner to %s', made, (select c.relowner::regrole from pg_class c where c.oid = 'pgsched.executions'::regclass));
 end $$;
-comment on function pgsched_internal.make_partition(integer, boolean) is 'Makes the table of one more partition of pgsched.executions.';
+comment on function pgsched_internal.make_partition(integer, boolean)
+  is 'Creates the table of another partition of pgsched.executions.';
 
 create or replace function pgsched.create_queue(name text, changes jsonb default '{}', actor text default null) returns smallint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -122,8 +125,9 @@ begin
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
-  is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names
-is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.';
+  is 'Creates a queue with its own partitions, without interrupting anything; returns the number of its first partition.
+changes may contain the settings of pgsched.set_queue, and pulled, which is permanent and leaves the queue to consumers:
+see pgsched.claim. Raises PS000 for an invalid name, and PS011 if there is a queue of this name.';
 
 create or replace function pgsched.drop_queue(name text, actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -156,7 +160,7 @@ begin
       perform set_config('lock_timeout', '20ms', true);
       perform pgsched_internal.drop_partitions(queue);
       exit;
-    exception when lock_not_available then  -- whoever scheduled meanwhile had to wait, so: a moment for them
+    exception when lock_not_available then  -- sessions that schedule have been waiting, so let them go first
       if try = 100 then
         raise;
       end if;
@@ -168,10 +172,10 @@ begin
   perform pgsched_internal.write_log('drop queue', null, drop_queue.actor, jsonb_build_object('queue', name), 'queue', name);
 end $$;
 comment on function pgsched.drop_queue(text, text)
-  is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one
-that is not empty or has jobs, and for default.';
+  is 'Drops a queue in which nothing waits or runs, with its partitions and its limit; history stays. Raises PS010 for
+an unknown queue, and PS011 for one that is not empty or has jobs, and for default.';
 
--- Under the lock nobody can be adding rows: who was about to, finds no partition for them.
+-- While the lock is held, no one can be adding rows; a session that was about to finds no partition for them.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 declare
   partition smallint;
@@ -187,7 +191,8 @@ begin
   execute format('drop sequence if exists pgsched_internal.watch_%s', pgsched_internal.queue_number_of(queue.first_partition));
   delete from pgsched_internal.orderings o where pgsched_internal.first_partition_of(o.partition) = queue.first_partition;
 end $$;
-comment on function pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
+comment on function pgsched_internal.drop_partitions(pgsched.queues)
+  is 'Drops the tables of a queue, which must be empty.';
 
 create or replace function pgsched_internal.count_live(queue text, most bigint, waiting boolean default false) returns bigint
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -199,7 +204,8 @@ begin
                                  limit most) found);
 end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)
-  is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.';
+  is 'How many live executions a queue has, or with waiting only waiting ones, counted up to a limit, among those that
+the role may see.';
 
 create or replace function pgsched_internal.set_queue_paused(paused boolean, name text, note text) returns boolean
   language plpgsql volatile as $$
@@ -211,4 +217,5 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_queue_paused(boolean, text, text)
-  is 'Has workers begin nothing more of a queue, or go on with it; what they have in hand goes on. False if it was so before.';
+  is 'Pauses a queue, so that none of its executions begin, or resumes it; running ones continue. False if nothing
+changed.';

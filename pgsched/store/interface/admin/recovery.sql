@@ -1,9 +1,10 @@
--- A database that was restored, or copied, carries executions that have been delivered meanwhile, or that the original still delivers. So the
--- fleet of workers keeps a note of the server on which it is, renewed every few seconds, and a worker compares it before it claims anything on a
--- new connection. Where the two do not fit together the installation is held: nothing begins until somebody has looked and released it.
+-- A database that was restored or copied contains executions that have been delivered since, or that the original still
+-- delivers. So the workers keep a record of the server that they are on, renewed every few seconds, and a worker
+-- compares it with its server before it claims anything on a new connection. If the two do not match, the installation
+-- is held: nothing begins until an operator has checked and released it.
 
--- A managed server may hide what identifies it, and what is not known (null) is never a difference. The timeline is read off the log, because the
--- first checkpoint after a promotion comes late.
+-- A managed server may hide its identity; an unknown value (null) never counts as a difference. The timeline is read
+-- from the log position, because the first checkpoint after a promotion comes late.
 create or replace function pgsched_internal.this_server() returns pgsched_internal.fleet
   language plpgsql volatile as $$
 declare
@@ -21,20 +22,24 @@ begin
   end;
   return here;
 end $$;
-comment on function pgsched_internal.this_server() is 'What tells this server and database from others, and the time. Null where that is hidden.';
+comment on function pgsched_internal.this_server()
+  is 'What identifies this server and database, and the current time. Null where hidden.';
 
--- Only a standby has received the log from a primary, which PostgreSQL remembers until it is started anew. A recovery takes it from files, up to a
--- target or to the end of what there is.
+-- Only a standby has received the log from a primary, and PostgreSQL remembers that until it is restarted. A recovery
+-- reads the log from files, up to a target or to the end of the log.
 create or replace function pgsched_internal.has_target() returns boolean language sql stable as $$
   select exists (select from unnest(array['', '_time', '_name', '_xid', '_lsn']) kind where current_setting('recovery_target' || kind, true) <> '')
 $$;
-comment on function pgsched_internal.has_target() is 'Whether the server was started to recover to a target, such as a point in time.';
+comment on function pgsched_internal.has_target()
+  is 'True if the server was started to recover to a target, such as a point in time.';
 
--- Another server or database is always a copy. A new timeline is a standby that was promoted, if workers were there a moment before, and else a
--- recovery to a point in the past; so is any that begins on a server that followed no primary, unless this worker knows that nothing of what it saw
--- is missing. A server that was started since workers were last there is as they left it, if they stopped in order; if their
--- rows are still there, the power failed or this is a copy of a disk, in which a worker that was there misses what it saw. While one server process
--- lasts, workers were away, or its clock was set, and that is all: so its start is noted, which no clock that is set later changes.
+-- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
+-- before, and otherwise a recovery to a point in the past. It also means that if it begins on a server that followed no
+-- primary, unless this worker knows that nothing it saw is missing. A server that was started since workers were last
+-- there is unchanged if they stopped in order; if their rows are still there, either the power failed or this is a copy
+-- of a disk, in which a worker that was there misses what it saw. While the same server process is running, workers
+-- were away or its clock was set, and nothing else. That is why its start is recorded, which later clock changes do not
+-- affect.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
@@ -57,10 +62,12 @@ create or replace function pgsched_internal.why_hold(
   end
 $$;
 comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean, boolean, bigint)
-  is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on. One that is about
-to claim may know how far the note had been renewed: with commits that do not wait, the last renewal may be lost in a crash.';
+  is 'Why an installation must be held, given where its workers were before and where they are now, on a server that has
+run since then; null if it may continue. A worker that is about to claim may know how often the record had been renewed:
+with asynchronous commits, the last renewal may be lost in a crash.';
 
--- Consumers write no note, which they could keep locked: they ask whether a worker that is started now would hold the installation.
+-- Consumers do not write the record, because they could keep it locked. They check whether a worker started now would
+-- hold the installation.
 create or replace function pgsched_internal.is_elsewhere() returns boolean language plpgsql stable as $$
 declare
   was pgsched_internal.fleet;
@@ -70,13 +77,15 @@ begin
   if (was.system_identifier, was.database, was.timeline, was.relation) is not distinct from (here.system_identifier, here.database, here.timeline, here.relation) then
     return false;
   end if;
-  here.seen_at := was.seen_at;  -- gaps are for workers to judge
+  here.seen_at := was.seen_at;  -- workers judge gaps
   return pgsched_internal.why_hold(was, here, i, true, pg_last_wal_receive_lsn() is not null and not pgsched_internal.has_target(), null) is not null
     from pgsched.installation i;
 end $$;
-comment on function pgsched_internal.is_elsewhere() is 'Whether this is not the server, the database or the timeline that workers noted last, and no standby that took over.';
+comment on function pgsched_internal.is_elsewhere()
+  is 'True if this is not the server, database or timeline that workers recorded last, and not a standby that took
+over.';
 
--- Most calls find a note that was renewed just now and write nothing.
+-- Most calls find a record that has just been renewed and write nothing.
 create or replace function pgsched_internal.check_in(known bigint default null, out why text, out renewals bigint)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -112,8 +121,8 @@ begin
   why := null;
 end $$;
 comment on function pgsched_internal.check_in(bigint)
-  is 'Notes that a worker is on this server now, and how often that was renewed, which a worker that comes back says. Where that does not fit what was
-noted before, holds the installation. Returns why it is held, or null.';
+  is 'Records that a worker is on this server now, and returns how often the record was renewed, which a returning
+worker passes in. If that does not match the earlier record, holds the installation. Returns why it is held, or null.';
 
 create or replace function pgsched_internal.note_server(here pgsched_internal.fleet, further bigint) returns bigint language sql volatile as $$
   insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at, relation, renewals)
@@ -125,7 +134,8 @@ create or replace function pgsched_internal.note_server(here pgsched_internal.fl
   returning f.renewals
 $$;
 comment on function pgsched_internal.note_server(pgsched_internal.fleet, bigint)
-  is 'Notes a server as the one on which workers are now, and counts by so much further: by more than any worker has seen where the past was accepted.';
+  is 'Records a server as the one that workers are on now, and advances the number of renewals; once a past state has
+been accepted, beyond what any worker has seen.';
 
 create or replace function pgsched_internal.set_installation_paused(paused boolean, note text) returns boolean language plpgsql volatile as $$
 begin
@@ -141,9 +151,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_installation_paused(boolean, text)
-  is 'Has workers and consumers begin nothing of any queue, or go on, here, with all that is due. False if it was so before.';
+  is 'Makes workers and consumers begin nothing from any queue, or resume on this server, with everything that is due.
+False if nothing changed.';
 
--- The order in which they fire stays: that of their instants, by partition.
+-- The order in which they fire stays the same: by their instants, within each partition.
 create or replace function pgsched_internal.spread_overdue(partition smallint, due_by timestamptz, begins timestamptz, apart interval, most integer)
   returns integer language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -165,7 +176,8 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
-  is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.';
+  is 'Moves waiting executions of a partition that were due by an instant, up to a limit, to instants from another one
+on, this far apart; returns how many.';
 
 create or replace function pgsched.set_installation(changes jsonb, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -190,5 +202,6 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_installation(jsonb, text)
-  is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence
-(null: never). True if anything is different now. PS000 for what cannot be meant.';
+  is 'Changes the named settings of the installation: history_days, audit_days (0: forever), archive_history,
+hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything changed. Raises PS000 for
+invalid values.';

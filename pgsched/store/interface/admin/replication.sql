@@ -1,6 +1,6 @@
--- Where the rows arrive by logical replication nobody tells of tables: they are made and dropped by the rows that stand for
--- them. These triggers fire for what is applied from elsewhere alone, and so cost nothing where pgsched runs; what is applied
--- fires triggers of rows, and none of statements.
+-- A subscriber of logical replication is not notified of tables: they are created and dropped with the rows that
+-- represent them. These triggers fire only for changes applied from elsewhere, and so cost nothing where pgsched runs.
+-- Applied changes fire row triggers but no statement triggers.
 
 create or replace function pgsched_internal.queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -15,12 +15,13 @@ begin
   execute format('create sequence if not exists pgsched_internal.watch_%s', pgsched_internal.queue_number_of(new.first_partition));
   return null;
 end $$;
-comment on function pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.';
+comment on function pgsched_internal.queue_followed()
+  is 'Creates the tables of a queue that was created on the publisher.';
 create or replace trigger queue_followed after insert on pgsched.queues
   for each row execute function pgsched_internal.queue_followed();
 alter table pgsched.queues enable replica trigger queue_followed;
 
--- What others have locked at this moment stays: the tables of a queue that is no more are empty, and in nobody's way.
+-- Tables that others have locked at this moment stay: the tables of a dropped queue are empty and do no harm.
 create or replace function pgsched_internal.dropped_queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -37,13 +38,14 @@ begin
   return null;
 exception when lock_not_available then return null;
 end $$;
-comment on function pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.';
+comment on function pgsched_internal.dropped_queue_followed()
+  is 'Drops the tables of a queue that was dropped on the publisher.';
 create or replace trigger dropped_queue_followed after delete on pgsched.queues
   for each row when (old.name <> 'default') execute function pgsched_internal.dropped_queue_followed();
 alter table pgsched.queues enable replica trigger dropped_queue_followed;
 
--- A day's table is there at once, since rows may be sent to it by its name. It becomes a partition when the locks for that are
--- free, with this day or a later one; until then, the default partition has what is sent to the parent.
+-- The table of a day is created at once, since rows may be sent to it by name. It becomes a partition when the locks
+-- for that are free, with this day or a later one; until then, rows sent to the parent go to the default partition.
 create or replace function pgsched_internal.days_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -61,12 +63,13 @@ begin
   end loop;
   return null;
 end $$;
-comment on function pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.';
+comment on function pgsched_internal.days_followed()
+  is 'Creates the tables of days that were created on the publisher.';
 create or replace trigger days_followed after insert on pgsched_internal.days
   for each row execute function pgsched_internal.days_followed();
 alter table pgsched_internal.days enable replica trigger days_followed;
 
--- What a reader keeps from being dropped now goes with a later day.
+-- A table that a reader keeps from being dropped now is dropped with a later day.
 create or replace function pgsched_internal.dropped_day_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -91,12 +94,12 @@ begin
 exception when lock_not_available then return null;
 end $$;
 comment on function pgsched_internal.dropped_day_followed()
-  is 'Drops the tables of days that were dropped where the rows come from, up to this one.';
+  is 'Drops the tables of days that were dropped on the publisher, up to this one.';
 create or replace trigger dropped_day_followed after delete on pgsched_internal.days
   for each row execute function pgsched_internal.dropped_day_followed();
 alter table pgsched_internal.days enable replica trigger dropped_day_followed;
 
--- A sequence that is ahead of its table stays as it is: it may be drawn on at this moment.
+-- A sequence that is ahead of its table stays unchanged: it may be in use at this moment.
 create or replace function pgsched_internal.advance_sequences() returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -113,4 +116,5 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.advance_sequences()
-  is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.';
+  is 'Advances the sequences to the rows of their tables, since replication brings rows but no sequences; called by
+migrations.';

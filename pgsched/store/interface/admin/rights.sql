@@ -1,7 +1,8 @@
--- Rights: what is not named here, a role may not do. Roles are made by roles.sql, where the migrating role may; one that is missing is
--- passed over here. PUBLIC may do nothing. In the schema pgsched a client calls verbs, which run with their owner's rights and judge by
--- the role that the session acts as, reads the rows of the clients whose database_role it has, and inserts executions and jobs of
--- theirs. It may lock nothing by itself: no UPDATE, no DELETE. Of the schema pgsched_internal it reads what views show it.
+-- Rights: a role may not do what is not granted here. Roles are created by roles.sql, if the migrating role may;
+-- missing ones are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role calls functions, which
+-- run with their owner's rights and check the role that the session acts as; reads the rows of the clients whose
+-- database_role it is; and inserts executions and jobs for them. It cannot lock anything by itself: no UPDATE, no
+-- DELETE. From the schema pgsched_internal it reads what views show it.
 
 create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
   return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -25,7 +26,8 @@ begin
   end loop;
   execute format('grant execute on function %s to %s', array_to_string(signatures, ', '), role);
 end $$;
-comment on function pgsched_internal.grant_execute(text[], regrole) is 'Grants all functions of these names to a role; called by migrations.';
+comment on function pgsched_internal.grant_execute(text[], regrole)
+  is 'Grants all functions with these names to a role; called by migrations.';
 
 do $$
 declare
@@ -47,7 +49,7 @@ begin
   end loop;
 end $$;
 
--- Nothing that an earlier release granted stays.
+-- Revokes everything that an earlier release granted.
 do $$
 declare
   item text;
@@ -58,7 +60,7 @@ begin
   loop
     execute item;
   end loop;
-  -- Of all at once: each statement writes the row of each function anew.
+  -- All functions in one statement, because each statement rewrites the row of each function.
   select concat_ws(', ', 'public', string_agg(quote_ident(r.rolname), ', ')) into item from pg_catalog.pg_roles r
    where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader');
   execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
@@ -67,9 +69,10 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
--- Functions, by what they can do. One that computes from its arguments alone, or runs with its caller's rights, gives its caller none,
--- so workers and the API may call all of these. What runs with its owner's rights is named below for each role; but verbs, which judge
--- for themselves, follow their names: a client makes, sets and drops nothing of the installation's.
+-- Functions, by what they can do. A function that uses only its arguments, or runs with its caller's rights, gives the
+-- caller no rights, so workers and the API may call all of these. Functions that run with their owner's rights are
+-- listed below for each role. Functions that check the caller themselves are granted by name: a client creates, sets
+-- and drops nothing that belongs to the installation.
 do $$
 declare
   item record;
@@ -138,11 +141,12 @@ begin
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
   create policy worker on pgsched_internal.facts for select to pgsched_worker using (true);
-  create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');  -- a migration executes what others say
+  create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');  -- migrations execute the values of other facts
 end $$;
 
--- The API. It acts for the clients of the key that a request came with, which its sessions say by a setting; it may update no execution,
--- so it is not among those that may do everything. It plans the jobs that it makes, and what a page shows it looks up itself.
+-- The API. It acts for the clients of the key that a request came with, which its sessions declare by a setting. It may
+-- not update executions, so it does not count as having all rights. It plans the jobs that it creates, and looks up
+-- itself what pages show.
 do $$
 declare
   mine constant text := '(select pgsched_internal.api_acts_for_all()) or client_id = any (array(select unnest(pgsched_internal.api_clients())))';
@@ -174,7 +178,7 @@ begin
   create policy api on pgsched.bulk_operations for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
   create policy api on pgsched.dependencies for select to pgsched_api
-    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- only of executions that it sees
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
            or client_id = any (array(select unnest(pgsched_internal.api_clients()))));
@@ -185,7 +189,7 @@ begin
   create policy api on pgsched_internal.facts for select to pgsched_api using (true);
 end $$;
 
--- Whoever looks after it: reads everything but secrets, changes nothing.
+-- Operators who only look: may read everything but secrets, and change nothing.
 do $$
 declare
   item text;
@@ -193,7 +197,7 @@ begin
   if to_regrole('pgsched_reader') is null then
     return;
   end if;
-  grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
+  grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- in pgsched_internal only what commands and pages show
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes,
     pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.bulk_operations, pgsched.blocked_keys
     to pgsched_reader;
@@ -207,7 +211,7 @@ begin
     'pgsched_internal.canonical_host', 'pgsched_internal.catalogue', 'pgsched_internal.count_live', 'pgsched_internal.days_of',
     'pgsched_internal.first_partition_of', 'pgsched_internal.is_living', 'pgsched_internal.partitions_of',
     'pgsched_internal.partitions_per_queue', 'pgsched_internal.quantile', 'pgsched_internal.queue_number_of',
-    'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client, so it sees no secrets
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched_internal.kept_dead_letters', 'pgsched.bulk_operations', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
@@ -215,7 +219,7 @@ begin
   end loop;
 end $$;
 
--- Clients. What is set of a client may be granted to its role beside this: then it changes its own.
+-- Clients. The functions for settings of a client may also be granted to its role: then it changes its own.
 do $$
 declare
   mine constant text := 'client_id = any (array(select unnest(pgsched_internal.my_clients())))';
@@ -228,7 +232,7 @@ begin
   grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies,
     pgsched.bulk_operations, pgsched.audit_log, pgsched.schema_version to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;
-  -- Not the token: with it a result could be forged.
+  -- Not the token: results could be forged with it.
   grant select (fire_at, scheduled_for, start_at, created_at, lease_expires_at, id, job_id, lease_owner, plan, uncounted, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels, waits) on pgsched.executions to pgsched_client;
   grant select (client_id, ordering_key, partition, execution_id, reason, blocked_at, until) on pgsched.blocked_keys to pgsched_client;
@@ -257,11 +261,11 @@ begin
   end loop;
   create policy mine on pgsched.bulk_operations for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
   create policy mine on pgsched.dependencies for select to pgsched_client
-    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- only of executions that it sees
 end $$;
 
--- What runs with its owner's rights runs with those of a role that has no more than this, where the migrating role may say so:
--- not with a superuser's.
+-- Functions that run with their owner's rights get the rights of a role that has no more than these, if the migrating
+-- role may arrange that: not those of a superuser.
 do $$
 declare
   item text;

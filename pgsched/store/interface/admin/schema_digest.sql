@@ -1,6 +1,7 @@
--- What there is of pgsched, so that what somebody changes by hand can be told: a digest of each thing, by its kind and name. Partitions
--- and watches are left out, which come and go with days and queues; so are rights of roles that are not pgsched's, and parentheses, which an expression has others of
--- once a dump of it is restored. Reads catalogues, and locks nothing.
+-- A digest of each database object of pgsched, by its kind and name, so that manual changes can be detected. Partitions
+-- and watches are left out, because they come and go with days and queues. So are the rights of roles that are not
+-- pgsched's, and parentheses, which change in an expression when a dump of it is restored. Reads catalogues; locks
+-- nothing.
 create or replace function pgsched_internal.catalogue() returns jsonb language sql stable set search_path = pg_catalog, pg_temp as $$
   with ours as (
     select n.oid, n.nspname as name from pg_namespace n where n.nspname in ('pgsched', 'pgsched_internal')
@@ -61,4 +62,5 @@ create or replace function pgsched_internal.catalogue() returns jsonb language s
   )
   select jsonb_object_agg(t.name, left(encode(sha256(convert_to(translate(coalesce(t.text, ''), '()', ''), 'UTF8')), 'hex'), 16)) from things t
 $$;
-comment on function pgsched_internal.catalogue() is 'A digest of each table, column, index, function and other thing of pgsched''s, by its kind and name.';
+comment on function pgsched_internal.catalogue()
+  is 'A digest of each table, column, index, function and other object of pgsched, by its kind and name.';

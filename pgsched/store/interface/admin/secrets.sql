@@ -1,4 +1,4 @@
--- Secrets that options name: kept as the API or the command line has sealed them, and opened by workers alone.
+-- Secrets that options refer to: stored as the API or the command line has sealed them, and opened only by workers.
 
 create or replace function pgsched_internal.put_secret(
   client text, name text, sealed bytea, hosts text[] default null, actor text default null
@@ -30,8 +30,8 @@ begin
   return made;
 end $$;
 comment on function pgsched_internal.put_secret(text, text, bytea, text[], text)
-  is 'Keeps a secret of a client that was sealed by its caller, for these hosts alone, or for those it had; false where it takes the
-place of one. PS011 where there are 100.';
+  is 'Stores a client''s secret, sealed by the caller, for these hosts only, or for those it had. False if it replaces
+one. Raises PS011 if there are 100 already.';
 
 create or replace function pgsched.drop_secret(client text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -48,7 +48,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_secret(text, text, text)
-  is 'Forgets a secret of a client; false if there was none. Attempts that name it fail from then on, and are tried again.';
+  is 'Deletes a client''s secret; false if there was none. Attempts that refer to it fail from then on, and are
+retried.';
 
 create or replace function pgsched.secrets(client text, out name text, out created_at timestamptz, out updated_at timestamptz, out hosts text[]) returns setof record
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -56,27 +57,28 @@ create or replace function pgsched.secrets(client text, out name text, out creat
    where s.client_id = secrets.client and pgsched_internal.acts_for(s.client_id) order by s.name
 $$;
 comment on function pgsched.secrets(text)
-  is 'The names of a client''s secrets, when each was made and last replaced, and to which hosts it goes. Nothing where the session does not act for the client.';
+  is 'The names of a client''s secrets, when each was created and last replaced, and the hosts that it may be sent to.
+Empty if the session does not act for the client.';
 
 create or replace function pgsched_internal.reseal(client text, name text, before bytea, after bytea) returns boolean
   language plpgsql volatile as $$
 #variable_conflict use_column
 begin
   update pgsched_internal.secrets s set sealed = reseal.after where s.client_id = client and s.name = reseal.name and s.sealed = reseal.before;
-  if not found then  -- or it is what callbacks are signed with
+  if not found then  -- it may be a signing secret
     update pgsched_internal.signing_secrets s set sealed = reseal.after where s.client_id = client and s.sealed = reseal.before;
   end if;
   return found;
 end $$;
 comment on function pgsched_internal.reseal(text, text, bytea, bytea)
-  is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.';
+  is 'Stores the same secret under another key; false if it was replaced meanwhile. Called when the keys are changed.';
 
 create or replace trigger secrets_changed after insert or update or delete on pgsched_internal.secrets
   for each statement execute function pgsched_internal.workers_told('clients');
 create or replace trigger changed after insert or update or delete on pgsched_internal.secrets
   for each row execute function pgsched_internal.changed('secret', 'full_name');
 
--- The first nine bytes name the key (pgsched/sealing.py), and tell nothing of what is sealed.
+-- The first nine bytes identify the key (pgsched/sealing.py) and reveal nothing about the content.
 create or replace function pgsched_internal.sealed_with() returns table (head bytea, secrets bigint)
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select found.head, count(*)
@@ -85,4 +87,6 @@ create or replace function pgsched_internal.sealed_with() returns table (head by
           (select substr(s.sealed, 1, 9) from pgsched_internal.signing_secrets s limit 100000)) found
    group by found.head
 $$;
-comment on function pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by what names them, and how many by each; some 100,000 are looked at.';
+comment on function pgsched_internal.sealed_with()
+  is 'The keys that secrets are sealed with, by their identifying bytes, and the number of secrets for each; reads about
+100,000 secrets at most.';

@@ -1,6 +1,6 @@
--- What a client's callbacks are signed with: kept as the API or the command line has sealed it, and opened by workers alone. A new
--- secret does not end the one before at once: for a while callbacks have a signature by each, so that receivers can change over
--- one by one.
+-- Secrets that a client's callbacks are signed with: stored as the API or the command line has sealed them, and opened
+-- only by workers. A new secret does not replace the old one at once: for a while, callbacks carry a signature by each,
+-- so that receivers can change over one by one.
 
 create or replace function pgsched_internal.rotate_signing_secret(
   client text, sealed bytea, hint text, keep_for interval default '24 hours', actor text default null
@@ -28,8 +28,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
-  is 'Signs a client''s callbacks with a secret that was sealed by its caller, who says by which characters it is shown. The secrets before
-it are valid for keep_for more, and callbacks have a signature by each of them. PS011 where five are valid.';
+  is 'Signs a client''s callbacks with a secret that was sealed by the caller, who gives the characters by which it is
+shown. The secrets before it stay valid for keep_for, and callbacks carry a signature by each of them. Raises PS011 if
+five are valid already.';
 
 create or replace function pgsched.drop_signing_secret(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -46,7 +47,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_signing_secret(text, text)
-  is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.';
+  is 'Stops signing a client''s callbacks, with its current secret and with former ones; false if they were not
+signed.';
 
 create or replace function pgsched.signing_secrets(client text, out hint text, out valid_until timestamptz) returns setof record
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -56,8 +58,8 @@ create or replace function pgsched.signing_secrets(client text, out hint text, o
    order by s.valid_until desc nulls first
 $$;
 comment on function pgsched.signing_secrets(text)
-  is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when
-the former ones are valid. Nothing where the session does not act for the client.';
+  is 'The secrets that a client''s callbacks are signed with, newest first, by their last four characters, and until
+when the former ones are valid. Empty if the session does not act for the client.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
   for each statement execute function pgsched_internal.workers_told('clients');

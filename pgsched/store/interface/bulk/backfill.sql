@@ -1,4 +1,5 @@
--- Backfills: bulk operations that run a range of instants of a job that have passed. Workers compute the instants and plan a row for each.
+-- Backfills: bulk operations that run a past range of a job's instants. Workers compute the instants and plan a row for
+-- each.
 
 create or replace function pgsched_internal.check_backfill(filter jsonb, locks boolean) returns text language plpgsql volatile as $$
 declare
@@ -38,7 +39,8 @@ begin
   return job.client_id;
 end $$;
 comment on function pgsched_internal.check_backfill(jsonb, boolean)
-  is 'The client of a job of which this range can be backfilled, and locks the job where that is wanted; PS002, PS010 or PS011 otherwise.';
+  is 'The client of a job, if this range of it can be backfilled; locks the job if asked to. Raises PS002, PS010 or
+PS011 otherwise.';
 
 create or replace function pgsched_internal.cancel_backfilled(asked pgsched.bulk_operations) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -57,4 +59,5 @@ begin
     perform pgsched_internal.notify_workers('stop ' || waiting.id) where waiting.lease_token is not null;
   end loop;
 end $$;
-comment on function pgsched_internal.cancel_backfilled(pgsched.bulk_operations) is 'Cancels what a backfill has planned and still waits; what runs goes on.';
+comment on function pgsched_internal.cancel_backfilled(pgsched.bulk_operations)
+  is 'Cancels the waiting executions that a backfill has planned; running ones continue.';

@@ -1,6 +1,7 @@
--- Carrying out bulk operations: workers advance each by a chunk at a time, at its pace.
+-- Carrying out bulk operations: workers advance each by one chunk at a time, at its pace.
 
--- It may have been edited since it was looked at: so it is judged again once it is locked. What runs is locked only to be cancelled.
+-- The execution may have been edited since it was read, so the filter is applied again once it is locked. A running one
+-- is locked only to be cancelled.
 create or replace function pgsched_internal.change_execution(asked pgsched.bulk_operations, id uuid, partition smallint) returns text
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -30,7 +31,8 @@ begin
   return 'done';
 end $$;
 comment on function pgsched_internal.change_execution(pgsched.bulk_operations, uuid, smallint)
-  is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, or locked where somebody has it.';
+  is 'Cancels or reschedules one execution of a bulk operation: done, skipped if the filter no longer names it, or
+locked if another transaction has it.';
 
 create or replace function pgsched_internal.change_letter(asked pgsched.bulk_operations, id uuid, finished_at timestamptz) returns text
   language plpgsql volatile as $$
@@ -56,10 +58,11 @@ begin
   return 'done';
 end $$;
 comment on function pgsched_internal.change_letter(pgsched.bulk_operations, uuid, timestamptz)
-  is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, or locked where somebody has it.';
+  is 'Replays or discards one dead letter of a bulk operation: done, skipped if it has been dealt with, or locked if
+another transaction has it.';
 
--- What somebody has locked, such as the key of a dead letter, is not waited for: it is come back to. What cannot be changed, such as a dead
--- letter whose queue is gone, fails and stays as it is.
+-- If something is locked, such as the key of a dead letter, this does not wait but comes back to it later. What cannot
+-- be changed, such as a dead letter whose queue was dropped, counts as failed and stays unchanged.
 create or replace function pgsched_internal.change_or_come_back(
   asked pgsched.bulk_operations, id uuid, finished_at timestamptz, partition smallint, again boolean
 ) returns text language plpgsql volatile set lock_timeout = '5ms' as $$
@@ -92,11 +95,11 @@ begin
   return outcome;
 end $$;
 comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations, uuid, timestamptz, smallint, boolean)
-  is 'Changes one of many, and notes one that is locked to come back to it: done, skipped, failed, locked, or full where its queue is. again says
-that it was noted before.';
+  is 'Changes one row of a bulk operation, and records a locked one to come back to it. Returns done, skipped, failed,
+locked, or full if its queue is full. again is true if it was recorded before.';
 
--- First what was locked when it was its turn, so many in each chunk, then the next, of executions those of one partition. Read as it is
--- dealt with: what comes after the end of a chunk is looked at in the next.
+-- First comes a limited number of rows that were locked when it was their turn, then the next rows; for executions,
+-- those of one partition. Rows are read as they are processed: those after the end of a chunk are read in the next.
 create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_operations) returns text language sql stable as $$
   select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
          ' where r.operation_id = $1 order by r.tried_at limit 10) union all '
@@ -106,7 +109,7 @@ create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_oper
                      ' from %s e.id > $4 order by e.id limit 1000)', pgsched_internal.in_partition(asked.partition)) end
 $$;
 comment on function pgsched_internal.next_of_many(pgsched.bulk_operations)
-  is 'The query for what a bulk operation comes to next, and which of it the filter names.';
+  is 'The query for the rows that a bulk operation processes next, and which of them the filter names.';
 
 create or replace function pgsched_internal.change_chunk(
   asked inout pgsched.bulk_operations, room integer, most integer, out outcomes text[], out looked integer
@@ -123,7 +126,7 @@ begin
     if next.named then
       outcome := pgsched_internal.change_or_come_back(asked, next.id, next.finished_at, next.partition, next.again);
       outcomes := outcomes || outcome;
-      exit when outcome = 'full';  -- it goes on from here once there is room
+      exit when outcome = 'full';  -- continues from here once there is room
       if outcome = 'done' then
         asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
         room := room - 1;
@@ -137,10 +140,12 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.change_chunk(pgsched.bulk_operations, integer, integer)
-  is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.';
+  is 'Changes the next rows of a bulk operation. Returns how far it is then, the outcome of each row, and how many were
+read.';
 
--- Two seconds ahead of its pace at most, so that little is left to happen once it is cancelled. The next chunk begins behind what this
--- one has looked at, in the same transaction: a crash between two loses and doubles nothing.
+-- At most two seconds ahead of its pace, so that little happens after it is cancelled. The next chunk begins after the
+-- rows that this one has read, which is recorded in the same transaction: a crash in between neither loses nor repeats
+-- anything.
 create or replace function pgsched_internal.advance_bulk(
   id uuid, most integer, out done integer, out more boolean, out finished boolean
 ) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
@@ -165,7 +170,7 @@ begin
     return;
   end if;
   if asked.action in ('cancel', 'reschedule') and asked.partition is null then
-    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- where there is no such queue
+    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- if there is no such queue
   end if;
   chunk := pgsched_internal.change_chunk(asked, room, most);
   asked := chunk.asked;
@@ -189,5 +194,5 @@ begin
    where b.id = asked.id;
 end $$;
 comment on function pgsched_internal.advance_bulk(uuid, integer)
-  is 'Does the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and
-whether that was the last.';
+  is 'Changes the next rows of a bulk operation, up to a limit and as its pace allows. Returns how many, whether the
+next chunk need not wait, and whether this was the last.';

@@ -1,6 +1,6 @@
--- How many a filter names, as far as they can be counted in the time that there is.
+-- How many things a filter names, as far as they can be counted within the time limit.
 
--- In each partition by itself, in a block that is undone: so no lock stays on any of them.
+-- Each partition is counted in a block that is rolled back, so that no lock stays on it.
 create or replace function pgsched_internal.count_executions(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
 ) language plpgsql volatile set enable_sort = off as $$
@@ -30,7 +30,7 @@ begin
   complete := home is null;
 end $$;
 comment on function pgsched_internal.count_executions(jsonb, text[], timestamptz)
-  is 'How many executions that wait or run a filter names, as far as they can be counted until then.';
+  is 'How many live executions a filter names, as far as they can be counted until then.';
 
 create or replace function pgsched_internal.count_dead_letters(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
@@ -67,10 +67,11 @@ begin
   elsif action in ('replay', 'discard') then
     select c.* into matched, complete from pgsched_internal.count_dead_letters(filter, clients, until) c;
   elsif action = 'backfill' then
-    complete := false;  -- only Python computes the instants of a job
+    complete := false;  -- only Python computes a job's instants
   else
     select count(*), true into matched, complete from pgsched_internal.jobs_named(action, filter, clients);
   end if;
 end $$;
 comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
-  is 'How many of what this action is for a filter names, as far as they can be counted in so long.';
+  is 'How many things of the kind that an action changes a filter names, as far as they can be counted within the time
+limit.';

@@ -1,6 +1,7 @@
--- What bulk operations are for: executions that wait or run, dead letters, instants of a job, or jobs, as a filter names them. They are looked through in the
--- order of their ids, so many at a time: no statement takes long, or locks more than it deals with, however many there are. The functions that
--- do it forbid sorting: where the statistics lag behind, all dead letters would be read and sorted for each part of them.
+-- What bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a filter. They
+-- are read in the order of their ids, a limited number at a time, so that no statement takes long or locks more than it
+-- processes, however many there are. The functions that read them forbid sorting: with outdated statistics, all dead
+-- letters would be read and sorted for each part of them.
 
 create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -33,7 +34,8 @@ begin
   return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
 end $$;
 comment on function pgsched_internal.check_filter_members(jsonb, text, text[])
-  is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.';
+  is 'True for a filter with at least one of these members besides status, each of its type; raises PS000 or PS002 with
+a hint otherwise.';
 
 create or replace function pgsched_internal.check_bulk_filter(action text, filter jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -65,7 +67,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_bulk_filter(text, jsonb)
-  is 'True for a filter of what this action is for; raises PS000 or PS002 with what to write otherwise.';
+  is 'True for a valid filter for this action; raises PS000 or PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.is_named(there pgsched.executions, filter jsonb, clients text[]) returns boolean
   language sql stable as $$
@@ -80,14 +82,15 @@ create or replace function pgsched_internal.is_named(there pgsched.executions, f
      and (filter ->> 'to' is null or coalesce(there.scheduled_for, there.fire_at) < (filter ->> 'to')::timestamptz)
 $$;
 comment on function pgsched_internal.is_named(pgsched.executions, jsonb, text[])
-  is 'Whether a filter names an execution that waits or runs, of one of these clients; its queue is looked at by partition.';
+  is 'True if a filter names a live execution of one of these clients; its queue is checked by partition.';
 
 create or replace function pgsched_internal.next_partition(filter jsonb, partition smallint) returns smallint language sql stable as $$
   select min(p) from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
    where (filter ->> 'queue' is null or q.name = filter ->> 'queue') and p > coalesce(next_partition.partition, -1)
 $$;
 comment on function pgsched_internal.next_partition(jsonb, smallint)
-  is 'The partition after one, or the first, in which there may be what a filter names; null where there is none.';
+  is 'The first partition, or the next one after the given one, that may contain what a filter names; null if there is
+none.';
 
 create or replace function pgsched_internal.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer
@@ -119,4 +122,4 @@ create or replace function pgsched_internal.jobs_named(action text, filter jsonb
    order by j.id
 $$;
 comment on function pgsched_internal.jobs_named(text, jsonb, text[])
-  is 'The jobs that a filter names, of these clients, in a state in which the action can be.';
+  is 'The jobs of these clients that a filter names and whose state allows the action.';
