@@ -1,6 +1,6 @@
-"""Alembic's entry: `alembic upgrade head` here does what `pgsched migrate` does.
+"""Alembic's entry point: `alembic upgrade head` in this directory does what `pgsched migrate` does.
 
-The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alembic is called by hand.
+The database URL comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL if alembic is run by hand.
 """
 
 import os
@@ -29,7 +29,7 @@ def online() -> None:
     url = config.get_main_option("sqlalchemy.url") or os.environ.get("PGSCHED_DATABASE_URL")
     if not url:
         raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
-    # libpq reads the address: SQLAlchemy knows no address of several hosts.
+    # libpq parses the URL, because SQLAlchemy does not support URLs with several hosts.
     address = url.replace("+psycopg://", "://", 1)
     engine = create_engine("postgresql+psycopg://", creator=lambda: _connected(address), poolclass=NullPool)
     event.listen(engine, "begin", lambda begun: _begin(begun.connection.driver_connection))
@@ -41,7 +41,7 @@ def online() -> None:
 
 
 def _connected(address: str) -> Connection[Any]:
-    """SQLAlchemy asks a new connection about the server before anything begins."""
+    """Opens a connection with our settings: SQLAlchemy queries the server before it begins a transaction."""
     driver = connect(address)
     _begin(driver)
     return driver

@@ -8,8 +8,9 @@ revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
-# The revision of the oldest release whose processes work on this schema. A version that only adds repeats what the one before it
-# says. One that takes away or renames is for a later release than the one that last used it, whose revision it names.
+# The revision of the oldest release whose processes work on this schema. A version that only adds things repeats the
+# value of the previous version. A version that removes or renames something belongs in a release after the last one
+# that uses it, and names the revision of the first release that does not.
 serves_from = ""
 
 

@@ -1,5 +1,5 @@
--- Tables, indexes and types of the first schema. Frozen: later changes are later versions.
--- Functions that a default or a CHECK needs are born here; their bodies are replaced from pgsched/store/interface.
+-- The tables, indexes and types of the first schema. Frozen: later changes go into later versions. Functions that a
+-- default or a CHECK needs are first created here; pgsched/store/interface replaces their bodies.
 
 create type pgsched.execution_status as enum (
   'scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped'
@@ -22,7 +22,8 @@ begin
   raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
 end $$;
 
--- A fact of the tables, so it is not replaced with the interface. A power of two: keys are spread by the bits of their hash.
+-- A property of the tables, so it is not replaced with the interface. Must be a power of two: keys are distributed by
+-- the bits of their hash.
 create function pgsched_internal.partitions_per_queue() returns integer
   language sql immutable parallel safe return 16;
 comment on function pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.';
@@ -51,10 +52,10 @@ create function pgsched_internal.check_labels(labels jsonb) returns boolean
 create function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text) returns boolean
   language sql immutable parallel safe as 'select true';
 
--- No table exists yet that a constraint of a domain would have to be checked against:
+-- No table uses these domains yet, so adding a constraint to them checks no rows:
 -- squawk-ignore-file ban-create-domain-with-constraint
--- What a column takes by itself is for its domain to say: the check is read once a session, and evaluated only where the
--- column is written. A CHECK of a table is read anew by each statement, and evaluated by each update.
+-- A check of a single column belongs to its domain: it is read once a session, and evaluated only when the column is
+-- written. A table's CHECK is read again by each statement, and evaluated by each update.
 create domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
 create domain pgsched_internal.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
 create domain pgsched_internal.ordering_key as text
@@ -65,15 +66,15 @@ create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_i
        'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
 create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
   check (value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00');
--- First the two forms that nearly every target has. A regular expression costs what its states cost, and it is the long
--- literal beginnings and the bounded repetitions that make many. A host whose last label begins with a digit is an address.
+-- Nearly all targets have one of the first two forms. A regular expression costs as much as it has states; long literal
+-- prefixes and bounded repetitions create many of them. A host whose last label begins with a digit is an address.
 create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
   or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
      and substr(value, position('://' in value) + 3) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
--- What counts is the text that workers are sent: jsonb keeps 1e131000 in a few bytes. Of what is so small, neither can it be nested
--- too deeply nor have too long a number.
+-- The limits apply to the text that workers are sent: jsonb stores 1e131000 in a few bytes. A value this small can be
+-- neither nested too deeply nor contain a number that is too long.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
   or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 308
   or pgsched_internal.check_payload(value));
@@ -103,8 +104,8 @@ create table pgsched.clients (
 );
 insert into pgsched.clients (client_id) values ('default');
 
--- What callbacks are signed with: by the one without end, and by each former one until it ends. Sealed with a key that the database
--- does not have (pgsched/sealing.py); people know one by its last characters.
+-- Secrets for signing callbacks: the current one without an end, and former ones until they end. Sealed with a key that
+-- the database does not have (pgsched/sealing.py); people recognise a secret by its last characters.
 create table pgsched_internal.signing_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
   sealed      bytea not null constraint sealed_is_a_signing_secret check (octet_length(sealed) between 75 and 131),
@@ -114,7 +115,8 @@ create table pgsched_internal.signing_secrets (
 );
 create unique index one_signing_secret_without_end on pgsched_internal.signing_secrets (client_id) where valid_until is null;
 
--- What options name instead of saying it; it goes to these hosts and no other. It is sealed with a key that the database does not have (pgsched/sealing.py).
+-- Secrets that options refer to; a secret is sent to these hosts only. Sealed with a key that the database does not
+-- have (pgsched/sealing.py).
 create table pgsched_internal.secrets (
   client_id  text not null references pgsched.clients on delete cascade,
   name       text not null constraint secret_name_is_1_to_100_letters check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
@@ -126,7 +128,7 @@ create table pgsched_internal.secrets (
   primary key (client_id, name)
 );
 
--- Of the secret only the SHA-256 is kept. Clients are all where they are null. A revoked key keeps its row.
+-- Only the SHA-256 of the secret is stored. Null clients mean all clients. A revoked key keeps its row.
 create table pgsched_internal.api_keys (
   id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),
   hash         bytea not null constraint hash_is_a_sha256 check (octet_length(hash) = 32),
@@ -145,10 +147,9 @@ create table pgsched_internal.api_keys (
   constraint key_burst_goes_with_a_rate check (burst is null or rate is not null)
 );
 
--- A queue owns the partitions that start at first_partition; the slot of a key is the same in every queue.
--- Workers leave a queue that is pulled to its consumers.
--- Options are the defaults of its executions, below those of their clients. A queue that was last counted with max_waiting
--- executions or more is full since then.
+-- A queue owns the partitions from first_partition on; the slot of a key is the same in every queue. Workers leave a
+-- pulled queue to its consumers. Options are the defaults of its executions, below those of their clients. full_since
+-- is set while the last count was max_waiting executions or more.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue
@@ -163,7 +164,7 @@ create table pgsched.queues (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
--- Exceptions are instants whose runs were cancelled before they came: a job does not fire then, whatever its schedule says.
+-- Exceptions are instants whose runs were cancelled ahead: the job does not fire then, whatever its schedule says.
 create table pgsched.jobs (
   id               uuid primary key default pgsched_internal.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
@@ -213,13 +214,13 @@ create index jobs_invalid on pgsched.jobs (client_id, id) where state = 'invalid
 create index jobs_declared on pgsched.jobs (declared_by) where declared_by is not null;
 create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'active' and planned_revision <> revision;
 
--- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
--- the index of instants begins with the partition: what is found by id, key or job can then take no other index than
--- its own, however few rows the statistics of a table that was empty for a moment tell of.
--- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
--- begun is the token of the lease under which an execution that may have one attempt only has begun. start_at is when a job's run is to
--- start that does so later than scheduled_for, by jitter or within a window. held_until is when one that a gate holds ends, by its options and the
--- defaults that there were when it was held. uncounted is how often it was delivered without that being counted as an attempt.
+-- Live rows only. Fixed-width columns come first. No lease column is in any index, so a claim is a HOT update. Only the
+-- index on instants begins with the partition, so a lookup by id, key or job can use only its own index, however few
+-- rows the statistics claim after the table was briefly empty. Both CHECKs skip leased rows, because a claim changes
+-- nothing that they depend on. begun is the token of the lease under which the only attempt of an execution has begun.
+-- start_at is when a job's run starts if that is later than scheduled_for, because of jitter or a window. held_until is
+-- when an execution that a gate holds ends, by its options and by the defaults at the time when it was held. uncounted
+-- is how often it was delivered without counting as an attempt.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
@@ -258,22 +259,22 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
--- What is held, is held at infinity: said of it so that no other index has an answer to the question.
+-- A held row's fire_at is infinity. The condition says so, so that no other index can be used for these queries.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
--- Of what a gate holds, what has an end of its own is found by when that is. What is set aside for an error waits for somebody.
+-- Finds executions that a gate holds and that have a deadline. Those held for an error wait until someone repairs it.
 create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
--- Of those due, the ones with a priority are found in its order.
+-- Finds due executions with a priority, in its order.
 create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
--- Of a client's rows those that have labels are looked through, the newest first: whoever has none pays nothing for them.
+-- For reading a client's labelled rows, newest first; clients without labels pay nothing for it.
 create index executions_labelled on pgsched.executions (client_id, id) where labels is not null;
 
--- What stands under each key of a client: an execution, by its partition and id, or a job, where the partition is null. That
--- one has the key, whether it is live or not: whoever schedules looks there. It is looked at again at look_at, and forgotten
--- once it has ended long enough ago.
+-- The holder of each key of a client: an execution, by its partition and id, or a job, if the partition is null. It
+-- holds the key whether it is live or not; scheduling looks it up here. The row is checked again at look_at, and
+-- deleted once its holder ended long enough ago.
 create table pgsched_internal.keys (
   client_id pgsched_internal.client_id not null,
   key       pgsched_internal.key not null,
@@ -284,24 +285,26 @@ create table pgsched_internal.keys (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index keys_look_at on pgsched_internal.keys (look_at);
 
--- Where a job was before an edit gave its rows another partition: one that a worker had in hand then is still there.
+-- The former partitions of a job whose rows an edit moved to another one: a row that a worker was claiming is still
+-- there.
 create table pgsched_internal.job_moves (
   job_id    uuid not null references pgsched.jobs on delete cascade,
   partition smallint not null,
   primary key (job_id, partition)
 );
 
--- What scheduling came to, and where.
+-- The outcome of scheduling, and the partition.
 create type pgsched_internal.placement as (id uuid, outcome text, fire_at timestamptz, partition smallint);
 
--- Who claims from a queue that is pulled, and what is handed out.
+-- The consumer that claims from a pulled queue, and what it is handed.
 create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);
 create type pgsched_internal.handed as (
   id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
   payload jsonb, target text, options jsonb, lease_expires_at timestamptz
 );
 
--- The number stands in the default as it is: to put a function's body in its place costs each insert that is planned anew.
+-- The default contains the literal number: inlining a function's body would add to the cost of every insert that is
+-- planned again.
 do $$
 begin
   execute format('alter table pgsched.executions alter partition set default (floor(random() * %s))::smallint',
@@ -314,12 +317,12 @@ begin
   end loop;
 end $$;
 
--- The primary key is what a row is known by to whoever replicates the changes. It is one row for each end of a row of the
--- live table: that one's key and the instant; client and status are before them, for those who read by id.
--- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
--- planned rows are told from those of backfills (0) and triggered ones (null). A failed row that was dealt with was either
--- replayed as another execution, or discarded. Their index begins with the id, so that it serves one client's and
--- everybody's alike; what else it has, it has so that the rest need not be looked up.
+-- The primary key identifies a row for logical replication. It is unique for each end of a live row, by that row's key
+-- and the instant; client and status come before them, for reads by id. A row with instants stands for that many
+-- instants that did not run, from scheduled_for to last_scheduled_for. plan distinguishes a job's planned rows from
+-- those of backfills (0) and triggered ones (null). A failed row that was dealt with was either replayed as another
+-- execution or discarded. The index for those begins with the id, so that it serves one client as well as all; its
+-- other columns save reading the rows.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -359,7 +362,7 @@ create index history_labelled on pgsched.history (client_id, id) where labels is
 create index history_settled_in on pgsched.history using brin (settled_in) with (pages_per_range = 64, autosummarize = on);
 create table pgsched_internal.history_default partition of pgsched.history default;
 
--- The failed tries of executions, live and finished. Of two that would be told by the same key one is kept.
+-- The failed attempts of live and ended executions. If two have the same primary key, only one is kept.
 create table pgsched.attempts (
   finished_at  timestamptz not null,
   execution_id uuid not null,
@@ -374,9 +377,9 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
--- What ended and how late it began, by the minute, queue and client; the rows of the client '' count all clients together, and have the
--- whole where there are too many clients for each to have a row. The histograms count attempts, in the buckets that
--- pgsched_internal.buckets() bounds, the last beyond all; null where none was timed.
+-- What ended and how late it began, by minute, queue and client. The rows of the client '' count all clients together,
+-- and are complete even if there are too many clients for each to have a row. The histograms count attempts in the
+-- buckets bounded by pgsched_internal.buckets(); the last one counts everything above. Null if no attempt was timed.
 create table pgsched.rollups (
   minute          timestamptz not null,
   attempts        bigint not null default 0,
@@ -395,8 +398,8 @@ create table pgsched.rollups (
 create index rollups_minute on pgsched.rollups (minute);
 create table pgsched_internal.rollups_default partition of pgsched.rollups default;
 
--- What was counted in the transaction that did it, until a worker adds it to the rollups. A status is that of ends, or retrying for
--- attempts that failed; null counts attempts.
+-- Counts written in the transaction of the event, until a worker adds them to the rollups. The status is that of ended
+-- executions, or retrying for failed attempts; null counts attempts.
 create table pgsched_internal.counts_to_roll_up (
   id        uuid primary key default gen_random_uuid(),
   noted_at  timestamptz not null,
@@ -407,8 +410,8 @@ create table pgsched_internal.counts_to_roll_up (
   client_id text not null
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- What handlers say while they run: how far they are, and from what a later attempt goes on. Written by those that say anything, and
--- deleted some time after the execution's end.
+-- What handlers report while they run: their progress, and the checkpoint from which a later attempt continues. A row
+-- exists only if a handler reports, and is deleted some time after the execution has ended.
 create table pgsched.progress (
   execution_id uuid primary key,
   partition    smallint not null,
@@ -419,11 +422,11 @@ create table pgsched.progress (
   checkpoint   jsonb
 ) with (fillfactor = 50);
 
--- The names of the days' tables that are partitions. A subscriber of logical replication, which is told of rows and not of
--- tables, makes and drops its own by them.
+-- The names of the day tables that are partitions. A subscriber of logical replication receives rows but no tables, and
+-- creates and drops its own tables by these rows.
 create table pgsched_internal.days (name text primary key);
 
--- Dead letters whose day of history is gone, each with its failed tries.
+-- Dead letters whose day of history has been dropped, each with its failed attempts.
 create table pgsched_internal.kept_dead_letters (
   like pgsched.history,
   tries jsonb not null,
@@ -432,8 +435,9 @@ create table pgsched_internal.kept_dead_letters (
 create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client_id, key) where key is not null;
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
--- Ordering keys whose others are not to go on yet: their execution failed for good and somebody is to decide, or it was cancelled while
--- it ran, and its call may go on until an instant. Whoever made that call says by the token of its lease that it is over.
+-- Ordering keys that must wait: an execution of theirs failed for good and awaits a decision, or it was cancelled while
+-- running, and its call may continue until an instant. The process that made that call reports its end with the token
+-- of the lease.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -448,10 +452,11 @@ create table pgsched.blocked_keys (
 create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
 create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_id);
 
--- What holds executions back: a limit of a client, a target host, a queue or a key of a client's own, or the circuit of a
--- failing target. An execution that may not pass is held, fire_at = infinity and gate = the name, and fed from there.
--- events a period pass, evenly, and burst at once after a lull; next_at is the theoretical arrival time of the generic
--- cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from recovers_from on.
+-- What holds executions: a limit of a client, a target host, a queue or a client's own key, or the circuit of a failing
+-- target. An execution that may not pass is held with fire_at = infinity and gate = this name, and claimed from there.
+-- In each period, events pass at an even rate, and burst at once after a lull; next_at is the theoretical arrival time
+-- of the generic cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from
+-- recovers_from on.
 create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
@@ -469,11 +474,12 @@ create table pgsched_internal.gates (
   constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- The targets that are left alone for a client. Where rows are filtered by a policy only a column can be looked up, no expression.
+-- The targets that are sidelined for a client. With a row-level policy, an index can be used on a column but not on an
+-- expression.
 create index gates_of_client on pgsched_internal.gates (client_id, name) where client_id is not null;
 
--- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so that
--- whoever settles it knows. Where delay is given, the execution fires so long after the end.
+-- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so
+-- that its settle knows. If delay is given, the execution fires that long after the end.
 create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -485,7 +491,8 @@ create table pgsched.dependencies (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index dependencies_after on pgsched.dependencies (after_id, execution_id) where status is null;
 
--- What ran when others were scheduled after it, and is to be marked as awaited: whoever schedules must not lock it.
+-- Executions that were running when others were scheduled after them, and that must be marked as awaited: scheduling
+-- must not lock them.
 create table pgsched_internal.ends_to_mark (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -495,7 +502,7 @@ create table pgsched_internal.ends_to_mark (
 create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
 create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
 
--- What was said of executions in hand while somebody had their row locked, or what their end writes. Tried again from try_at on.
+-- Results reported while the execution's row, or another row that its end writes, was locked. Retried from try_at on.
 create table pgsched_internal.results_to_record (
   id           uuid primary key default gen_random_uuid(),
   client_id    text not null,
@@ -513,10 +520,12 @@ create index results_to_record_try_at on pgsched_internal.results_to_record (try
 create index results_to_record_client on pgsched_internal.results_to_record (client_id);
 create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
 
--- What somebody wants done to many. Meant are those of these clients (null: of all) that were there when it was asked for, and that the filter
--- names; total counts them where there was time to. Up to reached, an id, all have been looked at: dead letters in the order of their ids,
--- executions in that of their partitions before; of a backfill, whose live rows are those of the job with plan = 0, the instants up to
--- reached_at. It is paced up to paced_until, and what was replayed or planned so far fires before that. One without a rate was done at once.
+-- Requests to change many things. They apply to what existed at the time of the request, belongs to these clients
+-- (null: all) and is named by the filter; total is their number, if there was time to count them. Everything up to
+-- reached, an id, has been read: dead letters in the order of their ids, executions in that order within each
+-- partition. For a backfill, whose live rows are those of the job with plan = 0, it is the instants up to reached_at.
+-- Its pace has been used up to paced_until, and what has been replayed or planned so far fires before that. An
+-- operation without a rate was done at once.
 create table pgsched.bulk_operations (
   id          uuid primary key default pgsched_internal.new_id(),
   action      text not null constraint action_is_known
@@ -546,7 +555,8 @@ create table pgsched.bulk_operations (
 create index bulk_operations_active on pgsched.bulk_operations (id) where state = 'active';
 create index bulk_operations_job on pgsched.bulk_operations (job_id, id) where job_id is not null;
 
--- What somebody had locked when it was its turn: a dead letter by its end, an execution by its partition.
+-- Rows that were locked when it was their turn: a dead letter with the time of its end, an execution with its
+-- partition.
 create table pgsched_internal.rows_to_come_back_to (
   operation_id uuid not null references pgsched.bulk_operations on delete cascade,
   id           uuid not null,
@@ -556,15 +566,15 @@ create table pgsched_internal.rows_to_come_back_to (
   primary key (operation_id, id)
 );
 
--- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
+-- Facts about the whole installation, such as the version of the time zone rules that rows are planned by.
 create table pgsched_internal.facts (
   name       text primary key,
   value      text not null,
   updated_at timestamptz not null default pgsched.now()
 );
 
--- What is set for the installation as a whole, in one row; and since when it is held for recovery, and why. After how long an absence of all workers
--- it is held is for each case to say (interface/admin/recovery.sql); null is never.
+-- Settings of the whole installation, in one row, and since when and why it is held for recovery. How long all workers
+-- must have been absent for it to be held depends on the case (interface/admin/recovery.sql); null means never.
 create table pgsched.installation (
   name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
@@ -581,14 +591,15 @@ create table pgsched.installation (
 );
 insert into pgsched.installation default values;
 
--- The days of history and attempts that somebody has put away elsewhere. Where history is to be archived, no other day is dropped.
+-- The days of history and attempts that have been archived. If history is to be archived, no other day is dropped.
 create table pgsched_internal.archived_days (
   day         date primary key,
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server on which workers last were, when that one was started, and when they were there, by the server's own clock. relation is this table's
--- own oid, which a dump does not keep. renewals counts, so that a worker that was there finds out that the database has gone back.
+-- The server that workers were last on, when it was started, and when they were last active, by the server's own clock.
+-- relation is the oid of this table, which a dump does not preserve. renewals is a counter by which a returning worker
+-- finds out that the database has gone back.
 create table pgsched_internal.fleet (
   singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
   system_identifier bigint,
@@ -600,8 +611,8 @@ create table pgsched_internal.fleet (
   renewals          bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- Rows that are locked and never changed: of those who have something to do that one does at a time, whoever has the row.
--- Gates to feed on from share the rows of their name's hash.
+-- Rows that are locked and never changed: the holder of a row may do something that only one process may do at a time.
+-- The gates to feed from share rows by the hash of their names.
 create table pgsched_internal.locks (name text primary key);
 insert into pgsched_internal.locks (name)
 select unnest(array['days', 'queues']) union all select 'feeding ' || n from generate_series(0, 1023) n;
@@ -609,12 +620,12 @@ create table pgsched_internal.orderings (partition smallint primary key);
 insert into pgsched_internal.orderings (partition) select generate_series(0, pgsched_internal.partitions_per_queue() - 1);
 create table pgsched_internal.circles (client_id text primary key);
 
--- Until when, and by which worker, a queue is watched: see pgsched_internal.is_watched. One for each queue.
+-- Until when, and by which worker, a queue is watched: see pgsched_internal.is_watched. One sequence for each queue.
 create sequence pgsched_internal.watch_0;
 
--- One row a worker process; lease_owner points here. All its sessions carry instance in their names, under this login; it
--- prolongs that to expires_at each quarter of its lease. It runs concurrency executions at once. Once lost_since is set its
--- rows are taken back.
+-- One row for each worker process; lease_owner refers to it. All of the worker's sessions carry instance in their
+-- names, under this login. It extends expires_at every quarter of its lease, and runs concurrency executions at once.
+-- Once lost_since is set, its rows are taken back.
 create table pgsched.workers (
   id         integer generated by default as identity primary key,
   name       text not null,
@@ -630,15 +641,15 @@ create table pgsched.workers (
   lost_since timestamptz
 ) with (fillfactor = 50);
 
--- The workers that somebody has told to begin nothing more, and why. It refers to none of them by a key, which would have whoever keeps
--- a transaction open keep a worker from taking its row away.
+-- Workers that were told to begin nothing more, and why. There is no foreign key, because then an open transaction
+-- could keep a worker from deleting its row.
 create table pgsched_internal.draining (
   worker integer primary key,
   since  timestamptz not null default pgsched.now(),
   reason text
 );
 
--- The last workers that have left, by their numbers: they stopped, or (since lost_since) were lost.
+-- The last workers that have left: they stopped or, with lost_since, were lost.
 create table pgsched_internal.former_workers (
   id         integer primary key,
   name       text not null,
@@ -649,7 +660,7 @@ create table pgsched_internal.former_workers (
   left_at    timestamptz not null default pgsched.now()
 );
 
--- How many executions each worker has in hand of those that passed a gate with a concurrency.
+-- How many executions that passed a gate with a concurrency limit each worker has in flight.
 create table pgsched_internal.gate_use (
   gate    text not null references pgsched_internal.gates on delete cascade,
   worker  integer not null references pgsched.workers on delete cascade,
@@ -657,8 +668,9 @@ create table pgsched_internal.gate_use (
   primary key (gate, worker)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- What changed is a row of this kind and name, such as a client's; before and after have what differs. Triggers write insert, update
--- or delete there, and the verb that did it puts its own name in the place of that. The client is whose it was: it may read the row.
+-- Each row records a change to a row of this kind and name, such as a client; before and after hold the differences.
+-- Triggers write the action insert, update or delete, and the function that made the change replaces it with its own
+-- name. The client is the one that the changed row belongs to, and may read this row.
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,
   at      timestamptz not null default pgsched.now(),

@@ -237,7 +237,7 @@ async def test_executions_of_a_filter_are_moved_and_the_change_is_stopped(
     schedule(db, client="shop", delay="1 hour")
     form = {"action": "reschedule", "client": "shop", "rate": "5"}
     neither = await page.post("/bulk/new", data=form)
-    assert (neither.status_code, "when shall they fire" in neither.text) == (422, True)
+    assert (neither.status_code, "reschedule needs fire_at or shift" in neither.text) == (422, True)
     did = await page.post("/bulk/new", data=form | {"shift": "-30m"})
     [(change, shift, rate)] = db.execute("select id, shift, rate from pgsched.bulk_operations").fetchall()
     assert (did.status_code, shift, rate) == (303, timedelta(minutes=-30), 5)

@@ -110,7 +110,7 @@ async def test_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
     await settle(api, one, "complete")
     answer = await settle(api, one, "complete")
     assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.stale_lease")
-    assert "not yours any more" in answer.json()["detail"]
+    assert "no longer yours" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(("verb", "said"), [("complete", {}), ("fail", {"error": "no paper"})])

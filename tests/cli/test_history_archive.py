@@ -71,7 +71,7 @@ def test_days_that_were_archived_in_another_way_are_marked(run: Run) -> None:
 
 def test_a_day_that_is_not_over_cannot_be_marked(run: Run) -> None:
     refused = run("admin", "history", "mark", "2999-01-01")
-    assert (refused.exit_code, "is no day that is over" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "is not a day that is over" in refused.stderr) == (2, True)
 
 
 def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: psycopg.Connection[Any]) -> None:

@@ -157,7 +157,7 @@ def test_a_backfill_is_counted_started_and_stopped(client: Client) -> None:
 
 def test_a_bulk_action_without_a_filter_is_refused(client: Client) -> None:
     for action in ("pause", "resume", "cancel_jobs"):
-        with pytest.raises(InvalidInput, match="there is no filter"):
+        with pytest.raises(InvalidInput, match="the filter is empty"):
             client.bulk(cast(Any, action))
 
 

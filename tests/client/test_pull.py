@@ -57,7 +57,7 @@ def test_completing_a_lost_message_raises_stale_lease(client: Client) -> None:
     put(client)
     [message] = client.claim("orders", worker="svc-1")
     client.complete(message)
-    with pytest.raises(StaleLease, match="not yours any more"):
+    with pytest.raises(StaleLease, match="no longer yours"):
         client.complete(Ticket(id=message.id, token=message.token))
 
 

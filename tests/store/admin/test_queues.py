@@ -186,7 +186,7 @@ def test_a_dead_letter_whose_queue_was_dropped_fails_to_be_replayed(db: Connecti
     queue(db, "orders")
     id = dead_letter(db, queue="orders", key="k")
     call(db, "drop_queue", name="orders")
-    with refused("PS011", hint="schedule it anew"):
+    with refused("PS011", hint="schedule it again"):
         replay(db, id)
     many = bulk(db, "replay", {"key": "k"})
     assert advance(db, many) == (0, False, True)
@@ -220,7 +220,7 @@ def test_a_queue_in_which_something_waits_or_runs_is_not_dropped(db: Connection)
         "update pgsched.executions set lease_token = 1, lease_owner = 1"
         " where id = (select id from pgsched.executions limit 1)"
     )
-    with pytest.raises(psycopg.Error, match="has 3 executions that wait or run"):
+    with pytest.raises(psycopg.Error, match="has 3 executions waiting or running"):
         call(db, "drop_queue", name="orders")
 
 

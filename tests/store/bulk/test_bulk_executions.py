@@ -181,7 +181,7 @@ def test_what_somebody_has_locked_is_come_back_to(db: Connection, store_url: str
             advance(db, asked)
         assert (status(db, free), status(db, locked)) == ("cancelled", "scheduled")
         assert progress(db, asked) == ("active", 1, 0, 0)
-        assert "open" in value(db, "select reason from pgsched.bulk_operations")
+        assert "locked" in value(db, "select reason from pgsched.bulk_operations")
         other.rollback()
     assert carry_out(db, asked)[0] == 1
     assert status(db, locked) == "cancelled"

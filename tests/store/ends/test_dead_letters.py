@@ -217,7 +217,7 @@ def test_a_discarded_one_is_open_no_more_and_stays_in_history(db: Connection) ->
     assert [call(db, "discard", id=id, note="known", actor="ann") for _ in range(2)] == [True, False]
     assert (state(db, id), status(db, id)) == ("discarded", "failed")
     assert value(db, "select dealt_with_by from pgsched.dead_letters where id = %s", [id]) == "ann"
-    with refused("PS011", hint="schedule it anew"):
+    with refused("PS011", hint="schedule it again"):
         replay(db, id)
 
 
@@ -244,7 +244,7 @@ def test_both_are_in_the_audit_log(db: Connection) -> None:
 def test_only_what_has_failed_is_dealt_with(db: Connection, verb: str) -> None:
     waits, succeeded = schedule(db), schedule(db)
     finish(db, succeeded)
-    for id, hint in ((waits, "wait for its end"), (succeeded, "schedule it anew")):
+    for id, hint in ((waits, "wait for its end"), (succeeded, "schedule it again")):
         with refused("PS011", hint=hint):
             call(db, verb, id=id)
     with refused("PS010", hint="dead_letters"):

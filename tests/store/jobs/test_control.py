@@ -225,7 +225,7 @@ def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
     ("function", "hint", "state"),
     [
         *(("pause", "only an active job", state) for state in ("cancelled", "invalid", "finished")),
-        *(("resume", "only a paused job", state) for state in ("cancelled", "finished")),
+        *(("resume", "only a paused or invalid job", state) for state in ("cancelled", "finished")),
     ],
 )
 def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(

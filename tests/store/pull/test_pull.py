@@ -381,7 +381,7 @@ def test_a_target_that_would_have_to_be_called_ends_as_failed(db: Connection) ->
         [FIRST],
     )
     assert claim(db) == []
-    assert "nobody calls its targets" in value(db, "select reason from pgsched.history where status = 'failed'")
+    assert "no worker calls its targets" in value(db, "select reason from pgsched.history where status = 'failed'")
 
 
 def test_a_row_whose_jobs_next_row_does_not_stand_is_not_handed_out(db: Connection) -> None:

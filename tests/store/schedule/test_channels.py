@@ -35,7 +35,7 @@ def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
     job = schedule(db, client="shop", every="1 hour")
     with refused("PS012", hint="its channels"):
         call(db, "edit", id=job, changes={"target": "sql:shop.settle"})
-    with pytest.raises(psycopg.Error, match="may not have notify targets called"):
+    with pytest.raises(psycopg.Error, match="may not use notify targets"):
         db.execute("insert into pgsched.jobs (client_id, target, every) values ('shop', 'notify:orders', '1 hour')")
     call(db, "edit", id=job, changes={"every": "2h"})
 

@@ -96,7 +96,7 @@ def test_nothing_is_on_record_where_nothing_is_different(db: Connection) -> None
 
 
 BEFORE: dict[str, Callable[[Connection, Any], Any]] = {
-    "to be tried again": lambda db, id: db.execute("update pgsched.executions set attempt = 1"),
+    "will be retried": lambda db, id: db.execute("update pgsched.executions set attempt = 1"),
     "has begun before": lambda db, id: db.execute("update pgsched.executions set losses = 1"),  # with a lost worker
 }
 OVER: dict[str, Callable[[Connection, Any], Any]] = {
@@ -274,7 +274,7 @@ def test_an_edit_beside_a_claim_comes_before_it_or_is_refused(db: Connection, st
         wait_until_blocked(db, other)
         (worker.commit if claimed else worker.rollback)()
         if claimed:
-            with refused("PS011", hint="only what waits"):
+            with refused("PS011", hint="only a waiting execution"):
                 waiting.result(20)
         else:
             assert waiting.result(20) is True

@@ -109,7 +109,7 @@ async def test_a_token_serves_one_attempt(db: Connection, running: Running, slow
         await value(db, "select pgsched.fail(%s::uuid, %s, 'again')::text", id, first)
         await until(lambda: _count(slow, 2))
         await deferred(db)
-        with pytest.raises(psycopg.Error, match="not yours any more"):
+        with pytest.raises(psycopg.Error, match="no longer yours"):
             await value(db, COMPLETE, id, first, None)
 
 

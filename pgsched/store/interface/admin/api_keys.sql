@@ -4,13 +4,13 @@ create or replace function pgsched_internal.check_key(subject text, clients text
   language plpgsql stable as $$
 begin
   if coalesce(length(subject), 0) not between 1 and 200 then
-    return pgsched_internal.refuse('PS000', 'a key has a subject of 1 to 200 characters', 'write who uses it, such as shop');
+    return pgsched_internal.refuse('PS000', 'the subject of a key must be 1 to 200 characters', 'write who uses it, such as shop');
   elsif cardinality(clients) not between 1 and 100 or exists (select from unnest(clients) c where coalesce(length(c), 0) not between 1 and 100) then
-    return pgsched_internal.refuse('PS000', 'a key is for 1 to 100 clients, each named by 1 to 100 characters', 'leave them out for all clients');
+    return pgsched_internal.refuse('PS000', 'a key must have 1 to 100 clients with names of 1 to 100 characters', 'leave them out for all clients');
   elsif coalesce(cardinality(scopes), 0) = 0 or not scopes <@ array['schedule', 'read', 'operate', 'admin'] then
-    return pgsched_internal.refuse('PS000', 'there is no such scope', 'the scopes are schedule, read, operate and admin; give at least one');
+    return pgsched_internal.refuse('PS000', 'unknown scope', 'the scopes are schedule, read, operate and admin; give at least one');
   elsif expires_at <= pgsched.now() or expires_at = 'infinity' then
-    return pgsched_internal.refuse('PS000', 'a key expires at an instant to come', 'write a later one, or leave it out');
+    return pgsched_internal.refuse('PS000', 'expires_at must be in the future', 'write a later instant, or leave it out');
   end if;
   return true;
 end $$;
@@ -20,7 +20,7 @@ comment on function pgsched_internal.check_key(text, text[], text[], timestamptz
 create or replace function pgsched_internal.check_key_rate(rate integer, burst integer) returns boolean language plpgsql immutable as $$
 begin
   if rate not between 1 and 1000000 or burst not between 1 and 1000000 then
-    return pgsched_internal.refuse('PS000', 'rate and burst are whole numbers from 1 to 1000000', 'write 100, or leave both out for no limit');
+    return pgsched_internal.refuse('PS000', 'rate and burst must be whole numbers from 1 to 1000000', 'write 100, or leave both out for no limit');
   elsif burst is not null and rate is null then
     return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or give a rate, too');
   end if;

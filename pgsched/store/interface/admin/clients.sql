@@ -6,9 +6,9 @@ create or replace function pgsched_internal.check_may_set(client text) returns b
   language plpgsql stable as $$
 begin
   if client is null or length(client) not between 1 and 100 then
-    return pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+    return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   elsif not pgsched_internal.acts_for(client) then
-    return pgsched_internal.refuse('PS012', format('%I may not change what is set for client %L', pgsched_internal.acting_role(), client),
+    return pgsched_internal.refuse('PS012', format('%I may not change the settings of client %L', pgsched_internal.acting_role(), client),
       'act as a role of that client, or as one that runs workers');
   end if;
   return true;
@@ -31,7 +31,7 @@ begin
     ('max_waiting', pgsched_internal.is_whole(value, 1, 100000000),
      'write a whole number from 1 to 100000000, or null for no maximum; to stop a queue, pause it'),
     ('history_days', pgsched_internal.is_whole(value, 1, 3650), 'write a whole number from 1 to 3650'),
-    ('audit_days', pgsched_internal.is_whole(value, 0, 36500), 'write a whole number from 0 to 36500; 0 keeps the audit log for ever'),
+    ('audit_days', pgsched_internal.is_whole(value, 0, 36500), 'write a whole number from 0 to 36500; 0 keeps the audit log forever'),
     ('archive_history', jsonb_typeof(value) = 'boolean', 'write true or false'),
     ('hold', pgsched_internal.is_duration(value, '1 second', '3653 days'),
      'write a duration from 1 second to 3653 days, such as "PT1H" or "1h30m", or null for never')) as s(name, fits, advice)
@@ -53,7 +53,7 @@ begin
   end if;
   select min(name) into unknown from jsonb_object_keys(changes) as name where name <> all (known);
   if unknown is not null then
-    return pgsched_internal.refuse('PS000', format('there is no %L to set', unknown), format('what can be set is %s', array_to_string(known, ', ')));
+    return pgsched_internal.refuse('PS000', format('there is no setting %L', unknown), format('the settings are %s', array_to_string(known, ', ')));
   end if;
   perform pgsched_internal.check_setting(m.key, m.value) from jsonb_each(changes) m;
   return changes ->> 'options' is null or pgsched_internal.check_defaults(changes -> 'options');
@@ -110,7 +110,7 @@ begin
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first: create role payments login in role pgsched_client');
   elsif changes ?| array['database_role', 'channels'] and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    return pgsched_internal.refuse('PS012', format('%I may not say who acts for a client, or what it may call', pgsched_internal.acting_role()),
+    return pgsched_internal.refuse('PS012', format('%I may not change the database_role or channels of a client', pgsched_internal.acting_role()),
       'leave database_role and channels out, or ask whoever runs pgsched');
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
     return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
@@ -167,15 +167,16 @@ begin
   perform pgsched_internal.check_said(null, drop_client.actor);
   perform pgsched_internal.check_may_set(client);
   if client = 'default' then
-    perform pgsched_internal.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
+    perform pgsched_internal.refuse('PS011', 'the client default cannot be dropped', 'change its settings with pgsched.set_client');
   elsif exists (select from pgsched_internal.api_keys k where client = any (k.clients) and k.revoked_at is null) then
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
   elsif exists (select from pgsched.clients c where c.client_id = client and c.channels is not null)
         and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    perform pgsched_internal.refuse('PS012', format('client %L may not have everything called, which dropping it would end', client),
-      'ask whoever runs pgsched');
+    perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping it would lift that limit', client),
+      'ask an operator');
   end if;
-  perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);  -- otherwise a hold would remain that is no longer recorded
+  -- Otherwise a hold would remain that is no longer recorded
+  perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);
   delete from pgsched.clients c where c.client_id = client;
   if not found then
     return false;

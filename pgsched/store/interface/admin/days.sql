@@ -133,7 +133,7 @@ begin
   perform pgsched_internal.check_said(null, mark_archived.actor);
   perform pgsched_internal.check_administers();
   if day is null or day not between '1970-01-01' and (pgsched.now() at time zone 'UTC')::date - 1 then
-    perform pgsched_internal.refuse('PS002', format('%s is no day that is over', coalesce(day::text, 'null')), 'name a day from 1970 to before today, by UTC');
+    perform pgsched_internal.refuse('PS002', format('%s is not a day that is over', coalesce(day::text, 'null')), 'name a day from 1970 to before today, by UTC');
   end if;
   insert into pgsched_internal.archived_days as a (day) values (mark_archived.day) on conflict do nothing;
   if not found then
@@ -216,8 +216,8 @@ begin
   return greatest(total, count);
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
-  is 'Deletes rows older than this many days from the default partitions, up to a limit in each; returns the larger of
-the two numbers.';
+  is 'Deletes rows older than this many days from the default partitions, up to a limit in each; returns the largest of
+their numbers.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(

@@ -62,7 +62,8 @@ declare
 begin
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', home);
-  if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then  -- created but never attached: empty, except with replication
+  -- A table that was created but never attached is empty, except with replication.
+  if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then
     execute format('insert into pgsched_internal.%I select * from pgsched_internal.%I on conflict do nothing', home, made);
     execute format('drop table pgsched_internal.%I', made);
   end if;

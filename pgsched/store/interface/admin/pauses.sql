@@ -15,7 +15,7 @@ begin
     return pgsched_internal.refuse('PS000', format('client %s', case when client is null then 'is missing' else 'goes with a job, a target or an ordering key' end),
       'give client => ''payments'' with the key of a job, with an ordering key, or with a target that is paused for one client');
   elsif length(client) not between 1 and 100 then
-    return pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+    return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   end if;
   return true;
 end $$;
@@ -31,7 +31,7 @@ begin
   if kind in ('job', 'ordering_key') then
     return true;
   elsif not has_function_privilege(pgsched_internal.acting_role(), setter, 'EXECUTE') then
-    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume a %s', pgsched_internal.acting_role(), kind), 'ask whoever runs pgsched');
+    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume a %s', pgsched_internal.acting_role(), kind), 'ask an operator');
   elsif kind = 'client' then
     return pgsched_internal.check_may_set(name);
   elsif kind = 'target' then
@@ -45,7 +45,7 @@ comment on function pgsched_internal.check_may_pause(text, text, text)
 create or replace function pgsched_internal.check_until(kind text, until timestamptz) returns boolean language plpgsql stable as $$
 begin
   if until <= pgsched.now() or until > '9999-12-31 00:00+00' and until <> 'infinity' then
-    return pgsched_internal.refuse('PS000', 'until must be an instant to come, before the year 10000',
+    return pgsched_internal.refuse('PS000', 'until must be in the future, before the year 10000',
       'write until => now() + interval ''10 minutes'', or leave it out');
   end if;
   return kind = 'target' or until is null

@@ -34,12 +34,12 @@ comment on function pgsched_internal.has_target()
   is 'True if the server was started to recover to a target, such as a point in time.';
 
 -- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
--- before, and otherwise a recovery to a point in the past. It also means that if it begins on a server that followed no
--- primary, unless this worker knows that nothing it saw is missing. A server that was started since workers were last
--- there is unchanged if they stopped in order; if their rows are still there, either the power failed or this is a copy
--- of a disk, in which a worker that was there misses what it saw. While the same server process is running, workers
--- were away or its clock was set, and nothing else. That is why its start is recorded, which later clock changes do not
--- affect.
+-- before, and otherwise a recovery to a point in the past. A timeline that begins on a server that followed no primary
+-- is a recovery, too, unless this worker knows that nothing it saw is missing. A server that was started since workers
+-- were last there is unchanged if they stopped in order. If their rows are still there, either the power failed or this
+-- is a copy of a disk, in which a worker that was there misses what it saw. While the same server process is running,
+-- workers were away or its clock was set, and nothing else. That is why its start is recorded, which later clock
+-- changes do not affect.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
@@ -96,7 +96,7 @@ declare
 begin
   select i.* into rules from pgsched.installation i;
   if rules.held_since is not null then
-    why := coalesce(rules.reason, 'somebody holds it');
+    why := coalesce(rules.reason, 'held by an operator');
     return;
   end if;
   here := pgsched_internal.this_server();
@@ -140,7 +140,7 @@ been accepted, beyond what any worker has seen.';
 create or replace function pgsched_internal.set_installation_paused(paused boolean, note text) returns boolean language plpgsql volatile as $$
 begin
   update pgsched.installation i
-     set held_since = case when paused then pgsched.now() end, reason = case when paused then coalesce(note, 'somebody holds it') end
+     set held_since = case when paused then pgsched.now() end, reason = case when paused then coalesce(note, 'held by an operator') end
    where (i.held_since is not null) <> paused;
   if not found then
     return false;

@@ -121,9 +121,11 @@ begin
   grant select, update (worker) on pgsched_internal.draining to pgsched_worker;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
-  grant select on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker, pgsched_api, pgsched_reader;  -- for the doctor
+  -- For the doctor.
+  grant select on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker, pgsched_api, pgsched_reader;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
-    execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
+    -- Frequent statements name the partition
+    execute format('grant select, insert, update, delete on %s to pgsched_worker', item);
   end loop;
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.look_up_keys', 'pgsched_internal.seconds_since',
@@ -141,7 +143,8 @@ begin
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
   create policy worker on pgsched_internal.facts for select to pgsched_worker using (true);
-  create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');  -- migrations execute the values of other facts
+  -- Not all facts: migrations execute the values of others.
+  create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');
 end $$;
 
 -- The API. It acts for the clients of the key that a request came with, which its sessions declare by a setting. It may
@@ -178,7 +181,8 @@ begin
   create policy api on pgsched.bulk_operations for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
   create policy api on pgsched.dependencies for select to pgsched_api
-    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- only of executions that it sees
+    -- Only for executions that it sees.
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
            or client_id = any (array(select unnest(pgsched_internal.api_clients()))));
@@ -197,7 +201,8 @@ begin
   if to_regrole('pgsched_reader') is null then
     return;
   end if;
-  grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- in pgsched_internal only what commands and pages show
+  -- In pgsched_internal, only what commands and pages show
+  grant usage on schema pgsched, pgsched_internal to pgsched_reader;
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes,
     pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.bulk_operations, pgsched.blocked_keys
     to pgsched_reader;
@@ -211,7 +216,8 @@ begin
     'pgsched_internal.canonical_host', 'pgsched_internal.catalogue', 'pgsched_internal.count_live', 'pgsched_internal.days_of',
     'pgsched_internal.first_partition_of', 'pgsched_internal.is_living', 'pgsched_internal.partitions_of',
     'pgsched_internal.partitions_per_queue', 'pgsched_internal.quantile', 'pgsched_internal.queue_number_of',
-    'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client, so it sees no secrets
+    -- The reader acts for no client, so it sees no secrets.
+    'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched_internal.kept_dead_letters', 'pgsched.bulk_operations', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
@@ -261,7 +267,8 @@ begin
   end loop;
   create policy mine on pgsched.bulk_operations for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
   create policy mine on pgsched.dependencies for select to pgsched_client
-    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- only of executions that it sees
+    -- Only for executions that it sees.
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));
 end $$;
 
 -- Functions that run with their owner's rights get the rights of a role that has no more than these, if the migrating

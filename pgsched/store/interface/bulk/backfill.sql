@@ -25,15 +25,15 @@ begin
   elsif starts_at < '1970-01-01 00:00+00' then
     perform pgsched_internal.refuse('PS002', 'a backfill cannot start before 1970', 'give a later start');
   elsif ends_at > pgsched.now() then
-    perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: what is to come is planned anyway');
+    perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: future instants are planned anyway');
   elsif starts_at < ends_at - interval '3653 days' then
-    perform pgsched_internal.refuse('PS002', 'a backfill is of at most 3653 days', 'give a shorter range, and the rest when it is done');
+    perform pgsched_internal.refuse('PS002', 'a backfill may cover at most 3653 days', 'give a shorter range, and the rest when it is done');
   end if;
   select b.id into other from pgsched.bulk_operations b
    where b.state = 'active' and b.action = 'backfill' and b.job_id = job.id
      and (b.filter ->> 'from')::timestamptz < ends_at and (b.filter ->> 'to')::timestamptz > starts_at;
   if found and locks then
-    perform pgsched_internal.refuse('PS011', format('backfill %s of this job has a part of the range in hand', other),
+    perform pgsched_internal.refuse('PS011', format('backfill %s of this job already covers a part of the range', other),
       'wait until it has finished, or stop it');
   end if;
   return job.client_id;

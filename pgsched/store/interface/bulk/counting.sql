@@ -59,7 +59,7 @@ declare
   until timestamptz;
 begin
   if within is null or within not between interval '0' and interval '1 hour' then
-    perform pgsched_internal.refuse('PS000', format('it cannot be counted for %s', within), 'write within => ''5 seconds'', or up to 1 hour');
+    perform pgsched_internal.refuse('PS000', format('within cannot be %s', within), 'write within => ''5 seconds'', or up to 1 hour');
   end if;
   until := clock_timestamp() + within;
   if action in ('cancel', 'reschedule') then
@@ -73,5 +73,4 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
-  is 'How many things of the kind that an action changes a filter names, as far as they can be counted within the time
-limit.';
+  is 'How many things an action would change by this filter, as far as they can be counted within the time limit.';

@@ -32,7 +32,7 @@ begin
   if length(actor) not between 1 and 200 then
     return pgsched_internal.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
   elsif length(note) > 1000 then
-    return pgsched_internal.refuse('PS000', 'note is at most 1000 characters', 'write note => ''see ticket 42'', or leave it out');
+    return pgsched_internal.refuse('PS000', 'note must be at most 1000 characters', 'write note => ''see ticket 42'', or leave it out');
   end if;
   return true;
 end $$;

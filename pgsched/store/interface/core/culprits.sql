@@ -27,7 +27,7 @@ begin
   perform pgsched_internal.end_execution(gone, 'failed', bury.reason, lets_next => true);
 end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
-  is 'Ends a locked execution that cannot even be held as failed, and drops its contents.';
+  is 'Fails a locked execution that cannot even be held, and drops its contents.';
 
 -- Does not read the row's contents and counts no attempt. The job of a planned row becomes invalid, too, unless another
 -- transaction has locked it: then no row carries the job on, and the sweep repairs it. A row that has run has its
@@ -70,7 +70,7 @@ exception when others then
   if not pgsched_internal.is_of_a_row(sqlstate) then
     raise;
   elsif not pgsched_internal.is_a_lock(sqlstate) then
-    raise warning 'execution % can neither be done nor held: %', put_away.id, sqlerrm;
+    raise warning 'execution % can be neither run nor held: %', put_away.id, sqlerrm;
   end if;
 end $$;
 comment on function pgsched_internal.put_away(smallint, uuid, text)

@@ -23,9 +23,9 @@ begin
   if jsonb_typeof(headers) <> 'object' then
     return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
   elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
-    return pgsched_internal.refuse('PS004', 'headers are at most 50', 'put the data into the payload');
+    return pgsched_internal.refuse('PS004', 'there may be at most 50 headers', 'put the data into the payload');
   elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
-    return pgsched_internal.refuse('PS004', 'headers name one twice in different case', 'leave one of them');
+    return pgsched_internal.refuse('PS004', 'headers contain a name twice in different case', 'remove one of them');
   end if;
   for name, given in select h.key, h.value from jsonb_each(headers) h loop
     plain := lower(name collate "C");
@@ -78,7 +78,7 @@ begin
   if jsonb_typeof(backoff) = 'array' then
     return jsonb_array_length(backoff) between 1 and 100 and not exists (
         select from jsonb_array_elements(backoff) as wait where not pgsched_internal.is_duration(wait, '1 ms', '7 days'))
-      or pgsched_internal.refuse('PS004', 'a list as backoff has 1 to 100 waits, each a duration from 1 ms to 7 days',
+      or pgsched_internal.refuse('PS004', 'a backoff list must have 1 to 100 waits, each a duration from 1 ms to 7 days',
            'write {"backoff": ["5s", "1m", "10m"]}');
   elsif jsonb_typeof(backoff) <> 'object' or exists (
         select from jsonb_object_keys(case jsonb_typeof(backoff) when 'object' then backoff else '{}' end) k
@@ -87,10 +87,10 @@ begin
       or (backoff ? 'maximum' and not pgsched_internal.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
       or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false)) then
     return pgsched_internal.refuse('PS004',
-      'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits', example);
+      'backoff must have initial and maximum, which are durations, and factor, from 1 to 100; or be a list of waits', example);
   elsif backoff ? 'maximum' and pgsched_internal.seconds_in(backoff, 'maximum') < coalesce(pgsched_internal.seconds_in(backoff, 'initial'), 1) then
     return pgsched_internal.refuse('PS004',
-      'backoff.maximum must not be shorter than backoff.initial, which is 1s where it is left out', example);
+      'backoff.maximum must not be shorter than backoff.initial, which is 1s if left out', example);
   end if;
   return true;
 end $$;
@@ -109,10 +109,10 @@ begin
   elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_array_length(codes) > 100 or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
-    return pgsched_internal.refuse('PS004', 'retry_on and fail_on are lists of at most 100 status codes from 300 to 599',
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on must be lists of at most 100 status codes from 300 to 599',
       'write {"retry_on": [404], "fail_on": [500]}');
   elsif exists (select from jsonb_array_elements(options -> 'retry_on') r join jsonb_array_elements(options -> 'fail_on') f on r.value = f.value) then
-    return pgsched_internal.refuse('PS004', 'retry_on and fail_on name the same status code', 'leave it in one of them');
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on name the same status code', 'remove it from one of them');
   end if;
   return true;
 end $$;
@@ -128,7 +128,7 @@ begin
       and (not body ? 'type' or body ->> 'format' <> 'form' and jsonb_typeof(body -> 'type') = 'string' and length(body ->> 'type') <= 200
            and body ->> 'type' ~ '^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}( ?; ?[A-Za-z0-9!#$&^_.+-]{1,100}=([A-Za-z0-9!#$&^_.+-]{1,100}|"[A-Za-z0-9!#$&^_.+ :;,/=?()-]{0,100}"))*$')
       else false end
-    or pgsched_internal.refuse('PS004', 'body must have a format, which is text, form or base64, and beside text and base64 may have a media type',
+    or pgsched_internal.refuse('PS004', 'body must have a format, which is text, form or base64, and with text and base64 it may have a media type',
          'write {"body": {"format": "text", "type": "text/csv"}}');
 end $$;
 comment on function pgsched_internal.check_body_option(jsonb)
@@ -173,7 +173,7 @@ begin
         select from jsonb_each(options -> 'tls') part
          where jsonb_typeof(part.value) <> 'string' or part.value #>> '{}' !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$')
       else true end) then
-    return pgsched_internal.refuse('PS004', 'tls must name the secrets with a certificate and its key; key is left out where one has both',
+    return pgsched_internal.refuse('PS004', 'tls must name the secrets with a certificate and its key; leave key out if one secret has both',
       'write {"tls": {"certificate": "bank-certificate", "key": "bank-key"}}');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
@@ -204,7 +204,7 @@ begin
       'write {"cloudevent": {"type": "com.example.shop.paid", "source": "/shop/orders"}}');
   elsif options ? 'traceparent' and (jsonb_typeof(options -> 'traceparent') <> 'string'
       or options ->> 'traceparent' !~ '^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$') then
-    return pgsched_internal.refuse('PS004', 'traceparent must be one of W3C Trace Context',
+    return pgsched_internal.refuse('PS004', 'traceparent must be in the format of W3C Trace Context',
       'write {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}');
   end if;
   return true;

@@ -52,8 +52,8 @@ begin
     elsif coalesce(substring(target from '^[A-Za-z]+://(?:[[][^]]*[]]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
       return pgsched_internal.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
     elsif not pgsched_internal.is_only_form(pgsched_internal.target_host(target)) then
-      return pgsched_internal.refuse('PS001', format('the host %L is written in another way than addresses are', pgsched_internal.target_host(target)),
-        'write four decimal numbers from 0 to 255, such as 192.0.2.7, or the shortest form of an IPv6 address that does not lead to such a one, as [2001:db8::7]');
+      return pgsched_internal.refuse('PS001', format('the host %L is an address that is not in canonical form', pgsched_internal.target_host(target)),
+        'write four decimal numbers from 0 to 255, such as 192.0.2.7, or the shortest form of an IPv6 address that is not mapped to IPv4, such as [2001:db8::7]');
     end if;
   elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
     return pgsched_internal.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
@@ -64,7 +64,7 @@ begin
   elsif scheme = 'notify' and target ~* '^notify:pgsched' then
     return pgsched_internal.refuse('PS001', 'channels that begin with pgsched are pgsched''s own', 'write notify:orders');
   elsif scheme = 'queue' and target <> 'queue:' then
-    return pgsched_internal.refuse('PS001', 'a queue: target has nothing behind the colon', 'write queue: and name the queue with queue => ''orders''');
+    return pgsched_internal.refuse('PS001', 'a queue: target must have nothing after the colon', 'write queue: and name the queue with queue => ''orders''');
   elsif scheme = 'kafka' and target !~ '^kafka:[A-Za-z0-9._-]{1,249}$' then
     return pgsched_internal.refuse('PS001', 'a kafka: target names a topic', 'write kafka:orders');
   end if;

@@ -52,12 +52,12 @@ begin
       'wait for its end: only what has failed is replayed or discarded');
   elsif letter.status <> 'failed' and not (or_dependent and pgsched_internal.was_dependent(letter)) then
     perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
-      'only what has failed is replayed or discarded; schedule it anew');
+      'only what has failed is replayed or discarded; schedule it again');
   end if;
   if letter.finished_at + coalesce((select c.dead_letters_for from pgsched.clients c where c.client_id = letter.client_id),
                                    interval '365 days') <= pgsched.now() then
     perform pgsched_internal.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
-      'schedule it anew; pgsched.clients.dead_letters_for says how long they are kept');
+      'schedule it again; pgsched.clients.dead_letters_for says how long they are kept');
   end if;
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
@@ -138,7 +138,7 @@ begin
   if pgsched_internal.superseded_by(letter) is not null then
     return null;
   elsif queue is null then
-    perform pgsched_internal.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
+    perform pgsched_internal.refuse('PS011', format('the queue of dead letter %s was dropped', letter.id), 'schedule it again in an existing queue');
   end if;
   perform pgsched_internal.check_pulled(coalesce(revive.target, letter.target), queue);
   if coalesce(revive.options, letter.options) ? 'body' then
@@ -194,12 +194,12 @@ begin
       return letter.replayed_as;
     end if;  -- it was cancelled, or expired, and never ran to an end
   elsif letter.dealt_with_at is not null then
-    perform pgsched_internal.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it anew');
+    perform pgsched_internal.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it again');
   end if;
   new_id := pgsched_internal.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
   if new_id is null then
-    perform pgsched_internal.refuse('PS011', format('what dead letter %s was to do waits, runs or has succeeded as execution %s', letter.id,
-      coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
+    perform pgsched_internal.refuse('PS011', format('the work of dead letter %s is waiting, is running or has succeeded as execution %s', letter.id,
+      coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it again, under another key');
   end if;
   if waits_for <> '{}' then
     perform pgsched_internal.hold_for(letter.partition, new_id, waits_for, pgsched.now());

@@ -12,13 +12,13 @@ begin
   elsif after is null then
     return pgsched_internal.refuse('PS000', 'after_outcome goes with after', 'give after => array[''<id or key>''], or leave after_outcome out');
   elsif recurrence is not null and cardinality(after) > 0 then
-    return pgsched_internal.refuse('PS002', 'after goes with a single execution, and a job has many',
+    return pgsched_internal.refuse('PS002', 'after needs a single execution, and a job has many',
       'leave cron and every out, or let the execution before schedule the job');
   elsif cardinality(after) > 100 then
-    return pgsched_internal.refuse('PS000', format('after names %s executions, and 100 are the most', cardinality(after)),
+    return pgsched_internal.refuse('PS000', format('after names %s executions, but the maximum is 100', cardinality(after)),
       'let some of them wait for an execution of their own, and wait for that');
   elsif array_position(after, null) is not null then
-    return pgsched_internal.refuse('PS000', 'after has a null', 'give the id or the key of each execution to wait for');
+    return pgsched_internal.refuse('PS000', 'after contains a null', 'give the id or the key of each execution to wait for');
   elsif on_conflict = 'debounce' and cardinality(after) > 0 then
     return pgsched_internal.refuse('PS000', 'debounce moves an instant, and after decides it', 'write replace, keep or reject');
   end if;
@@ -142,7 +142,7 @@ declare
 begin
   waiting := pgsched_internal.lock_execution(wait_for.execution_id);
   if waiting.id is null or waiting.lease_token is not null then
-    perform pgsched_internal.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
+    perform pgsched_internal.refuse('PS010', format('there is no waiting execution %s', execution_id), 'schedule it first');
   end if;
   if not pgsched_internal.mark_awaited(wait_for.execution_id, wait_for.after_id, waiting.client_id) then
     return false;

@@ -94,7 +94,8 @@ begin
   decided := pgsched_internal.skip_dependents(waiting) || pgsched_internal.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
-   where d.after_id = any (ids) and d.execution_id = any (dependents)  -- a scalar subquery: an anti-join might read all executions
+   -- A scalar subquery, because an anti-join might read all executions
+   where d.after_id = any (ids) and d.execution_id = any (dependents)
      and (select e.id from pgsched.executions e
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
@@ -116,7 +117,8 @@ begin
       raise;
     end if;
   end;
-  for n in 1..cardinality(dependents) loop  -- one of them causes the error, for example if two rows were given the same id
+  -- One of them causes the error, for example if two rows were given the same id
+  for n in 1..cardinality(dependents) loop
     begin
       decided := decided + pgsched_internal.note_ends(ids, statuses, ends, clients, dependents[n:n]);
     exception when others then
@@ -146,7 +148,7 @@ declare
   places tid[];
   page record;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but consumers may wait for these rows
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but any worker may claim these
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
     into ids, statuses, ends, clients, places
@@ -167,7 +169,8 @@ begin
     read_to := ids[cardinality(ids)];
   end if;
   decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
-  update pgsched.history h set awaited = false  -- by ctid: a plan made on an empty day would read its index whole for each
+  -- By ctid, because a plan made on an empty day would read its index whole for each
+  update pgsched.history h set awaited = false
     from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached], places[:page.reached]) as ended(id, finished_at, client_id, place)
    where h.ctid = ended.place and h.finished_at = ended.finished_at and h.id = any (array[ended.id])
      and not exists (select from pgsched.dependencies d
@@ -176,9 +179,10 @@ begin
   get diagnostics noted = row_count;
 end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
-  is 'Releases or skips the executions that waited for those that have ended. Checks up to a limit of ends after the id
-after (or from it on, if behind names one of its dependents), and of dependents (width). Returns how many ends were
-recorded with all that wait for them, how many executions that decided, and where to continue if there may be more.';
+  is 'Releases or skips the executions that waited for those that have ended. Checks a limited number of ends after the
+id after (or from it on, if behind names one of its dependents), and of their dependents (width). Returns how many ends
+were recorded with all of their dependents, how many dependents were released or skipped, and where to continue if there
+may be more.';
 
 -- Most are found this way. The ids of jobs' rows do not say in which partition they are. A partition searched in vain
 -- is not kept locked.
@@ -200,7 +204,8 @@ begin
   end loop;
   return array(select i.id from unnest(left_over) with ordinality as i(id, n)
                 where i.id <> all (array(select h.id from pgsched.history h where h.awaited and h.id = any (left_over)))
-                  and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)  -- not released meanwhile
+                  -- Still not released.
+                  and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)
                 order by i.n);
 end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
@@ -242,6 +247,6 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)
-  is 'Does the same for those that wait for an execution that no longer exists: it counts as cancelled. Checks up to a
-limit of awaited executions after the id after. Returns how many executions that decided, and where to continue if there
-may be more.';
+  is 'Releases or skips the executions that wait for one that no longer exists, which counts as cancelled. Checks a
+limited number of awaited executions after the id after. Returns how many dependents were released or skipped, and where
+to continue if there may be more.';

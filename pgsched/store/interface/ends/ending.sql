@@ -44,7 +44,8 @@ begin
   if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
   end if;
-  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then  -- without a job, jobs are not even read, as they may be locked
+  -- Without a job, the table of jobs is not even read, as it may be locked.
+  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then
     if exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
       perform pgsched_internal.count_outcome(ended.job_id, status);
     end if;
@@ -87,8 +88,7 @@ begin
     return null;
   end if;
   perform set_config('pgsched.notify', 'on', true);  -- sessions that settle are silent
-  -- An outcome is reported even if the queue is full. No client can pass for it, because no client can insert a row
-  -- that sets awaited.
+  -- An outcome is reported even if the queue is full: its row sets awaited to false, which no client can do.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,
     pgsched_internal.any_partition_of(pgsched_internal.queue_to_tell(ended.partition, told)),

@@ -47,8 +47,8 @@ comment on function pgsched_internal.end_if_late(smallint, uuid)
   is 'True if an execution that a gate holds was ended because its time is over; null if its time is not over, or if it
 cannot end and is held for an error; false if another transaction has locked what its end needs.';
 
--- Executions whose end needs something locked wait for a later pass, together with all others of the same holder, so
--- that they never delay others, however many they are.
+-- If the end of one execution needs something that is locked, all others of its client wait for a later pass, so that
+-- they never delay other clients, however many they are.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;

@@ -13,7 +13,7 @@ begin
   execute format('delete from pgsched_internal.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
      into settled using settle_called.id, token;
   if settled.id is null then
-    perform pgsched_internal.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
+    perform pgsched_internal.refuse('PS013', format('execution %s was leased again or has ended', settle_called.id), 'drop the result');
   end if;
   if not pgsched_internal.acts_for(settled.client_id)
      and exists (select from pgsched.clients c where c.client_id = settled.client_id and c.database_role is not null) then

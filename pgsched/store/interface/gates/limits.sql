@@ -9,13 +9,13 @@ begin
   if kind is null or kind not in ('client', 'host', 'queue', 'key') then
     perform pgsched_internal.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
   elsif name is null or length(name) not between 1 and 300 then
-    perform pgsched_internal.refuse('PS000', 'a limit is for a name of 1 to 300 characters', 'write name => ''payments''');
+    perform pgsched_internal.refuse('PS000', 'the name of a limit must be 1 to 300 characters', 'write name => ''payments''');
   elsif kind = 'key' and name !~ '^([^/%]|%25|%2F){1,100}/.{1,200}$' then
-    perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)),
+    perform pgsched_internal.refuse('PS000', format('%L is not a limit key', left(name, 100)),
       'write the client and the key, such as payments/merchant-42; in the client''s name / is written as %2F, and % as %25');
   elsif kind = 'host' and (host !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$'
       or not pgsched_internal.is_only_form(regexp_replace(host, ':[0-9]+$', ''))) then
-    perform pgsched_internal.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
+    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(name, 100)), 'write it as in targets, without scheme and path: shop.example or shop.example:8443');
   end if;
   return kind || ':' || coalesce(host, name);
 end $$;
@@ -28,9 +28,9 @@ begin
   if num_nonnulls(rate, concurrency) = 0 then
     return pgsched_internal.refuse('PS000', 'a limit needs rate, concurrency or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
   elsif rate not between 1 and 1000000 or concurrency not between 1 and 1000000 or burst not between 1 and 1000000 then
-    return pgsched_internal.refuse('PS000', 'rate, burst and concurrency are whole numbers from 1 to 1000000', 'write rate => 100');
+    return pgsched_internal.refuse('PS000', 'rate, burst and concurrency must be whole numbers from 1 to 1000000', 'write rate => 100');
   elsif per is null or per not between interval '1 ms' and interval '366 days' or date_trunc('month', per) <> interval '0' then
-    return pgsched_internal.refuse('PS000', 'per is an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
+    return pgsched_internal.refuse('PS000', 'per must be an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
   elsif burst is not null and rate is null then
     return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or write rate => 100');
   end if;
@@ -52,14 +52,15 @@ begin
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
     perform pgsched_internal.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
   elsif kind = 'queue' and (select q.pulled from pgsched.queues q where q.name = set_limit.name) then
-    perform pgsched_internal.refuse('PS011', format('the queue %L is pulled: consumers take from it as much as they ask for', set_limit.name),
+    perform pgsched_internal.refuse('PS011', format('the queue %L is pulled: consumers claim as much as they ask for', set_limit.name),
       'have them ask for less, or pause the queue');
   end if;
   insert into pgsched_internal.gates as g (name, events, period, burst, concurrency)
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
   on conflict on constraint gates_pkey do update
     set events = excluded.events, period = excluded.period, burst = excluded.burst, concurrency = excluded.concurrency,
-        next_at = case when excluded.events is null then '-infinity'  -- events drawn at the old rate are owed at the new rate
+        -- Events drawn at the old rate are owed at the new rate
+        next_at = case when excluded.events is null then '-infinity'
                        else least(g.next_at, pgsched.now() + excluded.burst * (excluded.period / excluded.events)) end,
         updated_at = pgsched.now()
     where (g.events, g.period, g.burst, g.concurrency)
@@ -74,7 +75,7 @@ begin
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
   is 'Lets at most rate executions begin in each period, burst of them at once after a lull, and at most concurrency run
-at once: of a client, for a host, in a queue or under a key. Replaces the limit that exists. True if anything changed.
+at once: of a client, for a host, in a queue or under a key. Replaces any existing limit. True if anything changed.
 Raises PS000 for invalid values, PS010 for an unknown queue, and PS011 for one that consumers pull from.';
 
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean

@@ -84,7 +84,7 @@ begin
   if not found then  -- a client's transaction has locked it and will notify the workers, so there is no need to wait
     return null;
   end if;
-  instant := greatest(pgsched.now(), first.start);  -- the previous one was claimed a moment ahead
+  instant := greatest(pgsched.now(), first.start);  -- it may have been claimed a moment ahead of its start
   update pgsched.executions e set fire_at = instant, gate = null, waits = pgsched_internal.waited(e.waits)
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
@@ -113,7 +113,7 @@ declare
   freed pgsched.blocked_keys;
 begin
   if paused then
-    perform pgsched_internal.refuse('PS000', 'an ordering key is paused by an execution of it that fails, and not by hand', 'pause its queue, or its client');
+    perform pgsched_internal.refuse('PS000', 'an ordering key is paused by a failed execution, not by hand', 'pause its queue, or its client');
   elsif length(ordering_key) > 200 or not pgsched_internal.acts_for(unblock.client) then
     perform pgsched_internal.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
   end if;

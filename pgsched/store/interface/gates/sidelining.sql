@@ -45,10 +45,10 @@ begin
   if client is null and path = '' then
     return gate;
   elsif client is null or path !~ '^[!->@-~]{0,200}$' then
-    perform pgsched_internal.refuse('PS000', format('%L is no host', left(host, 100)),
+    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(host, 100)),
       'write it without scheme and path: shop.example or shop.example:8443; for one client also with a path of 200 characters at most: shop.example/settle');
   elsif length(client) not between 1 and 100 then
-    perform pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+    perform pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   end if;
   return 'circuit:' || pgsched_internal.canonical_host(called) || path || ' ' || client;
 end $$;

@@ -95,7 +95,7 @@ create or replace function pgsched_internal.check_named(id uuid, client text, ke
   language plpgsql immutable parallel safe as $$
 begin
   return (client is null) = (key is null) and num_nonnulls(id, key) <= 1
-    or pgsched_internal.refuse('PS000', 'id, client and key name more than one thing, or none', 'give either id, or client and key');
+    or pgsched_internal.refuse('PS000', 'id, client and key must name exactly one job or execution', 'give either id, or client and key');
 end $$;
 comment on function pgsched_internal.check_named(uuid, text, text)
   is 'True if the arguments name one job or execution: by its id, or by client and key. Raises PS000 otherwise.';
@@ -117,8 +117,8 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.lock_named(text, text, boolean)
-  is 'What a client that the session acts for has under a key, which is locked. Raises PS010 if it has nothing. With
-live_only, null if what had the key has ended, however long ago.';
+  is 'The holder of a key of a client that the session acts for; the key is locked. Raises PS010 if there is none. With
+live_only, null if the holder has ended, however long ago.';
 
 create or replace function pgsched.cancel(
   id uuid default null, client text default null, key text default null, note text default null, actor text default null
@@ -277,7 +277,7 @@ begin
     if job.state = 'active' then
       return false;
     end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume_job.job_id, job.state), 'only a paused job, or one that is invalid, can be resumed');
+    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume_job.job_id, job.state), 'only a paused or invalid job can be resumed');
   end if;
   update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
          accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end

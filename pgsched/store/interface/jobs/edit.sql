@@ -14,7 +14,7 @@ begin
   end if;
   select min(name) into wrong from jsonb_object_keys(changes) as name where name <> all (known);
   if wrong in ('client', 'client_id', 'key', 'id') then
-    return pgsched_internal.refuse('PS000', format('a job keeps its %s', wrong), 'schedule another job, and cancel this one');
+    return pgsched_internal.refuse('PS000', format('the %s of a job cannot be changed', wrong), 'schedule another job, and cancel this one');
   elsif wrong is not null then
     return pgsched_internal.refuse('PS000', format('a job has no %L to change', wrong), format('what can be changed is %s', array_to_string(known, ', ')));
   end if;
@@ -23,7 +23,7 @@ begin
   if wrong is not null then
     return pgsched_internal.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write it as text, in quotes');
   elsif changes ->> 'cron' is not null and changes ->> 'every' is not null then
-    return pgsched_internal.refuse('PS002', 'cron and every exclude each other', 'give one of them: it takes the place of the other');
+    return pgsched_internal.refuse('PS002', 'cron and every exclude each other', 'give one of them: it replaces the other');
   elsif changes ->> 'every' is not null and not pgsched_internal.is_duration(changes -> 'every', '1 s', '3653 days') then
     return pgsched_internal.refuse('PS002', format('every cannot be %s', left((changes -> 'every')::text, 100)),
       'write a duration from 1 s to 3653 days, such as "15m" or "PT15M"');
@@ -33,7 +33,7 @@ begin
   elsif length(changes ->> 'declared_by') not between 1 and 200 then
     return pgsched_internal.refuse('PS000', 'declared_by must be text of 1 to 200 characters', 'write "shop.handlers:app", or null');
   elsif changes ->> 'gap' not in ('shift', 'skip') or changes ->> 'overlap' not in ('first', 'second', 'both') then
-    return pgsched_internal.refuse('PS002', 'gap or overlap is none that there is', 'write shift or skip as gap, first, second or both as overlap');
+    return pgsched_internal.refuse('PS002', 'gap must be shift or skip; overlap must be first, second or both', 'write shift or skip for gap, and first, second or both for overlap');
   end if;
   return true;
 end $$;
@@ -60,14 +60,14 @@ begin
   after := jsonb_populate_record(job, pgsched_internal.with_defaults(given,
     jsonb_build_object('timezone', 'UTC', 'gap', 'shift', 'overlap', 'first', 'anchor', pgsched.now())));
   if num_nonnulls(after.cron, after.every) <> 1 then
-    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
+    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that replaces the other');
   elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
     perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
   end if;
   if changes ->> 'anchor' is not null and after.every is null then
     perform pgsched_internal.refuse('PS002', 'anchor goes with every only', 'leave it out, or give every');
   elsif changes ->> 'anchor' is not null and after.rules ? 'anchor' then
-    perform pgsched_internal.refuse('PS002', 'the rules have an anchor, which is the one that counts', 'give it in the rules');
+    perform pgsched_internal.refuse('PS002', 'the rules already have an anchor', 'give it in the rules');
   end if;
   if after.timezone <> job.timezone then
     perform pgsched_internal.check_zone(after.timezone);
@@ -119,7 +119,7 @@ begin
   if changed = '{}' then
     return false;
   elsif changed <> array['declared_by'] and edit_job.force is not true then
-    perform pgsched_internal.refuse_declared(before, 'change it where it is declared, and apply that; with force => true it is changed until then');
+    perform pgsched_internal.refuse_declared(before, 'change the declaration and apply it; with force => true the job is changed until then');
   end if;
   fires_anew := pgsched_internal.moves_instants(before, after);
   defines := not changed <@ array['labels', 'declared_by'];
@@ -156,7 +156,8 @@ begin
   if moves or fires_anew then
     perform pgsched_internal.withdraw(after.id, reason, keeps => follow_edit.keeps);
   else
-    perform pgsched_internal.bring_along(after.id);  -- due rows stay due, however often a deployment repeats the definition
+    -- Due rows stay due, however often a deployment repeats the definition
+    perform pgsched_internal.bring_along(after.id);
   end if;
 end $$;
 comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, text, boolean, boolean)

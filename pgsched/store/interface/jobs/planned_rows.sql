@@ -61,7 +61,8 @@ comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
 -- A pause cancels what was to start during it; a delayed start may still come after the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
-  select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null  -- held by an earlier change
+  -- A row that does not carry the job on may still run if an earlier change holds it.
+  select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null
               when job.state = 'active' then coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now()
               else job.state = 'paused' and waiting.scheduled_for <= pgsched.now() and waiting.fire_at > pgsched.now()
                    and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.length_of(coalesce(job.rules ->> 'jitter', job.rules ->> 'window')) end
@@ -108,7 +109,8 @@ declare
   held uuid[] := '{}';
 begin
   select * into job from pgsched.jobs j where j.id = withdraw.job_id;
-  planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;  -- the first change since it was planned
+  -- Null unless this is the first change since the job was planned.
+  planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;
   for waiting in
     select w.* from pgsched_internal.rows_of_job(withdraw.job_id,
       'e.lease_token is null and e.attempt = 0 and e.plan > 0 for update skip locked') w
@@ -173,7 +175,7 @@ begin
   select array(select e from unnest(j.exceptions || take_out.instant) e where e >= past group by e order by e) into ahead
     from pgsched.jobs j where j.id = take_out.job_id for no key update;
   if cardinality(ahead) > 1000 then
-    perform pgsched_internal.refuse('PS011', format('1000 runs of job %s are cancelled ahead, and that is the most', take_out.job_id),
+    perform pgsched_internal.refuse('PS011', format('1000 runs of job %s are cancelled ahead, which is the maximum', take_out.job_id),
       'pause the job, or exclude that time in its rules');
   end if;
   update pgsched.jobs j set exceptions = ahead where j.id = take_out.job_id;

@@ -23,18 +23,18 @@ begin
     return true;
   elsif cardinality(fields) not in (5, 6) or length(cron) > 256 or fields[1] like '@%' then
     return pgsched_internal.refuse('PS002', format('%L is not a cron expression', left(cron, 100)),
-      'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
+      'write five fields (minute hour day month weekday), six with seconds first, or an alias such as @daily');
   end if;
   if '?' = any (fields) and fields[cardinality(fields)] ~ '(^|[^#/0-9])[0-9]' then
-    return pgsched_internal.refuse('PS002', format('cron %L counts days of the week, with ? for the other day field', left(cron, 100)),
-      'write their names, such as MON-FRI: where ? is written, Sunday may be 1 or 0');
+    return pgsched_internal.refuse('PS002', format('cron %L has numbers for days of the week together with ?', left(cron, 100)),
+      'write names, such as MON-FRI: in expressions with ?, Sunday may be 0 or 1');
   end if;
   for n in 1..cardinality(fields) loop
     at := 6 - cardinality(fields) + n;
     foreach item in array string_to_array(fields[n], ',') loop
       if fields[n] = '?' and at not in (4, 6) then
         return pgsched_internal.refuse('PS002', format('cron %L has ? as %s', left(cron, 100), names[at]),
-          'write * for it; of six fields that end with a year, write the first five');
+          'write * instead; if the sixth field is a year, leave it out');
       elsif item !~ '^([*]|H([(][0-9]{1,2}-[0-9]{1,2}[)])?|([0-9]{1,2}|[A-Z]{3})(-([0-9]{1,2}|[A-Z]{3}|L))?)(/[0-9]{1,3})?$'
          and fields[n] <> '?'
          and not (at = 4 and item ~ '^([0-9]{1,2}W|LW?|L-[0-9]{1,2})$')
@@ -52,7 +52,7 @@ begin
   end loop;
   if pgsched_internal.has_no_such_day(cron) then
     return pgsched_internal.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
-      'write a day that one of the months has, or L for the last one');
+      'write a day that one of the months has, or L for the last day');
   end if;
   return true;
 end $$;
@@ -93,7 +93,7 @@ begin
           or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2]))
              and ends[1]::timestamptz < ends[2]::timestamptz)
         or cardinality(ends) > 2 then
-    return pgsched_internal.refuse('PS002', format('exclude has %s', left(exclusion::text, 100)),
+    return pgsched_internal.refuse('PS002', format('exclude cannot contain %s', left(exclusion::text, 100)),
       'write a date (2026-12-25), a range (2026-12-24/2026-12-31) of dates or instants, or a cron expression');
   end if;
   return true;
@@ -116,7 +116,7 @@ begin
      or spec ? 'timezone' and jsonb_typeof(spec -> 'timezone') <> 'string'
      or spec ? 'gap' and not coalesce(spec ->> 'gap' in ('shift', 'skip'), false)
      or spec ? 'overlap' and not coalesce(spec ->> 'overlap' in ('first', 'second', 'both'), false) then
-    return pgsched_internal.refuse('PS002', format('also has %s', left(spec::text, 100)),
+    return pgsched_internal.refuse('PS002', format('also cannot contain %s', left(spec::text, 100)),
       'write {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"}, {"every": "1h"} or {"fire_at": "2026-03-01T09:00:00Z"}');
   end if;
   return pgsched_internal.check_cron(spec ->> 'cron');
@@ -147,10 +147,10 @@ create or replace function pgsched_internal.fault_of_values(rules jsonb, out pro
       from unnest(array['starts_at', 'ends_at', 'anchor']) as name
      where rules ? name and not pgsched_internal.is_instant(rules -> name)
     union all
-    select 'after_completion is true or false', 'look it up in the reference of schedules'
+    select 'after_completion must be true or false', 'see the reference of schedules'
      where rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean'
     union all
-    select 'jitter and window exclude each other', 'look it up in the reference of schedules' where rules ? 'jitter' and rules ? 'window'
+    select 'jitter and window exclude each other', 'see the reference of schedules' where rules ? 'jitter' and rules ? 'window'
   ) f(problem, hint) limit 1
 $$;
 comment on function pgsched_internal.fault_of_values(jsonb)
@@ -163,10 +163,10 @@ declare
   exclude constant jsonb := rules -> 'exclude';
 begin
   if jsonb_typeof(also) <> 'array' or jsonb_array_length(also) not between 1 and 20 then
-    return pgsched_internal.refuse('PS002', 'also is a list of 1 to 20 schedules', 'look it up in the reference of schedules');
+    return pgsched_internal.refuse('PS002', 'also must be a list of 1 to 20 schedules', 'see the reference of schedules');
   elsif jsonb_typeof(exclude) <> 'array' or jsonb_array_length(exclude) not between 1 and 1000 then
-    return pgsched_internal.refuse('PS002', 'exclude is a list of 1 to 1000 dates, ranges and cron expressions',
-      'look it up in the reference of schedules');
+    return pgsched_internal.refuse('PS002', 'exclude must be a list of 1 to 1000 dates, ranges and cron expressions',
+      'see the reference of schedules');
   elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item, E' \t\r\n') !~ '^[0-9]{4}-[0-9]') > 20 then
     return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'join some with lists and ranges');
   end if;
@@ -199,7 +199,7 @@ begin
     return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
   end if;
   if rules ? 'after' and rules -> 'after_completion' = 'true' then
-    return pgsched_internal.refuse('PS002', 'after goes with instants, and after_completion has none beforehand', 'leave one of the two out');
+    return pgsched_internal.refuse('PS002', 'after needs instants, and after_completion has none in advance', 'leave one of the two out');
   elsif rules ? 'after' then
     perform pgsched_internal.check_after_rule(rules -> 'after');
   end if;

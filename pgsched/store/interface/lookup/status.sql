@@ -121,6 +121,6 @@ begin
   return query select s.* from pgsched_internal.status_by_id(status_of.id) s;
 end $$;
 comment on function pgsched.status_of(uuid, text, text)
-  is 'The row of pgsched.status for an execution, by its id, or by client and key: the execution that has the key now,
-or that ended last under it. No row if it is unknown, or if you may not see it. Locks a few tables, whereas the view
-locks those of all queues.';
+  is 'The row of pgsched.status for an execution, by its id, or by client and key: the execution that holds the key now,
+or the one that ended last under it. No row if it is unknown, or if you may not see it. Locks a few tables, whereas the
+view locks those of all queues.';

@@ -8,7 +8,7 @@ create or replace function pgsched_internal.note_result(
 ) returns void language plpgsql volatile as $$
 begin
   if exists (select from pgsched_internal.results_to_record r where r.execution_id = held.id and r.token = note_result.token) then
-    perform pgsched_internal.refuse('PS013', format('execution %s is not yours any more: you have said what became of it', held.id),
+    perform pgsched_internal.refuse('PS013', format('execution %s is no longer yours: you have already reported its result', held.id),
       'drop the result');
   end if;
   insert into pgsched_internal.results_to_record (client_id, execution_id, token, verb, result, error, retryable, retry_after)
@@ -61,7 +61,7 @@ declare
   is_done boolean;
   count integer := 0;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but consumers may wait for these rows
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but any worker may claim these
   for noted in
     select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
   loop

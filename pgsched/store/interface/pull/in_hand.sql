@@ -52,7 +52,8 @@ begin
   end if;
   select * into held from pgsched.executions e
    where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token
-     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;  -- workers settle their own executions
+     -- Workers settle their own executions.
+     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;
   is_free := held.id is not null;
   if not is_free then
     held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);
@@ -73,8 +74,8 @@ begin
   if not found and not pgsched_internal.has_ended(take_in_hand.id) then  -- unknown, or of another client
     perform pgsched_internal.refuse('PS010', format('there is no execution %s', take_in_hand.id), 'give the id that came with the token');
   end if;
-  perform pgsched_internal.refuse('PS013', format('execution %s is not yours any more: it has ended, or its lease ran out and another has it',
-    take_in_hand.id), 'drop the result; to keep what takes long, extend its lease');
+  perform pgsched_internal.refuse('PS013', format('execution %s is no longer yours: it has ended, or its lease ran out and another consumer has it',
+    take_in_hand.id), 'drop the result; extend the lease of executions that take long');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
   is 'The execution that is leased under this token, locked unless another transaction has locked it. Raises PS013 if it

@@ -7,10 +7,10 @@ declare
 begin
   select q.pulled into pulled from pgsched.queues q where q.name = check_pulled.queue;
   if check_pulled.target = 'queue:' and not pulled then
-    return pgsched_internal.refuse('PS001', format('a queue: target waits for consumers, and workers serve the queue %L', check_pulled.queue),
-      'name a queue that is pulled, or write what the workers shall call');
+    return pgsched_internal.refuse('PS001', format('a queue: target needs a queue that consumers pull from, but workers serve the queue %L', check_pulled.queue),
+      'name a pulled queue, or write a target that workers can call');
   elsif check_pulled.target <> 'queue:' and pulled then
-    return pgsched_internal.refuse('PS001', format('consumers pull from the queue %L, so nobody would call %L', check_pulled.queue, left(check_pulled.target, 100)),
+    return pgsched_internal.refuse('PS001', format('consumers pull from the queue %L, so no worker would call %L', check_pulled.queue, left(check_pulled.target, 100)),
       'write target => ''queue:'', or name a queue that workers serve');
   end if;
   return true;
@@ -38,7 +38,7 @@ begin
   elsif not found.pulled then
     perform pgsched_internal.refuse('PS011', format('the queue %L is not pulled: workers serve it', check_claim.queue), 'claim from one that is pulled');
   elsif worker is null or length(worker) not between 1 and 200 then
-    perform pgsched_internal.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write who claims, such as worker => ''svc-1''');
+    perform pgsched_internal.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write the name of the consumer, such as worker => ''svc-1''');
   elsif batch is null or batch not between 1 and 1000 then
     perform pgsched_internal.refuse('PS000', 'batch must be from 1 to 1000', 'write batch => 100');
   end if;
@@ -137,7 +137,7 @@ begin
     is_dealt_with := not pgsched_internal.is_lost(waiting) or pgsched_internal.lose_in_hand(waiting);
   elsif waiting.target <> 'queue:' then
     is_dealt_with := pgsched_internal.end_in_hand(waiting, 'failed', null,
-      'consumers pull from this queue, so nobody calls its targets: schedule them in a queue that workers serve', tried => false);
+      'consumers pull from this queue, so no worker calls its targets: schedule them in a queue that workers serve', tried => false);
   else
     late := pgsched_internal.lateness(
       pgsched_internal.options_of(waiting.options, waiting.client_id, waiting.partition, waiting.plan), waiting.attempt + 1,

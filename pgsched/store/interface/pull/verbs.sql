@@ -31,7 +31,7 @@ begin
   elsif octet_length(fail.error) > 65536 then
     perform pgsched_internal.refuse('PS000', 'the error is over the limit of 64 KiB', 'write what happened; 2000 characters of it are kept');
   elsif fail.retryable is null then
-    perform pgsched_internal.refuse('PS000', 'retryable must be true or false', 'write retryable => false for what no further try would change');
+    perform pgsched_internal.refuse('PS000', 'retryable must be true or false', 'write retryable => false if a retry would not help');
   elsif fail.retry_after < interval '0' then
     perform pgsched_internal.refuse('PS000', 'retry_after is negative', 'write retry_after => ''10 minutes'', or leave it out');
   end if;
@@ -54,7 +54,7 @@ later. Raises PS013 if another consumer has it by now or it has ended, and PS010
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
   if lease is null or lease not between interval '1 s' and interval '7 days' or date_trunc('month', lease) <> interval '0' then
-    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days, without months', 'write lease => ''30 s'', and extend it for what takes longer');
+    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days, without months', 'write lease => ''30 s'', and extend it if that is not enough');
   end if;
   return true;
 end $$;
@@ -107,7 +107,7 @@ begin
   end if;
   taken := pgsched_internal.take_in_hand(release.id, release.token);
   if (taken.held).target <> 'queue:' then
-    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, and not claimed', (taken.held).id), 'let it fail: pgsched.fail');
+    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, not claimed', (taken.held).id), 'let it fail: pgsched.fail');
   elsif taken.is_free and not exists (
       select from pgsched_internal.results_to_record r where r.execution_id = (taken.held).id and r.token = release.token) then
     perform pgsched_internal.hand_back(taken.held);

@@ -4,8 +4,8 @@ create or replace function pgsched_internal.setting(name text, fallback text) re
   language sql stable parallel safe
   as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
 comment on function pgsched_internal.setting(text, text)
-  is 'A setting of pgsched, such as pgsched.key_retention, made with set, alter role or alter database; otherwise the
-fallback.';
+  is 'The value of a setting of pgsched, such as pgsched.key_retention, as given by set, alter role or alter database;
+the fallback if it is not set.';
 
 create or replace function pgsched_internal.check_zone(timezone text) returns boolean
   language plpgsql stable parallel safe as $$
@@ -55,11 +55,11 @@ begin
   select c.channels into channels from pgsched.clients c where c.client_id = client;
   if channel = 'notify' and (channels is null or target <> all (channels))
       and exists (select from pgsched.clients c where c.client_id <> client and target = any (c.channels)) then
-    return pgsched_internal.refuse('PS012', format('client %L may not have %s notified: that is another client''s channel', client, target),
-      'notify a channel of your own, or ask whoever runs pgsched to name this one in your channels, too');
+    return pgsched_internal.refuse('PS012', format('client %L may not notify %s, which is another client''s channel', client, target),
+      'notify a channel of your own, or ask an operator to add this one to your channels');
   end if;
   return channels is null or channel = 'queue' or channel = any (channels) or target = any (channels)
-    or pgsched_internal.refuse('PS012', format('client %L may not have %s targets called', client, channel),
+    or pgsched_internal.refuse('PS012', format('client %L may not use %s targets', client, channel),
          format('its channels are %s: pgsched.set_client', array_to_string(channels, ', ')));
 end $$;
 comment on function pgsched_internal.check_channel(text, text)

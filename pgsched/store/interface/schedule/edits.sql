@@ -13,7 +13,7 @@ begin
   end if;
   select min(name) into wrong from jsonb_object_keys(changes) as name where name <> all (known);
   if wrong in ('client', 'client_id', 'key', 'id', 'queue', 'ordering_key', 'partition') then
-    return pgsched_internal.refuse('PS000', format('an execution keeps its %s', wrong), 'schedule another, and cancel this one');
+    return pgsched_internal.refuse('PS000', format('the %s of an execution cannot be changed', wrong), 'schedule another, and cancel this one');
   elsif wrong is not null then
     return pgsched_internal.refuse('PS000', format('an execution has no %L to change', left(wrong, 100)),
       format('what can be changed is %s', array_to_string(known, ', ')));
@@ -36,7 +36,7 @@ declare
 begin
   if waiting.id is null then
     if pgsched_internal.has_ended(lock_editable.id) then
-      perform pgsched_internal.refuse('PS011', format('execution %s has ended', lock_editable.id), 'schedule it anew');
+      perform pgsched_internal.refuse('PS011', format('execution %s has ended', lock_editable.id), 'schedule it again');
     end if;
     perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', lock_editable.id), 'look it up in pgsched.status or pgsched.jobs');
   end if;
@@ -45,10 +45,10 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', waiting.id, waiting.job_id), 'edit the job, or trigger it');
   elsif waiting.lease_token is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s is running', waiting.id),
-      'only what waits can be changed: cancel it, and schedule another');
+      'only a waiting execution can be changed: cancel it and schedule another one');
   elsif changes - 'fire_at' <> '{}' and (waiting.attempt > 0 or waiting.losses > 0 or waiting.uncounted > 0) then
-    perform pgsched_internal.refuse('PS011', format('execution %s has begun before, and is to be tried again', waiting.id),
-      'it can be given another fire_at, and nothing else: cancel it, and schedule another');
+    perform pgsched_internal.refuse('PS011', format('execution %s has begun before and will be retried', waiting.id),
+      'only its fire_at can be changed: cancel it and schedule another one');
   end if;
   return waiting;
 end $$;
@@ -128,8 +128,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.edit_execution(uuid, jsonb, text, text)
-  is 'Changes the named ones of target, payload, options, labels and instant of a waiting one-shot. Called by
-pgsched.edit.';
+  is 'Changes the target, payload, options, labels or instant of a waiting one-shot. Called by pgsched.edit.';
 
 create or replace function pgsched.edit(
   id uuid default null, changes jsonb default '{}', client text default null, key text default null, note text default null, actor text default null,

@@ -13,7 +13,7 @@ begin
   return held.id;
 end $$;
 comment on function pgsched_internal.job_under(text, text, text)
-  is 'The job that has a key, without a lock on it. Raises PS011 if the request was to be rejected in that case.';
+  is 'The job that holds a key, without a lock on it. Raises PS011 if on_conflict is reject.';
 
 create or replace function pgsched_internal.follow_replaced(before pgsched.jobs, after pgsched.jobs) returns void
   language plpgsql volatile as $$
@@ -50,7 +50,7 @@ create or replace function pgsched_internal.put_job(
   returning j.*
 $$;
 comment on function pgsched_internal.put_job(uuid, text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text, text)
-  is 'Inserts a job, or replaces the one that has its key if that is wanted; null if that one stays unchanged.';
+  is 'Inserts a job, or replaces the job that holds its key if that is allowed; null if that job stays unchanged.';
 
 create or replace function pgsched_internal.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
@@ -77,7 +77,7 @@ begin
     end if;
     select j.* into before from pgsched.jobs j
      where on_conflict = 'replace' and j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled' for update;
-    perform pgsched_internal.refuse_declared(before, 'change it where it is declared, or give another key');
+    perform pgsched_internal.refuse_declared(before, 'change the declaration, or give another key');
   end if;
   job := pgsched_internal.put_job(new_id, target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
     on_conflict, rules, labels, gap, overlap);

@@ -4,13 +4,13 @@ create or replace function pgsched_internal.left_as_it_is(held pgsched_internal.
   returns pgsched_internal.placement language plpgsql volatile as $$
 begin
   if on_conflict = 'reject' then
-    perform pgsched_internal.refuse_taken(held, 'give another key, or leave on_conflict out to replace what waits');
+    perform pgsched_internal.refuse_taken(held, 'give another key, or leave on_conflict out to replace the waiting execution');
   end if;
   return row(held.id, case when there.id is null then 'ended' else 'existing' end,
     case when there.lease_token is null and isfinite(there.fire_at) then there.fire_at end, held.partition)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsched.executions, text)
-  is 'The result if what has a key stays unchanged. Raises PS011 if the request was to be rejected in that case.';
+  is 'The result when the holder of a key stays unchanged. Raises PS011 if on_conflict is reject.';
 
 create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb, labels jsonb
@@ -48,8 +48,8 @@ begin
   return pgsched_internal.left_as_it_is(held, there, on_conflict);
 end $$;
 comment on function pgsched_internal.kept_under(text, text, text)
-  is 'The live execution that has a key and stays unchanged, read without a lock; null if there is none. Raises PS011 if
-the request was to be rejected in that case.';
+  is 'The live execution that holds a key and stays unchanged, read without a lock; null if there is none. Raises PS011
+if on_conflict is reject.';
 
 create or replace function pgsched_internal.ended_under(
   held pgsched_internal.keys, client text, key text, on_conflict text, home smallint
@@ -65,9 +65,9 @@ begin
   return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
 end $$;
 comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, text, text, smallint)
-  is 'The execution that succeeded under a key within the retention time and still has the key; null if there is none.';
+  is 'The execution that succeeded under a key within the retention time and still holds it; null if there is none.';
 
--- If the execution with this key is running and the caller debounces, the new execution gets the key.
+-- If the execution that holds this key is running and the caller debounces, the new execution gets the key.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
   ordering_key text, queue text, options jsonb, on_conflict text, labels jsonb

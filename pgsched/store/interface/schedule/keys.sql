@@ -1,4 +1,4 @@
--- Keys. pgsched_internal.keys has one row for each key of a client and records what has the key: an execution, by its
+-- Keys. pgsched_internal.keys has one row for each key of a client and records its holder: an execution, by its
 -- partition and id, or a job. A transaction that assigns a key locks that row first, so that concurrent ones run one
 -- after another, whatever ordering keys and queues they name. Workers never touch the row: whether the execution is
 -- still live is read from its partition, and its outcome from history. The lock order is the same everywhere: the key's
@@ -32,7 +32,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.lock_key(text, text, uuid, smallint)
-  is 'Locks a key until the transaction ends, and returns what had it; null if the key was new and has been assigned
+  is 'Locks a key until the transaction ends, and returns its holder; null if the key was new and has been assigned
 now.';
 
 create or replace function pgsched_internal.give_key(client text, key text, id uuid, partition smallint) returns void
@@ -51,7 +51,7 @@ begin
   return (pgsched_internal.live_execution(held.partition, held.id)).id is not null;
 end $$;
 comment on function pgsched_internal.is_live(pgsched_internal.keys)
-  is 'True if what has a key is live: a job that is not cancelled, or a waiting or running execution.';
+  is 'True if the holder of a key is live: a job that is not cancelled, or a waiting or running execution.';
 
 create or replace function pgsched_internal.refuse_taken(held pgsched_internal.keys, hint text) returns void
   language plpgsql volatile as $$
@@ -60,7 +60,7 @@ begin
     case when held.partition is null then 'job' else 'execution' end, held.id), refuse_taken.hint);
 end $$;
 comment on function pgsched_internal.refuse_taken(pgsched_internal.keys, text)
-  is 'Raises PS011, naming what has the key.';
+  is 'Raises PS011, naming the holder of the key.';
 
 create or replace function pgsched_internal.take_key(client text, key text, id uuid, partition smallint) returns void
   language plpgsql volatile as $$
@@ -69,13 +69,13 @@ declare
 begin
   if held.id <> take_key.id then
     if pgsched_internal.is_live(held) then
-      perform pgsched_internal.refuse_taken(held, 'leave that row out, or call pgsched.schedule for it, which replaces what waits');
+      perform pgsched_internal.refuse_taken(held, 'leave that row out, or call pgsched.schedule for it, which replaces a waiting execution');
     end if;
     perform pgsched_internal.give_key(take_key.client, take_key.key, take_key.id, take_key.partition);
   end if;
 end $$;
 comment on function pgsched_internal.take_key(text, text, uuid, smallint)
-  is 'Assigns a key to an inserted row. Raises PS011 if something live has it.';
+  is 'Assigns a key to an inserted row. Raises PS011 if a live execution or job holds it.';
 
 -- An ended execution keeps its key if it succeeded and the retention time has not passed. Dates are passed as
 -- constants, so that no other days are opened, and the block is rolled back to release the locks on them.
@@ -131,7 +131,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.keys_inserted()
-  is 'Assigns the keys of inserted executions. Raises PS011 if something live has one.';
+  is 'Assigns the keys of inserted executions. Raises PS011 if a live execution or job holds one.';
 create or replace trigger executions_keys after insert on pgsched.executions
   referencing new table as inserted for each statement
   -- In our own functions, which run as the owner, 'told' skips the check; if a client sets it, it has no effect.
@@ -147,12 +147,12 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.job_keys_inserted()
-  is 'Assigns the keys of inserted jobs. Raises PS011 if something live has one.';
+  is 'Assigns the keys of inserted jobs. Raises PS011 if a live execution or job holds one.';
 create or replace trigger jobs_keys after insert on pgsched.jobs
   referencing new table as inserted for each statement execute function pgsched_internal.job_keys_inserted();
 
--- A key's row is checked when its retention ends. If what has the key is still live, or ended less than a retention
--- ago, it is checked again later.
+-- A key's row is checked when its retention ends. If the holder is still live, or ended less than a retention time ago,
+-- the row is checked again later.
 create or replace function pgsched_internal.tidy_keys(most integer) returns integer language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   kept constant interval := greatest(interval '24 hours', pgsched_internal.key_retention());
@@ -183,5 +183,5 @@ begin
   return cardinality(due);
 end $$;
 comment on function pgsched_internal.tidy_keys(integer)
-  is 'Deletes keys under which nothing is live and nothing has ended recently. Checks keys up to a limit, and returns
-how many it checked.';
+  is 'Deletes keys whose holder is neither live nor recently ended. Checks up to a limit of keys, and returns how many
+it checked.';

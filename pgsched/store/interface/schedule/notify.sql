@@ -103,7 +103,7 @@ begin
   select * into queue from pgsched.queues q where q.first_partition = refuse_full.first_partition and q.full_since is not null;
   if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' 
              or not has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')) then
-    perform pgsched_internal.refuse('PS014', format('the queue %L is full: %s executions wait in it, as many as may', queue.name, queue.max_waiting),
+    perform pgsched_internal.refuse('PS014', format('the queue %L is full: %s executions are waiting in it, the maximum', queue.name, queue.max_waiting),
       'try again in a second, or give it a higher max_waiting by pgsched.set_queue');
   end if;
 end $$;
@@ -121,7 +121,8 @@ begin
     perform pgsched_internal.notify_workers(string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
-      group by pgsched_internal.queue_number_of(near.partition)  -- a message of more than 8000 bytes would fail the insert
+      -- One message for each queue: more than 8000 bytes would fail the insert.
+      group by pgsched_internal.queue_number_of(near.partition)
      having not pgsched_internal.is_watched(pgsched_internal.queue_number_of(near.partition));
   end if;
   return null;

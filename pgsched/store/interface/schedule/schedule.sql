@@ -91,10 +91,10 @@ begin
 end $$;
 comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'Like pgsched.schedule, but also returns the outcome: created; replaced, if it took the place of what was waiting
-under the key; existing, if what has the key was left unchanged, because it is running or was to be kept; or ended, if
-the execution under the key succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for
-a job, and for an execution that is running, waits for others or has ended.';
+  is 'Like pgsched.schedule, but also returns the outcome: created; replaced, if it replaced a waiting execution or a
+job; existing, if the holder of the key was left unchanged, because it is running or was to be kept; or ended, if the
+execution under the key succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for a
+job, and for an execution that is running, waits for others or has ended.';
 
 -- A single expression, so that the planner inlines it as a call of the function above. Names are resolved on creation.
 create or replace function pgsched.schedule(

@@ -1,5 +1,5 @@
--- doctor: pgsched's roles with an attribute that none of them should have, and logins of workers with unlimited rights.
--- Locks nothing.
+-- doctor: pgsched's roles with an attribute that none of them should have, and logins of registered workers with
+-- superuser, createrole or bypassrls. Locks nothing.
 select r.rolname::text as name, r.rolname = any (%(ours)s) as ours,
        pg_catalog.string_agg(a.what, ' ' order by a.what) as what
   from pg_catalog.pg_roles r

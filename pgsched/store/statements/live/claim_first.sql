@@ -2,8 +2,8 @@
 -- Locks the rows that it takes and skips those that another worker has locked. It reads only some rows (depth) of each
 -- priority, so that one client's rows, which claims may skip, delay no others. Index: executions_priority, for each
 -- priority in use, from the highest down; then the primary key, without a join. An update returns its rows partition by
--- partition, so they are sorted again. A priority is given as a range and in the order, so that the planner cannot use
--- the index on instants.
+-- partition, so they are sorted again. The condition on the priority is a range and is repeated in the order, so that
+-- the planner cannot use the index on instants.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
     where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})
