@@ -1,8 +1,9 @@
-"""Which run of another job a run comes after, and what becomes of it.
+"""Decides which run of another job a run waits for, and what happens to the waiting run.
 
-Both belong to the same hour, day, week or month on the clock of the job that waits. Of the other's runs there it is the
-last one at or before its own instant, or else the first one behind it. That is asked when the instant has come, and
-asked again after each wait: the other job may have been edited, paused or deleted meanwhile.
+Both runs belong to the same hour, day, week or month on the waiting job's clock. Of the other job's runs in that
+period, it is the last one at or before the waiting run's instant, or else the first one after it. This is decided when
+the instant has come, and again after each wait, because the other job may have been edited, paused or deleted
+meanwhile.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ _EXAMPLE = 'write an object such as {"job": "import", "same": "day", "on_failure
 
 
 class Same(StrEnum):
-    """To what both runs belong, on the clock of the job that waits."""
+    """The period that both runs share, on the waiting job's clock."""
 
     HOUR = "hour"
     DAY = "day"
@@ -29,7 +30,7 @@ class Same(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What becomes of a run where the other job's came to something else than success, or to nothing."""
+    """What to do with a run if the other job's run did not succeed or never happened."""
 
     SKIP = "skip"
     RUN = "run"
@@ -37,7 +38,7 @@ class OnFailure(StrEnum):
 
 
 class OnNone(StrEnum):
-    """What becomes of a run where the other job has none by its schedule."""
+    """What to do with a run if the other job's schedule has none in the period."""
 
     RUN = "run"
     SKIP = "skip"
@@ -53,10 +54,12 @@ class After:
     on_none: OnNone = OnNone.RUN
 
     def period(self, instant: datetime, timezone: str) -> tuple[datetime, datetime]:
-        """The first instant of the hour, day, week or month of an instant, and that of the next one; in UTC."""
+        """Returns, in UTC, the start of the hour, day, week or month that contains the instant, and the start of the
+        next one.
+        """
         zone = zone_named(timezone)
         wall = instant.astimezone(zone)
-        if self.same is Same.HOUR:  # by the absolute hour: one that clocks repeat is two
+        if self.same is Same.HOUR:  # by absolute hours: one that the clocks repeat counts as two
             since = timedelta(minutes=wall.minute, seconds=wall.second, microseconds=wall.microsecond)
             begin = (instant - since).astimezone(UTC)
             return begin, begin + timedelta(hours=1)
@@ -73,7 +76,7 @@ class After:
 
 
 class OtherRun(NamedTuple):
-    """A run of the other job; one that is not over has no status."""
+    """A run of the other job; an unfinished one has no status."""
 
     id: bytes
     instant: datetime
@@ -82,9 +85,9 @@ class OtherRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """The other job as it stands: its state, None where there is none of that key; its runs in the period and those
-    before it that are not over, in the order of their instants; the instant that it has in the period by its schedule;
-    whether it has a row that is planned; and whether its successes are kept."""
+    """The other job: its state, or None if no job has that key; its runs in the period and earlier unfinished ones, in
+    order; its scheduled instant in the period; whether it has a planned row; and whether its successes are kept.
+    """
 
     state: str | None = None
     runs: Sequence[OtherRun] = ()
@@ -95,31 +98,31 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """The run waits for the end of this one, and is then looked at again."""
+    """The run waits for this one to end, and is then decided again."""
 
     run: OtherRun
 
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """There is nothing yet for whose end it could wait."""
+    """There is nothing yet that the run could wait for."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SkipRun:
-    """It does not run, and why."""
+    """The run is skipped, and why."""
 
     reason: str
 
 
 Decision = WaitFor | LookAgain | SkipRun | None
-"""What becomes of a run; None for that it runs."""
+"""The decision about a run; None if it runs."""
 
 
 def decide(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
-    """What becomes of the run of this instant, whose period has this beginning."""
+    """Decides about the run of ``instant``, whose period starts at ``begin``."""
     ran = [run for run in other.runs if run.instant >= begin and run.status != "skipped"]
     before = [run for run in ran if run.instant <= instant]
     if not ran:
@@ -163,13 +166,13 @@ def _failed(after: After, later: Sequence[OtherRun], what: str) -> Decision:
 
 
 def parse_after(key: str, value: Any) -> After:
-    """The rule in a JSON object. Raises InvalidSchedule."""
+    """Parses the rule from a JSON object. Raises InvalidSchedule."""
     given = {name: text for name, text in value.items() if text is not None} if isinstance(value, dict) else {}
     if unknown := sorted(given.keys() - set(After.__slots__)):
         raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in {key}: {_EXAMPLE}")
     job = given.get("job")
     if not isinstance(job, str) or not 1 <= len(job) <= 200:
-        raise InvalidSchedule(f"{key} names the key of a job: {_EXAMPLE}; it is {shown(value)}")
+        raise InvalidSchedule(f"{key} must name the key of a job: {_EXAMPLE}; it is {shown(value)}")
     for name, kind in (("same", Same), ("on_failure", OnFailure), ("on_none", OnNone)):
         if name in given and (not isinstance(given[name], str) or given[name] not in list(kind)):
             raise InvalidSchedule(f"{name} in {key} cannot be {shown(given[name])}: write one of {', '.join(kind)}")

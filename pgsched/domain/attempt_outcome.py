@@ -1,7 +1,7 @@
-"""Outcomes of attempts: what happened, and not what follows.
+"""Outcomes of attempts: what happened, not what follows from it.
 
-A channel returns an Outcome, and the settler sends it to the database. The statement that settles decides what becomes
-of the row under its options, by ``pgsched_internal.decide``.
+A channel returns an Outcome, and the settler sends it to the database. The settling statement decides what happens to
+the row under its options, by ``pgsched_internal.decide``.
 """
 
 import re
@@ -11,9 +11,9 @@ from datetime import timedelta
 from pgsched.domain.execution_options import Options
 
 LONGEST_ERROR = 2000
-"""Characters of an error that are kept."""
+"""Maximum characters of an error that are stored."""
 LONGEST_RETRY_AFTER = timedelta(hours=24)
-"""How long a target can put its own retry off."""
+"""The longest time for which a target can put off its own retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,9 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The target failed, or did not answer in time. ``retry_after`` is the wait that it asked for, and ``traceback``
-    what is kept of where a handler failed."""
+    """The target failed, or did not respond in time. ``retry_after`` is the wait that it asked for, and ``traceback``
+    the stored part of a handler's traceback.
+    """
 
     error: str
     retryable: bool
@@ -58,15 +59,15 @@ class Postponed:
 
 
 NO_SLOT = "waits: no free slot"
-"""How the reason begins of a row that is due, and was put off since a worker had no slot for it."""
+"""Start of the reason of a row that is due but was put off because a worker had no slot for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long
-    the row is better left alone, and ``reason`` says to its owner why that is; ``by_drain``, that it ran when its
-    worker stopped and had no more time for it; ``ended``, that the row had ended in the database, and its call is over
-    now."""
+    """The attempt did not take place, or the worker itself cut it short, so it does not count. ``after`` is how long to
+    leave the row alone, and ``reason`` tells its owner why. ``by_drain`` means that the worker stopped before the
+    execution could finish; ``ended``, that the row had already ended in the database and its call is now over.
+    """
 
     after: timedelta = timedelta(0)
     reason: str | None = None
@@ -90,9 +91,9 @@ Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadyS
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:
-    """Whether the attempt of this number (from 1) must not begin any more, so many seconds after its start.
+    """Whether this attempt (counted from 1) is too late to begin, ``age`` seconds after the execution's start.
 
-    How it ends is decided when it is settled, by ``pgsched_internal.lateness``, which has the same bounds.
+    How the execution ends is decided when it is settled, by ``pgsched_internal.lateness``, which has the same limits.
     """
     return (
         (options.relevant_for is not None and age > options.relevant_for)
@@ -102,25 +103,26 @@ def is_late(options: Options, attempt: int, age: float) -> bool:
 
 
 def longest_deferred(options: Options, age: float) -> float:
-    """The seconds that a target has to complete what it accepted."""
+    """Returns the seconds that a target has to complete what it accepted."""
     seconds = options.deferred or 0.0
     return seconds if options.deadline is None else max(min(seconds, options.deadline - age), 0.0)
 
 
 def kept_error(error: str) -> str:
-    """At most 2,000 characters, none of which PostgreSQL's text would refuse."""
+    """Shortens an error to 2,000 characters, without any that PostgreSQL's text type would refuse."""
     kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
 def escaped(text: str) -> str:
-    """Lines of text for a terminal and for PostgreSQL: control characters other than ends of lines and tabs, and what
-    is no character at all, are written as in Python."""
+    """Escapes lines of text for a terminal and for PostgreSQL: control characters other than line breaks and tabs, and
+    invalid characters, are written as in Python.
+    """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def json_text(result: bytes | None) -> str | None:
-    """JSON that jsonb accepts: it has no NUL character, and a refused row would hold up its batch."""
+    """Returns JSON that jsonb accepts, without NUL characters: a refused row would hold up its batch."""
     if result is None:
         return None
     return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What is sent of a payload where that is not its JSON: a text, a form, or any bytes."""
+"""Builds request bodies that are not the payload's JSON: text, a form, or arbitrary bytes."""
 
 import binascii
 import re
@@ -17,7 +17,7 @@ FORMATS = {
     "form": "application/x-www-form-urlencoded",
     "base64": "application/octet-stream",
 }
-"""Each with the media type that it has where none is given."""
+"""The formats, each with its default media type."""
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _FITS = {
     "text": "write a JSON string",
@@ -27,18 +27,18 @@ _FITS = {
 
 
 class _Digits(str):
-    """A number as it is written."""
+    """A number as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """How a body is made of a payload, and its media type."""
+    """How a body is built from a payload, and its media type."""
 
     format: str
     type: str
 
     def of(self, payload: bytes) -> bytes:
-        """Raises InvalidPayload for one of which no such body can be made."""
+        """Builds the body. Raises InvalidPayload if the payload does not fit the format."""
         value = loads(payload, parse_float=_Digits, parse_int=_Digits)
         try:
             match self.format:
@@ -54,24 +54,25 @@ class Body:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The values of a field of a form. Raises ValueError."""
+    """Yields the values of a form field. Raises ValueError."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, bool):
             yield "true" if one else "false"
         elif isinstance(one, str):
             yield one
         else:
-            raise ValueError("no value of a form")
+            raise ValueError("not a form value")
 
 
 def body_of(option: dict[str, str]) -> Body:
-    """What the option ``body`` says."""
+    """Returns the body that the option ``body`` describes."""
     return Body(format=option["format"], type=option.get("type", FORMATS[option["format"]]))
 
 
 def check_body(payload: bytes | None, options: bytes | None) -> None:
-    """Raises InvalidPayload where no body can be made of a payload as its options say: no CHECK of the table asks that,
-    for each statement would pay for it. What is wrong with the options themselves is for the database to say."""
+    """Raises InvalidPayload if the payload does not fit its ``body`` option. No CHECK of the table does this, because
+    every statement would pay for it. Errors in the options themselves are left to the database.
+    """
     if options is None or payload is None or b'"body"' not in options:
         return
     try:

@@ -1,6 +1,6 @@
-"""Results that are remembered up to a total size.
+"""Caches results up to a total size.
 
-``functools.lru_cache`` counts entries. Where clients decide how large an entry is, a count does not bound the memory.
+``functools.lru_cache`` counts entries. If clients decide how large an entry is, a count does not limit memory.
 """
 
 from collections import OrderedDict
@@ -12,7 +12,9 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """Values by key, of a total weight of at most ``most``; the ones used longest ago go first. For all threads."""
+    """Values by key, with a total weight of at most ``most``; the least recently used are evicted
+    first. Thread-safe.
+    """
 
     def __init__(self, most: int) -> None:
         self._most, self.weight = most, 0
@@ -20,7 +22,7 @@ class Memo(Generic[V]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> V | None:
-        """The value; None where it is not known, or no longer."""
+        """Returns the value, or None if it is not in the cache."""
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -29,7 +31,7 @@ class Memo(Generic[V]):
             return found[0]
 
     def put(self, key: Hashable, value: V, weight: int) -> V:
-        """Remembers the value, and returns it."""
+        """Stores the value, and returns it."""
         with self._lock:
             if (before := self._known.pop(key, None)) is not None:
                 self.weight -= before[1]

@@ -1,4 +1,4 @@
-"""What makes an execution a CloudEvent 1.0: attributes beside the payload, which stays what it is (binary mode)."""
+"""Turns an execution into a CloudEvent 1.0: attributes beside the payload, which is unchanged (binary mode)."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,15 @@ ATTRIBUTES = ("specversion", "id", "source", "type", "time", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudEvent:
-    """The attributes that its caller names; the others are the execution's."""
+    """The attributes that the caller gives; the others are the execution's."""
 
     type: str
     source: str
 
     def attributes(self, execution: ClaimedExecution) -> list[tuple[str, str]]:
-        """By their names. The id is the same on each attempt: who knows it has had the event."""
+        """Returns the attributes by name. The id is the same on each attempt, so that receivers can recognise
+        a repeat.
+        """
         named = [
             ("specversion", "1.0"),
             ("id", uuid_text(execution.id)),

@@ -23,7 +23,7 @@ _DAY = 86_400 * _SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """How many instants there are in a stretch of time, and which of them come first and last."""
+    """How many instants a span of time has, and which are the first and last."""
 
     count: int
     first: datetime
@@ -33,9 +33,10 @@ class Missed:
 def count_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> Missed | None:
-    """The instants of any of ``specs`` from ``low`` to before ``high`` that are not excluded; None without any.
+    """Counts the instants of any of ``specs`` from ``low`` to before ``high`` that are not excluded. None if there are
+    none.
 
-    Intervals must be of whole seconds, unless there is one only and nothing is excluded.
+    Intervals must be whole seconds, unless there is only one schedule and nothing is excluded.
     """
     if low >= high:
         return None
@@ -54,7 +55,7 @@ def count_between(
 def count_by_hour(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> dict[datetime, int]:
-    """How many of these instants there are in each hour of UTC, by its beginning; hours without any are left out."""
+    """Counts these instants by hour of UTC, keyed by its beginning; hours without any are left out."""
     if low >= high:
         return {}
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
@@ -69,9 +70,9 @@ def count_by_hour(
 
 
 def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
-    """How many of these moments, in order, are instants of any of ``specs`` that are not excluded.
+    """Counts how many of these times, in order, are instants of any of ``specs`` that are not excluded.
 
-    They are microseconds since the epoch: there may be millions of them.
+    They are in microseconds since the epoch: there may be millions of them.
     """
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
         anchor, interval = microseconds(specs[0].anchor), specs[0].interval // MICROSECOND
@@ -80,7 +81,7 @@ def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: 
 
 
 def microseconds(instant: datetime) -> int:
-    """Since the epoch."""
+    """Returns the microseconds since the epoch."""
     return (instant - _EPOCH) // MICROSECOND
 
 
@@ -93,7 +94,7 @@ def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, m
 def first_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> datetime | None:
-    """The first of these instants; None without any."""
+    """Returns the first of these instants, or None if there are none."""
     for day in _days(low, high):
         if found := _left(_firing(specs, day, low, high), excluded, day):
             return _first_of(found, day)
@@ -126,13 +127,13 @@ def _multiples_by_hour(every: Every, low: datetime, high: datetime) -> dict[date
 
 @lru_cache(maxsize=256)
 def _hours(seconds: int) -> list[tuple[int, int]]:
-    """The hours of a day that have any of these seconds, and how many."""
+    """Returns the hours of a day that contain any of these seconds, with their counts."""
     counts = ((hour, (seconds >> hour * 3600 & _AN_HOUR).bit_count()) for hour in range(24))
     return [(hour, count) for hour, count in counts if count]
 
 
 def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:
-    """The seconds of the day at which any of ``specs`` fires, by their fraction of a second in microseconds."""
+    """Returns the seconds of the day at which any of ``specs`` fires, by their fraction of a second in microseconds."""
     found = dict[int, int]()
     for spec in specs:
         fraction = _fraction(spec)

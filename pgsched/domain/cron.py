@@ -1,13 +1,12 @@
-"""Cron expressions on the wall clock of a time zone, also on the days when that clock is changed.
+"""Evaluates cron expressions on the wall clock of a time zone, including days when the clocks change.
 
-``domain/cron_expression.py`` knows which wall-clock times, without any zone, match an expression. What such a time is
-on the world's clock is decided here. A zone is a row of spans of constant offset. Between two of them the wall clock is
-put forward (the *gap*: times that never happen) or back (the *overlap*: times that happen twice).
+``domain/cron_expression.py`` finds the wall-clock times that match an expression, without any zone. This module maps
+them to instants. A zone is a sequence of spans of constant offset. Between two spans the wall clock is put forward (the
+*gap*: times that never happen) or back (the *overlap*: times that happen twice).
 
-An expression is *by elapsed time* when its minute or its hour field begins with ``*``: it fires at each
-instant whose wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other
-expression names fixed times of the day, and the policies of the ``Cron`` say what becomes of one in a gap or
-an overlap.
+An expression is *by elapsed time* if its minute or hour field begins with ``*``: it fires at each instant whose
+wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other expression names fixed
+times of the day, and the policies of the ``Cron`` decide what happens to a time in a gap or an overlap.
 """
 
 from dataclasses import dataclass
@@ -24,14 +23,14 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Gap(StrEnum):
-    """What becomes of a fixed time of day that the clocks skip."""
+    """What happens to a fixed time of day that the clocks skip."""
 
-    SHIFT = "shift"  # it fires at the first instant after the gap, once for all the times skipped
+    SHIFT = "shift"  # it fires at the first instant after the gap, once for all skipped times
     SKIP = "skip"
 
 
 class Overlap(StrEnum):
-    """When a fixed time of day fires that happens twice because the clocks go back."""
+    """When a fixed time of day fires if it happens twice because the clocks go back."""
 
     FIRST = "first"
     SECOND = "second"
@@ -66,9 +65,9 @@ class Cron:
 
 @lru_cache(maxsize=65536)
 def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
-    """The first instant of ``cron`` strictly later than ``after``; both in UTC.
+    """Returns the first instant of ``cron`` strictly later than ``after``; both in UTC.
 
-    None when there is none within 50 years. Memoised: jobs that share schedule and instant share one search.
+    None if there is none within 50 years. Memoised: jobs that share a schedule and an instant share one search.
     """
     if after.year >= LAST_YEAR:
         return None
@@ -82,7 +81,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
 
 
 def clock_note(cron: Cron, at: datetime) -> str | None:
-    """What a change of the clocks has to do with the occurrence of ``cron`` at ``at`` (aware), or None."""
+    """Returns how a clock change affects the occurrence of ``cron`` at ``at`` (aware), or None."""
     local = at.astimezone(zone_named(cron.timezone))
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
         return f"{'second' if local.fold else 'first'} of two {_clock_face(local)}: the clocks go back"
@@ -98,7 +97,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
 
 
 def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
-    """The wall-clock times of the span at which ``cron`` may fire, from the first to before the second."""
+    """Returns the wall-clock times of the span between which ``cron`` may fire, the second one excluded."""
     low, high = span.opens + span.offset, span.closes + span.offset
     if fixed and cron.overlap is Overlap.FIRST:
         low = span.opens + max(span.before, span.offset)
@@ -108,7 +107,7 @@ def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, da
 
 
 def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
-    """Whether a gap just before the span swallowed a time that therefore fires at the span's opening."""
+    """Whether a gap just before the span skipped a time, which therefore fires at the start of the span."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset

@@ -1,4 +1,4 @@
-"""The day fields of a cron expression: the days of a year that they name, and how they are written for croniter."""
+"""Handles the day fields of a cron expression: which days of a year they name, and how to write them for croniter."""
 
 import re
 from calendar import monthrange
@@ -11,11 +11,13 @@ _COUNTED = re.compile(r"L(?:-(?P<before>[1-9]|[12]\d|30))?|(?:L|(?P<near>\d{1,2}
 _IN_WEEK = re.compile(r"(?P<day>\d|[A-Z]{3})#(?P<nth>[1-5])|L(?P<last>\d)", re.ASCII)
 _FRIDAY = 4
 _SHAPES = [(first, length) for first in range(7) for length in range(28, 32)]
-"""Every month there is: the weekday that it begins with, Monday is 0, and how many days it has."""
+"""Every possible month: the weekday that it begins with (Monday is 0), and its number of days."""
 
 
 def days_of_month(field: str) -> str:
-    """A list for croniter; for W and L-3, which it cannot count, the days that they are in any month."""
+    """Returns a list for croniter. For W and L-3, which croniter cannot compute, lists their days in any possible
+    month.
+    """
     found, last = 0, ""
     for item in field.split(","):
         if item == "L":
@@ -28,7 +30,9 @@ def days_of_month(field: str) -> str:
 
 
 def days_of_week(field: str) -> str:
-    """A list for croniter, which cannot join whole weekdays with L5 and 5#2: beside them they are first to fifth."""
+    """Returns a list for croniter, which cannot combine whole weekdays with L5 and 5#2: next to these, a whole weekday
+    is written as its first to fifth.
+    """
     weekdays, counted = 0, []
     for item in field.split(","):
         if found := _IN_WEEK.fullmatch(item):
@@ -47,7 +51,7 @@ def names(days: str, day: date) -> bool:
 
 @lru_cache(maxsize=65536)
 def days_of_year(days: str, year: int) -> int:
-    """A bit for each day of the year, from 1 January, that the three day fields ``days`` name."""
+    """Returns a bit for each day of the year, from 1 January, that the three day fields ``days`` name."""
     in_month, months, in_week = days.split()
     both = in_month.startswith("*") or in_week.startswith("*")
     named = values_in(MONTH, months)
@@ -63,7 +67,7 @@ def days_of_year(days: str, year: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _by_date(field: str, first: int, length: int) -> int:
-    """A bit for each day, from the first, of a month that begins with weekday ``first``; Monday is 0."""
+    """Returns a bit for each named day, from the first, of a month that begins with weekday ``first``; Monday is 0."""
     found = 0
     for item in field.split(","):
         if counted := _COUNTED.fullmatch(item):
@@ -88,12 +92,14 @@ def _by_weekday(field: str, first: int, length: int) -> int:
 
 
 def _days_with(weekday: int, first: int, length: int) -> range:
-    """The days with a weekday, Sunday is 0, counted from 0."""
+    """Returns the days with this weekday (Sunday is 0), counted from 0."""
     return range((weekday - 1 - first) % 7, length, 7)
 
 
 def _day_counted(found: re.Match[str], first: int, length: int) -> int:
-    """The day that L, L-3, LW or 15W is in a month that begins with weekday ``first``; 0 where it has no such day."""
+    """Returns the day that L, L-3, LW or 15W names in a month that begins with weekday ``first``; 0 if there is no such
+    day.
+    """
     near = found["near"]
     day = number_of(DAY_OF_MONTH, near, found[0]) if near else max(length - int(found["before"] or 0), 0)
     beyond = (first + day - 1) % 7 - _FRIDAY

@@ -1,11 +1,11 @@
 """Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
 
-The grammar is pgsched's own, so that nothing is read as something else than its author meant. croniter finds the next
-time: it is given what the grammar has read, as lists of numbers.
+The grammar is pgsched's own, so that nothing is misread. croniter finds the next time; it is given the parsed result,
+as lists of numbers.
 
-What is counted or excluded needs all times of a day: they are an int of 86,400 bits, one for each second: union,
-difference and counting are then one operation a day each, which is what makes a year of a job that fires each second
-countable in milliseconds.
+Counting and excluding need all times of a day. They are an int of 86,400 bits, one per second, so that union,
+difference and counting are one operation per day. That makes a year of a job that fires every second countable in
+milliseconds.
 """
 
 import copy
@@ -23,14 +23,14 @@ from pgsched.domain.time_zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
-"""Nothing is looked for before it."""
+"""The search begins no earlier."""
 
 DAY = 86_400
-"""Seconds."""
+"""Seconds in a day."""
 
 _ANY_SECOND = (1 << 60) - 1
 _LONGEST = 256
-_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
+_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # dialects disagree on these beside the other day field
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
 _MACROS = {
     "@hourly": "0 * * * *",
@@ -45,11 +45,11 @@ _MACROS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """The times of the day that an expression names, as the seconds, minutes and hours in it, a bit each; the days that
-    its three day fields name; and whether the times are fixed, or by elapsed time.
+    """The times of the day that an expression names, as bits for its seconds, minutes and hours; the days that its
+    three day fields name; and whether the times are fixed, or by elapsed time.
 
-    ``written`` is what croniter reads to find its times; where it finds too many, only those on days that the fields
-    name are meant.
+    ``written`` is what croniter reads to find times. If ``finds_too_many``, only times on days that the fields name
+    count.
     """
 
     seconds: int
@@ -61,21 +61,21 @@ class Expression:
     finds_too_many: bool
 
     def occurs(self, year: int) -> bool:
-        """Whether it names a day of the year, or of one of the 50 that follow."""
+        """Whether it names a day in the year or in one of the 50 that follow."""
         return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
 
     @property
     def in_day(self) -> int:
-        """A bit for each second of a day that matches."""
+        """A bit for each matching second of a day."""
         return _in_day(self.seconds, self.minutes, self.hours)
 
     def on(self, day: date) -> int:
-        """The same, where the day is one that matches; else none."""
+        """Returns ``in_day`` if the day matches, otherwise 0."""
         return self.in_day if names(self.days, day) else 0
 
     def first_from(self, wall: datetime) -> datetime:
         """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
-        times = copy.copy(_times(self.written))  # it keeps its position in itself, so it is never shared
+        times = copy.copy(_times(self.written))  # it stores its position, so it must not be shared
         before = max(wall, FIRST_WALL_TIME) - SECOND
         last_year = before.year + HORIZON_YEARS
         while before.year <= last_year:
@@ -90,8 +90,9 @@ class Expression:
 
 
 class Matches:
-    """The times of an expression; the last answer is kept for as long as it holds: the spans of a zone ask one after
-    the other, and to search takes milliseconds where years lie between two times."""
+    """The times of an expression. Keeps the last result while it holds, because the spans of a zone ask one after the
+    other, and a search takes milliseconds if years lie between two times.
+    """
 
     def __init__(self, expression: str) -> None:
         self._read = read(expression)
@@ -107,7 +108,7 @@ class Matches:
 
 @lru_cache(maxsize=16384)
 def _times(written: str) -> croniter:
-    """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""
+    """Creates a croniter only when needed, because that is slow; excluded patterns, for example, are never searched."""
     return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
 
 
@@ -126,14 +127,14 @@ def _repeated(pattern: int, places: int, width: int) -> int:
 
 @lru_cache(maxsize=2048)
 def whole_minutes(expression: str) -> Expression:
-    """As ``read``, with all seconds of a minute where the expression has no field for them."""
+    """Like ``read``, with all seconds of a minute if the expression has no seconds field."""
     found = read(expression)
     return found if len(expression.split()) == 6 else replace(found, seconds=_ANY_SECOND)
 
 
 @lru_cache(maxsize=16384)
 def read(expression: str) -> Expression:
-    """What the expression says. Raises InvalidSchedule where it cannot be read, or dialects would read it otherwise."""
+    """Parses the expression. Raises InvalidSchedule if it cannot be read, or if other dialects read it differently."""
     fields = _fields_of(expression)
     named = dict(zip(list(LIMITS)[-len(fields) :], fields, strict=True))
     for name, field in named.items():
@@ -158,7 +159,7 @@ def read(expression: str) -> Expression:
 
 
 def _starred(field: str, days: str) -> str:
-    """The days, or the field itself where a ``*`` at its beginning says how the two day fields are joined."""
+    """Returns the days, or the field itself if a leading ``*`` says how the two day fields are combined."""
     return field if field.startswith("*") and "," not in field else days
 
 
@@ -167,21 +168,21 @@ def _listed(values: int) -> str:
 
 
 def _fields_of(expression: str) -> list[str]:
-    """The five or six fields in upper case, with ``*`` for a ``?`` in a day field."""
+    """Returns the five or six fields in upper case, with ``*`` for a ``?`` in a day field."""
     shown = repr(expression[:64])
     if expression.startswith("@") and expression.lower() not in _MACROS:
         raise InvalidSchedule(
-            f"cron {shown} is no time: write one of {' '.join(_MACROS)}, or five fields; an interval is given as every"
+            f"cron {shown} is not a time: write one of {' '.join(_MACROS)}, or five fields; give an interval as every"
         )
     if "=" in expression:
-        raise InvalidSchedule(f"cron {shown}: give the zone apart from the expression, as timezone")
+        raise InvalidSchedule(f"cron {shown}: give the zone separately from the expression, as timezone")
     if re.match(r"(cron|rate|at)\(", expression, re.IGNORECASE):
-        raise InvalidSchedule(f"cron {shown}: write what is between the brackets: five fields as cron, a rate as every")
+        raise InvalidSchedule(f"cron {shown}: write only what is in the brackets: five fields as cron, a rate as every")
     fields = _MACROS.get(expression.lower(), expression).split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:
         raise InvalidSchedule(
             f"cron {shown} has {_counted(len(fields))}: write five (minute hour day-of-month month day-of-week) "
-            f"or six with the seconds first, in at most {_LONGEST} characters; years are given by starts_at and ends_at"
+            f"or six with the seconds first, in at most {_LONGEST} characters; give years by starts_at and ends_at"
         )
     fields = [field.upper() if field.isascii() else field for field in fields]
     _check_dialect(shown, fields)
@@ -189,16 +190,16 @@ def _fields_of(expression: str) -> list[str]:
 
 
 def _check_dialect(shown: str, fields: list[str]) -> None:
-    """Refuses what means something else where ``?`` is written: there a year comes last, and Sunday is day 1."""
+    """Refuses what means something else in dialects with ``?``, where a year comes last and Sunday is day 1."""
     if len(fields) == 6 and "?" in (fields[2], fields[4]):
         five = " ".join("*" if field == "?" else field for field in [*fields[:4], _by_name(fields[4])])
         raise InvalidSchedule(
-            f"cron {shown} has ? where six fields have hour or month: where EventBridge's year comes last, "
+            f"cron {shown} has ? where six fields have hour or month: if the last field is EventBridge's year, "
             f"write five fields without it, {five!r}, and starts_at and ends_at for years"
         )
     if "?" in (fields[-3], fields[-1]) and _COUNTED_DAY.search(fields[-1]):
         raise InvalidSchedule(
-            f"cron {shown}: where ? is written, days of the week may count from 1 or from 0 for Sunday: "
+            f"cron {shown}: with ?, days of the week may count from 1 or from 0 for Sunday: "
             "write their names, such as MON-FRI or FRI#2, or * for ?"
         )
 
@@ -208,13 +209,13 @@ def _counted(fields: int) -> str:
 
 
 def _by_name(weekdays: str) -> str:
-    """Days of the week that count from 1 for Sunday, by their names, as they are written here."""
+    """Returns weekdays that count from 1 for Sunday by name, in our notation."""
     named = re.sub(r"(?<![#L\d/])[1-7](?!\d)", lambda found: WEEKDAYS[int(found[0]) - 1], weekdays)
     return ",".join(map(_day_of_week, named.split(",")))
 
 
 def _day_of_week(item: str) -> str:
-    """``SAT`` for a mere L, ``L5`` for FRIL, and for MON/2 the days that it stands for."""
+    """Returns ``SAT`` for a bare L, ``L5`` for FRIL, and for MON/2 a list of its days."""
     if item == "L":
         return WEEKDAYS[-1]
     if found := re.fullmatch(r"([A-Z]{3})L", item):

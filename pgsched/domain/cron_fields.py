@@ -1,6 +1,6 @@
-"""The fields of cron expressions: the forms that each takes, and the values that it names, as the bits of an int.
+"""The fields of cron expressions: the forms that each accepts, and the values that it names, as bits of an int.
 
-What cron's dialects read differently, or what has no effect, is refused with what to write instead.
+Anything that cron dialects read differently, or that has no effect, is refused with what to write instead.
 """
 
 import re
@@ -18,7 +18,7 @@ LIMITS = {
     MONTH: (1, 12),
     DAY_OF_WEEK: (0, 6),
 }
-"""The fields of an expression in their order, with the lowest and the highest value of each."""
+"""The fields of an expression in order, with the lowest and the highest value of each."""
 
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
@@ -42,12 +42,12 @@ _ELSEWHERE = {
     "R": ": R is not supported; write H, which is drawn once for each job, or the value",
     "?": ": ? is for the two day fields, alone in its field: write *",
 }
-"""What other dialects write, by how it begins."""
+"""What other dialects write, by its first character."""
 
 
 @lru_cache(maxsize=16384)
 def values_of(name: str, item: str) -> int:
-    """The values of a number, a range or a step, a bit each. Raises InvalidSchedule for what is none of them."""
+    """Returns the values of a number, a range or a step, one bit each. Raises InvalidSchedule for anything else."""
     found = _ITEM.fullmatch(item)
     if found is None:
         refuse_item(name, item)
@@ -59,7 +59,7 @@ def values_of(name: str, item: str) -> int:
         low = number_of(name, found["low"], item)
         values = range(low, (last if found["step"] else low) + 1)
         if found["step"] and name == DAY_OF_WEEK:
-            _refuse(name, item, " begins in the middle of a week: write the days as a list, such as MON,WED,FRI")
+            _refuse(name, item, " starts in the middle of a week: write the days as a list, such as MON,WED,FRI")
     else:
         values = _range(name, item, found["low"], found["high"], stepped=found["step"] is not None)
     if step == 0:
@@ -72,7 +72,7 @@ def values_of(name: str, item: str) -> int:
 
 
 def values_in(name: str, field: str) -> int:
-    """The values that the items of a field name, a bit each. Raises InvalidSchedule."""
+    """Returns the values that the items of a field name, one bit each. Raises InvalidSchedule."""
     found = 0
     for item in field.split(","):
         found |= values_of(name, item)
@@ -80,12 +80,12 @@ def values_in(name: str, field: str) -> int:
 
 
 def listed(values: int) -> list[str]:
-    """The values, a bit each, as numbers."""
+    """Returns the values, given as bits, as numbers."""
     return [str(value) for value in range(values.bit_length()) if values >> value & 1]
 
 
 def number_of(name: str, text: str, item: str) -> int:
-    """The value that a number or a name stands for in this field; Sunday is 0."""
+    """Returns the value of a number or a name in this field; Sunday is 0."""
     number = _NAMES.get(name, {}).get(text, int(text) if text.isdigit() else -1)
     if not LIMITS[name][0] <= number <= LIMITS[name][1]:
         refuse_item(name, item)
@@ -93,7 +93,7 @@ def number_of(name: str, text: str, item: str) -> int:
 
 
 def refuse_item(name: str, item: str) -> NoReturn:
-    """Raises InvalidSchedule, with the forms that the field takes."""
+    """Raises InvalidSchedule, with the forms that the field accepts."""
     if (advice := _ELSEWHERE.get(item[:1])) and not item[1:2].isalpha():
         _refuse(name, item, advice)
     if "~" in item:
@@ -102,7 +102,7 @@ def refuse_item(name: str, item: str) -> NoReturn:
 
 
 def _range(name: str, item: str, low: str, high: str, *, stepped: bool) -> range:
-    """The values from one end to the other; past the end of the field they go on from its start."""
+    """Returns the values from one end to the other; past the end of the field they continue at its start."""
     start, end = number_of(name, low, item), number_of(name, high, item)
     first, last = LIMITS[name]
     if name == DAY_OF_WEEK and high in ("7", "07") and low not in ("7", "07"):

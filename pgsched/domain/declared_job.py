@@ -11,7 +11,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 
 
 class JobTerms(TypedDict, total=False):
-    """What a declared job has beside its schedule and its target."""
+    """The parts of a declared job other than its schedule and its target."""
 
     key: str
     client: str
@@ -25,9 +25,9 @@ class JobTerms(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredJob:
-    """A job as it shall be. What is None is the default.
+    """A job as declared. None means the default.
 
-    Raises InvalidInput without a key, InvalidTarget, and InvalidSchedule for what makes no schedule.
+    Raises InvalidInput if it has no key, InvalidTarget, and InvalidSchedule if its parts do not form a schedule.
     """
 
     key: str
@@ -60,20 +60,20 @@ class DeclaredJob:
         check_request(**parts)
 
     def given(self) -> dict[str, Any]:
-        """What it has, by the names of its fields; None where it has the default."""
+        """Returns its fields by name; None where the default applies."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 _KINDS = (
     (str | None, "text", ("cron", "timezone", "gap", "overlap", "ordering_key")),
     (str | timedelta | None, "a duration such as 15m", ("every",)),
-    (Mapping | None, "names with a value each", ("options", "rules", "labels")),
+    (Mapping | None, "an object of names and values", ("options", "rules", "labels")),
 )
 _PARTS = ("cron", "every", "timezone", "gap", "overlap", "rules")
 
 
 def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
-    """The jobs. Raises InvalidInput where two of them have one key."""
+    """Returns the jobs as a list. Raises InvalidInput if two of them have the same key."""
     found: dict[tuple[str, str], DeclaredJob] = {}
     for job in jobs:
         if found.setdefault((job.client, job.key), job) is not job:
@@ -82,16 +82,16 @@ def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
 
 
 def declared_in(tables: Any, where: str) -> list[DeclaredJob]:
-    """The jobs of the array ``jobs`` in a file. Raises InvalidInput, which says which of them is wrong."""
+    """Returns the jobs in the array ``jobs`` of a file. Raises InvalidInput, saying which of them is wrong."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput(f"{where}: jobs is no array of tables: write [[jobs]] above each")
+        raise InvalidInput(f"{where}: jobs is not an array of tables: write [[jobs]] above each")
     return [_declared(table, f"{where}: job {number}") for number, table in enumerate(tables, 1)]
 
 
 def _declared(table: dict[str, Any], where: str) -> DeclaredJob:
     known = [field.name for field in fields(DeclaredJob)]
     if unknown := sorted(table.keys() - set(known)):
-        raise InvalidInput(f"{where} has {unknown[0]!r}, which no job has; a job has {', '.join(known)}")
+        raise InvalidInput(f"{where} has an unknown field {unknown[0]!r}; a job has {', '.join(known)}")
     if missing := sorted({"key", "target"} - table.keys()):
         raise InvalidInput(f"{where} has no {missing[0]}")
     try:

@@ -1,4 +1,4 @@
-"""Lengths of time as text: read in ISO 8601 (``PT1H30M``) or short form (``1h30m``), written in ISO 8601."""
+"""Reads and writes durations as text: reads ISO 8601 (``PT1H30M``) or short form (``1h30m``), writes ISO 8601."""
 
 import re
 from datetime import timedelta
@@ -7,14 +7,14 @@ from functools import lru_cache
 from pgsched.errors import InvalidSchedule
 
 LONGEST = timedelta(days=3653)
-"""Ten years, leap days included: nothing pgsched waits for or repeats by is longer."""
+"""Ten years, including leap days: no delay or interval in pgsched is longer."""
 
 NO_TIME = timedelta(0)
 MICROSECOND = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
 ONE_DAY = timedelta(days=1)
 _NO_DELAY = frozenset({"PT0S", "0s"})
-"""The texts for no delay at all; they are not valid as an interval."""
+"""The texts for no delay at all; they are not valid intervals."""
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
@@ -29,22 +29,22 @@ _SHORT = re.compile(
 )
 
 _WHOLE = re.compile(r"(?<![.,0-9])[0-9]+")
-_LONGEST_TEXT = 100  # characters, more than any duration has; searching a text for what is wrong takes the square of it
+_LONGEST_TEXT = 100  # in characters; no duration is longer, and examining a text takes quadratic time
 
 
 def parse_duration(text: str) -> timedelta:
-    """The length of time that ``text`` names, exact to the microsecond.
+    """Parses a duration, exact to the microsecond.
 
-    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``:
-    units from the largest to the smallest, each once, fractions on seconds only. A day is 24 hours.
+    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``: units from
+    the largest to the smallest, each once, fractions only on seconds. A day is 24 hours.
 
-    Raises InvalidSchedule when the text is neither, names months or years (which have no fixed length), or is
-    not between a microsecond and ten years.
+    Raises InvalidSchedule if the text is neither form, names months or years (which have no fixed length), or is not
+    between a microsecond and ten years.
     """
     return _length(text.strip(" \t\r\n"))
 
 
-@lru_cache(256)  # a service uses few of them, and each is read twice on its way
+@lru_cache(256)  # a service uses few different ones, and each is parsed twice on its way
 def _length(stripped: str) -> timedelta:
     found = _match(stripped)
     if found is None:
@@ -61,8 +61,9 @@ def _match(text: str) -> re.Match[str] | None:
 
 
 def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
-    """A duration, which may be none at all. Raises InvalidSchedule, calling what is neither text nor a timedelta
-    ``name``."""
+    """Returns a duration, which may be zero. Raises InvalidSchedule, with ``name`` in the message, for anything but
+    text and timedelta.
+    """
     if isinstance(given, timedelta):
         return given
     if not isinstance(given, str):
@@ -71,18 +72,18 @@ def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
 
 
 def parse_shift(text: str) -> timedelta:
-    """How far something is moved: as ``parse_duration``, and back where it begins with a minus."""
+    """Parses a shift: like ``parse_duration``, and backwards if it begins with a minus."""
     stripped = text.strip(" \t\r\n")
     return -parse_duration(stripped[1:]) if stripped.startswith("-") else parse_duration(stripped)
 
 
 def format_shift(shift: timedelta) -> str:
-    """What ``parse_shift`` reads as the same."""
+    """Writes a shift so that ``parse_shift`` reads it back."""
     return f"-{format_duration(-shift)}" if shift < timedelta(0) else format_duration(shift)
 
 
 def check_duration(length: timedelta) -> timedelta:
-    """``length`` itself; raises InvalidSchedule unless it is positive and at most ten years."""
+    """Returns ``length``. Raises InvalidSchedule unless it is positive and at most ten years."""
     if length <= timedelta(0):
         raise InvalidSchedule("a duration must be longer than zero: write one such as PT5S")
     if length > LONGEST:
@@ -91,9 +92,10 @@ def check_duration(length: timedelta) -> timedelta:
 
 
 def format_duration(length: timedelta) -> str:
-    """ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is ``PT0S``.
+    """Writes a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is
+    ``PT0S``.
 
-    ``parse_duration`` reads it back as the same length. Raises InvalidSchedule when ``length`` is negative.
+    ``parse_duration`` reads it back as the same duration. Raises InvalidSchedule if ``length`` is negative.
     """
     if length < timedelta(0):
         raise InvalidSchedule("a negative duration cannot be written: give one longer than zero")
@@ -108,7 +110,7 @@ def format_duration(length: timedelta) -> str:
 
 
 def _parts(found: re.Match[str]) -> dict[str, float]:
-    """Arguments for timedelta: whole numbers throughout, the fraction of a second as microseconds."""
+    """Returns arguments for timedelta: whole numbers throughout, with fractions of a second as microseconds."""
     given = {unit: number for unit, number in found.groupdict().items() if number}
     seconds, _, fraction = given.pop("seconds", "0").replace(",", ".").partition(".")
     parts: dict[str, float] = {unit: int(number) for unit, number in given.items()}
@@ -119,7 +121,7 @@ def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
     if len(text) > _LONGEST_TEXT:
         return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
-    if _match(_WHOLE.sub("1", text)):  # but for how many digits its numbers have
+    if _match(_WHOLE.sub("1", text)):  # apart from the number of digits
         return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"

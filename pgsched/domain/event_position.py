@@ -1,11 +1,11 @@
-"""How far somebody has read the ends of executions, in the order in which they became visible.
+"""The position of a reader in the ends of executions, in the order in which they became visible.
 
-A transaction that is told of by its number may commit long after others with higher numbers, and an instant that was
-written says nothing of when it could be seen. So a reader remembers what PostgreSQL itself judges visibility by: a
-snapshot, which names the transactions that were open when it was taken. What a later one sees and this one does not
-has become visible in between; a transaction that stays open holds up nobody's reading but that of its own rows.
+A transaction may commit long after others with higher numbers, and a written instant does not tell when it became
+visible. So a reader remembers what PostgreSQL itself judges visibility by: a snapshot, which names the transactions
+that were open when it was taken. What a later snapshot sees and this one does not has become visible in between. A
+transaction that stays open delays only its own rows.
 
-Between two snapshots the rows are read by transaction and id. ``Position`` is what a reader has after any one of them.
+Between two snapshots, rows are read in order of transaction and id. ``Position`` is the reader's state after any row.
 """
 
 import re
@@ -18,27 +18,29 @@ from uuid import UUID
 from pgsched.errors import InvalidInput
 
 MOST_OPEN = 1000
-"""Open transactions that a snapshot names. Of more the lowest are taken, and what comes after them is read later."""
+"""Maximum number of open transactions in a snapshot. If there are more, the lowest are named, and what comes after them
+is read later.
+"""
 LONGEST = 16_000
-"""Characters of a position's text; one has about 60."""
+"""Maximum characters of a position's text; a typical one has about 60."""
 _TEXT = re.compile(
     r"([0-9a-f]{1,9})\.([0-9a-f]{1,9})\.([0-9a-f]{1,15})\.((?:[0-9a-f]{1,15}(?:-[0-9a-f]{1,15}){0,1999})?)\.(?:([0-9a-f]{1,15})\.([0-9a-f]{32}))?"
 )
 _BEFORE = timedelta(days=1)
-_LAST = 2**36  # seconds: later than an instant can be that one counts from
-_HOW = "not the id of an event: send back the id of the last one that was read, or ask without it"
+_LAST = 2**36  # seconds; no position has a later time
+_HOW = "not the id of an event: send the id of the last event that was read, or leave it out"
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionSnapshot:
-    """Sees the transactions below ``xmax`` but for those that are ``open``, in ascending order."""
+    """A snapshot: sees the transactions below ``xmax`` except those ``open``, in ascending order."""
 
     xmax: int
     open: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """PostgreSQL's ``xmin:xmax:xip,…``; cut short where more are open than are named."""
+        """Parses PostgreSQL's ``xmin:xmax:xip,…``; cut short if too many transactions are open."""
         _, xmax, xip = text.split(":")
         found = sorted(map(int, filter(None, xip.split(","))))
         return (
@@ -49,16 +51,18 @@ class TransactionSnapshot:
         return transaction < self.xmax and transaction not in self.open
 
     def within(self, other: Self) -> bool:
-        """Whether the other sees all that this one sees."""
+        """Whether the other snapshot sees everything that this one sees."""
         return self.xmax <= other.xmax and all(one in self.open for one in other.open if one < self.xmax)
 
     def advanced(self, to: Self, below: int) -> Self:
-        """What sees all that this one sees, and of the transactions below a number those that ``to`` sees."""
+        """Returns a snapshot that sees everything that this one sees and, of the transactions below a number, those
+        that ``to`` sees.
+        """
         still = tuple(one for one in self.open if one >= below or not to.sees(one))
         return type(self)(max(self.xmax, below), still + tuple(one for one in to.open if self.xmax <= one < below))
 
     def with_one_more(self, transaction: int) -> Self:
-        """What sees this transaction as well, which is open or the next."""
+        """Returns a snapshot that also sees this transaction, which is open or the next one."""
         if transaction == self.xmax:
             return type(self)(transaction + 1, self.open)
         return type(self)(self.xmax, tuple(one for one in self.open if one != transaction))
@@ -66,7 +70,7 @@ class TransactionSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibilityHorizon:
-    """What can be read at an instant of the database; ``newest`` is the next number of a transaction."""
+    """What can be read at a given time of the database; ``newest`` is the number that the next transaction gets."""
 
     seen: TransactionSnapshot
     newest: int
@@ -75,9 +79,10 @@ class VisibilityHorizon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """All was read that ``seen`` sees, and of ``transaction``, which it does not see, what has an id up to ``id``.
+    """A reader's position: everything that ``seen`` sees has been read, and of ``transaction``, which it does not see,
+    the rows up to ``id``.
 
-    ``at`` is when ``seen`` was taken, and those that it has open began at ``since`` or later, both in seconds.
+    ``at`` is when ``seen`` was taken; the transactions open in it began at ``since`` or later. Both are in seconds.
     """
 
     seen: TransactionSnapshot
@@ -92,49 +97,52 @@ class Position:
 
     @classmethod
     def beginning(cls, at: datetime) -> Self:
-        """Nothing was read; what ended before this instant is not wanted."""
+        """Returns the position of a reader who has read nothing, and wants only what ended at this instant or later."""
         return cls(seen=TransactionSnapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
 
     @property
     def earliest(self) -> datetime:
-        """No row that is still to be read has ended before: rows carry the instant at which their transaction began,
-        which may be before it had a number."""
+        """A lower bound for the end of unread rows. Rows carry the instant at which their transaction began, which may
+        be before it got a number.
+        """
         return datetime.fromtimestamp(self.since, UTC) - min(_BEFORE, timedelta(seconds=self.since))
 
     @property
     def place(self) -> tuple[TransactionSnapshot, int | None, UUID | None]:
-        """What was read, whenever that was: the same for all who have read the same."""
+        """What was read, independent of time: the same for all readers who have read the same."""
         return self.seen, self.transaction, self.id
 
     def check(self, horizon: VisibilityHorizon) -> None:
-        """Raises InvalidInput for one that this database has not given out."""
+        """Raises InvalidInput for a position that this database has not issued."""
         if self.seen.xmax > horizon.newest:
             raise InvalidInput(
-                "this id of an event is not of this database, or of one before it was restored: ask without it, and "
+                "this event id is not from this database, or dates from before it was restored: leave it out, and "
                 "look up in /v1/executions what has ended meanwhile"
             )
 
     def is_within(self, horizon: VisibilityHorizon) -> bool:
-        """Whether all that was read can be seen there."""
+        """Whether everything that was read is visible there."""
         partly = self.transaction is None or horizon.seen.sees(self.transaction)
         return partly and self.seen.within(horizon.seen)
 
     def late(self, horizon: VisibilityHorizon) -> list[int]:
-        """The transactions below the snapshot's that have ended since it was taken, and the one that is partly read."""
+        """Returns the transactions below the snapshot's ``xmax`` that have ended since it was taken, and the partly
+        read one.
+        """
         ended = {one for one in self.seen.open if horizon.seen.sees(one)}
         return sorted(ended | ({self.transaction} if self.transaction is not None else set()))
 
     def after(self, horizon: VisibilityHorizon, transaction: int, id: UUID) -> Self:
-        """Where one stands after a row of what can be read there."""
+        """Returns the position after a row that the horizon shows."""
         seen = self.seen if transaction == self.transaction else self._whole().advanced(horizon.seen, transaction)
         return replace(self, seen=seen, transaction=transaction, id=id)
 
     def up_to(self, horizon: VisibilityHorizon, below: int) -> Self:
-        """Where one stands after all of the rows of transactions below a number that can be read there."""
+        """Returns the position after all rows of transactions below a number that the horizon shows."""
         seen = self._whole().advanced(horizon.seen, below)
         if below < horizon.seen.xmax:
             return replace(self, seen=seen, transaction=None, id=None)
-        # Where the horizon names as many as it may, those above them may have begun before it was taken.
+        # If the horizon names the maximum number of transactions, later ones may have begun before it was taken.
         at = self.at if len(horizon.seen.open) >= MOST_OPEN else horizon.at
         since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else at
         return replace(self, seen=seen, since=min(since, at), at=at, transaction=None, id=None)
@@ -150,7 +158,7 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises InvalidInput for what no event had as its id."""
+        """Parses a position. Raises InvalidInput for a text that was never the id of an event."""
         found = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
         if found is None:
             raise InvalidInput(_HOW)

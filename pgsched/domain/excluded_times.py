@@ -53,13 +53,13 @@ Exclusion = ExcludedDays | Between | Pattern
 
 
 def begins_with_a_date(text: str) -> bool:
-    """Whether an item of ``exclude`` is a date or a range; otherwise it is a cron expression."""
+    """Whether an item of ``exclude`` is a date or a range; if not, it is a cron expression."""
     return _BEGINS_WITH_A_DATE.match(text.strip(_BLANKS)) is not None
 
 
 @lru_cache(maxsize=16384)
 def parse_exclusion(text: str) -> Exclusion:
-    """What one item of ``exclude`` means. Raises InvalidSchedule, with what to write instead."""
+    """Parses one item of ``exclude``. Raises InvalidSchedule, with what to write instead."""
     stripped = text.strip(_BLANKS)
     if not begins_with_a_date(stripped):
         return _pattern(stripped)
@@ -71,15 +71,15 @@ def parse_exclusion(text: str) -> Exclusion:
     if dates == [True, True]:
         return _days(text, _date(first), _date(last))
     if any(dates):
-        raise InvalidSchedule(f"exclude {text[:64]!r} joins a date and an instant: {_HINT}")
+        raise InvalidSchedule(f"exclude {text[:64]!r} mixes a date and an instant: {_HINT}")
     return _between(text, instant_of(first, "exclude"), instant_of(last, "exclude"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """All the exclusions of a job, on the clock of its ``timezone``.
+    """All exclusions of a job, on the clock of its ``timezone``.
 
-    ``stretches`` are microseconds since the epoch, half open, in order and apart from each other.
+    ``stretches`` are in microseconds since the epoch, half open, in order and without overlap.
     """
 
     timezone: str
@@ -87,7 +87,7 @@ class Excluded:
     stretches: tuple[tuple[int, int], ...]
 
     def until(self, instant: datetime) -> datetime | None:
-        """The end of the excluded days or period that contain ``instant``; None if none does."""
+        """Returns the end of the excluded days or period that contain ``instant``, or None if it is not excluded."""
         at = (instant - _EPOCH) // MICROSECOND
         found = bisect_right(self.stretches, at, key=itemgetter(0)) - 1
         if found < 0 or at >= self.stretches[found][1]:
@@ -95,7 +95,7 @@ class Excluded:
         return _EPOCH + self.stretches[found][1] * MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
-        """The given seconds that are not excluded, for instants ``fraction`` microseconds after each second."""
+        """Returns the given seconds that are not excluded, for instants ``fraction`` microseconds after each second."""
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
         for opens, closes in self.stretches[max(first, 0) :]:
             low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))
@@ -112,7 +112,7 @@ class Excluded:
 
 
 def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | None:
-    """The exclusions in a time zone; None where there are none. Raises InvalidSchedule for an unknown zone."""
+    """Returns the exclusions in a time zone, or None if there are none. Raises InvalidSchedule for an unknown zone."""
     if not exclusions:
         return None
     patterns = dict.fromkeys(item.expression for item in exclusions if isinstance(item, Pattern))
@@ -136,7 +136,9 @@ def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
 
 
 def _local_days(days: ExcludedDays, timezone: str) -> list[tuple[int, int]]:
-    """The instants at which the zone's calendar shows one of the days; several stretches where clocks go back."""
+    """Returns the instants at which the zone's calendar shows one of the days; several stretches if the clocks
+    go back.
+    """
     low, high = (datetime.combine(day, time()) for day in (days.first, days.last + ONE_DAY))
     found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)
     for span in spans(timezone, low - 2 * ONE_DAY):  # no zone is two days away from UTC
@@ -152,7 +154,7 @@ def _pattern(text: str) -> Pattern:
     try:
         return Pattern(expression=Cron(expression=text).expression)
     except InvalidSchedule as error:
-        raise InvalidSchedule(f"exclude {text[:64]!r} is no date, and as a cron: {error}") from None
+        raise InvalidSchedule(f"exclude {text[:64]!r} is not a date, and as cron: {error}") from None
 
 
 def _days(text: str, first: date, last: date) -> ExcludedDays:
@@ -173,7 +175,7 @@ def _date(text: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise InvalidSchedule(f"exclude {text!r} is no date: write one that exists, such as 2026-12-25") from None
+        raise InvalidSchedule(f"exclude {text!r} is not a date: write one that exists, such as 2026-12-25") from None
     if found.year not in _YEARS:
         raise InvalidSchedule(f"exclude {text!r} is out of range: write a year from {_YEARS[0]} to {_YEARS[-1]}")
     return found

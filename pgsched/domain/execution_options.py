@@ -1,7 +1,7 @@
-"""The options of an execution, decoded, and with their defaults.
+"""Decodes the options of an execution, and fills in their defaults.
 
-The database has checked them before a row has any (``interface/core/execution_options.sql``), and decides retries by
-them itself (``ends/retry_decision.sql``): so here they are read, and not checked again.
+The database has checked them before they are stored (``interface/core/execution_options.sql``), and itself decides
+retries by them (``ends/retry_decision.sql``). So they are only decoded here.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidInput, InvalidOptions
 
 DEFAULT_ATTEMPTS = 22
-"""Enough to outlast a target that is away for an hour, even if every wait drawn is the shortest possible."""
+"""Enough to outlast an outage of an hour, even if every backoff is the shortest possible."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-_LONGEST_REMEMBERED = 2_048  # bytes; larger options, of which a client may send thousands, must not stay in memory
+_LONGEST_REMEMBERED = 2_048  # bytes; a client may send thousands of larger ones, which must not stay in memory
 
 Headers = tuple[tuple[str, str | SecretRef], ...]
 
@@ -28,7 +28,8 @@ Headers = tuple[tuple[str, str | SecretRef], ...]
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
     """OAuth 2.0 client credentials (RFC 6749, section 4.4). ``client_secret`` names a secret; ``scope`` and
-    ``audience`` are sent where they are given."""
+    ``audience`` are sent if given.
+    """
 
     token_url: str
     client_id: str
@@ -44,8 +45,9 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A service account of Google's: a signed assertion (RFC 7523) is exchanged for a token of OpenID Connect. ``key``
-    names a secret with its JSON key; ``audience`` is the target's origin where it is left out."""
+    """A Google service account: a signed assertion (RFC 7523) is exchanged for an OpenID Connect token. ``key`` names a
+    secret that holds its JSON key; ``audience`` defaults to the target's origin.
+    """
 
     key: str
     audience: str | None = None
@@ -61,32 +63,34 @@ Authorization = ClientCredentials | ServiceAccount
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """``certificate`` and ``key`` name secrets; without a ``key`` it is in the same secret as the certificate."""
+    """A client certificate. ``certificate`` and ``key`` name secrets; without ``key``, the certificate's secret holds
+    both.
+    """
 
     certificate: str
     key: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The secrets that it is in."""
+        """The names of its secrets."""
         return (self.certificate,) if self.key is None else (self.certificate, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options by which an execution is delivered, without those that only the database reads (``backoff``,
-    ``priority``, ``ordering``, ``on_failure``, ``on_expired``). ``headers`` go with an HTTP call beside pgsched's own.
+    """The options that control delivery, without those that only the database reads (``backoff``, ``priority``,
+    ``ordering``, ``on_failure``, ``on_expired``). ``headers`` go with an HTTP call beside pgsched's own.
 
-    Three spans, in seconds after the start of the execution (its nominal instant, or later by jitter), bound it; None
-    is without bound. No attempt begins past ``relevant_for``: the execution expires instead. None begins again past
-    ``max_retry_age``. All is over at ``deadline``, and the last attempt is cut short for it.
+    Three spans limit it, in seconds after the execution's start (its nominal instant, or later by jitter); None means
+    no limit. No attempt begins after ``relevant_for``: the execution expires instead. No retry begins after
+    ``max_retry_age``. At ``deadline`` everything ends, and the last attempt is cut short.
 
-    It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
-    may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
-    ``auth`` says how a token for it is had, ``tls`` which certificate is shown. ``traceparent`` is of the caller's
-    trace. With ``cloudevent`` it is one to HTTP and Kafka, and with ``body``
-    what is sent there is not the payload's JSON. With ``keep_answer`` what an HTTP target answers is its
-    result. With ``has_secrets`` a header, ``auth`` or ``tls`` names one.
+    ``limit_key`` names a limit of its client that it must pass. With ``deferred``, an HTTP target may respond 202, and
+    then has that many seconds to complete the execution. ``on_success`` is a target that is notified of success.
+    ``auth`` says how to get a token, ``tls`` which certificate to present. ``traceparent`` is that of the caller's
+    trace. With ``cloudevent`` the execution is sent as a CloudEvent over HTTP and Kafka, and with ``body`` something
+    other than the payload's JSON is sent there. With ``keep_answer`` an HTTP target's response becomes the result.
+    ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
     """
 
     timeout_seconds: float = 30.0
@@ -114,13 +118,13 @@ DEFAULT_OPTIONS = Options()
 
 
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
-    """Parses the options in a JSON object. An option that it does not have is taken from the first of ``defaults`` that
-    has it, else from our own defaults. Headers are merged by name.
+    """Parses the options in a JSON object. A missing option is taken from the first of ``defaults`` that has it, or
+    else from our own defaults. Headers are merged by name.
 
-    Raises InvalidOptions for an option of a later release, for what the database would not have taken, and where
-    ``auth`` and a header of another level contradict each other.
+    Raises InvalidOptions for an option of a later release, for what the database would have refused, and if ``auth``
+    conflicts with a header from another level.
     """
-    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # none is like another
+    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # each one is different
         return _parse_options.__wrapped__(raw, *defaults)
     return _parse_options(raw, *defaults)
 
@@ -133,22 +137,22 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
             given = _merged(given, _object(default))
         found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
     except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
-        # Not repeated: what stands for the name of a secret may be one.
-        raise InvalidOptions("the options cannot be read: write them as the reference has them") from None
+        # The value is not repeated: a secret may have been given in place of its name.
+        raise InvalidOptions("the options cannot be read: write them as in the reference") from None
     if unknown := sorted(given.keys() - set(OPTIONS)):
         raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
     headers = found.get("headers", ())
-    if "cloudevent" in found:  # each is named once, and by us
+    if "cloudevent" in found:  # each is set only once, by us
         found["headers"] = headers = tuple(header for header in headers if header[0].lower() not in _OF_EVENTS)
     if "auth" in found and any(name.lower() == "authorization" for name, _ in headers):
-        raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
+        raise InvalidOptions("auth sets the header Authorization: leave it out of headers")
     has_secrets = "auth" in found or "tls" in found or any(isinstance(text, SecretRef) for _, text in headers)
     return Options(**{name: value for name, value in found.items() if name in _KEPT}, has_secrets=has_secrets)
 
 
 @lru_cache(maxsize=1024)
 def without_spans(raw: bytes) -> bytes:
-    """The same options without the limits on an execution's age."""
+    """Returns the options without the limits on an execution's age."""
     return orjson.dumps({key: value for key, value in orjson.loads(raw).items() if key not in _SPANS})
 
 
@@ -160,7 +164,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """The given options, completed by the default."""
+    """Returns the given options, completed by the default."""
     merged = default | given
     if "headers" in given:
         names = {name.lower() for name in given["headers"]}

@@ -1,9 +1,9 @@
-"""Decides when a target counts as failing, so that pgsched stops calling it.
+"""Decides when a target is failing, so that pgsched stops calling it.
 
 Attempts are counted from the first failure on, in windows of a few seconds, for each path and for its host. A path is
 failing when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503
-with Retry-After). A host is failing when that is so of several of its paths together, and of at least half of all that
-were called: what one path answers says nothing about the others.
+with Retry-After). A host is failing when this holds for several of its paths together, and for at least half of those
+that were called: one path's responses say nothing about the others.
 """
 
 from collections.abc import Collection
@@ -21,9 +21,10 @@ _BUSY = frozenset({429, 503})
 
 @dataclass(slots=True, kw_only=True)
 class Window:
-    """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is when the
-    first failed after the last that did not, which may be before the window; None where the last one did not fail.
-    ``pauses`` are what its paths have asked for. A path on which an attempt did not fail is ``healthy``."""
+    """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is the time of
+    the first failure after the last success, which may be before the window; None if the last attempt did not fail.
+    ``pauses`` are those that its paths have asked for. A path is ``healthy`` if any attempt on it did not fail.
+    """
 
     began: float
     attempts: int = 0
@@ -34,7 +35,7 @@ class Window:
     pauses: dict[str, timedelta] = field(default_factory=dict)
 
     def count(self, now: float, path: str, *, ill: bool, pause: timedelta | None = None) -> None:
-        """Counts an attempt at a path that has ended now."""
+        """Counts an attempt at a path that has just ended."""
         self.attempts += 1
         self.failures += ill
         if pause is not None:
@@ -48,13 +49,13 @@ class Window:
                 self.failing_since = now
 
     def fails(self, after: int, *, paths: int = 1) -> bool:
-        """Whether at least so many attempts failed, and at least half of all; where that must be so of several
-        ``paths``, at that many, and at no fewer than are healthy."""
+        """Whether at least ``after`` attempts failed, and at least half of all. With several ``paths``, at least that
+        many must be failing, and no fewer than are healthy.
+        """
         return self.failures >= after and 2 * self.failures >= self.attempts and self._is_of(self.failing, paths)
 
     def pause(self, *, paths: int = 1) -> timedelta | None:
-        """The shortest pause that was asked for, once that many paths have asked for one, and no fewer than are
-        healthy."""
+        """Returns the shortest pause requested, once ``paths`` have requested one, and no fewer than are healthy."""
         return min(self.pauses.values()) if self.pauses and self._is_of(self.pauses, paths) else None
 
     def _is_of(self, concerned: Collection[str], paths: int) -> bool:
@@ -65,8 +66,9 @@ class Window:
 
 
 def is_target_fault(outcome: Outcome) -> bool:
-    """Whether an outcome is a fault of the target rather than of what it was asked. A failure for good without a status
-    is neither: the target was never called, as at an address to which this worker may not go."""
+    """Whether an outcome is the target's fault rather than the request's. A permanent failure without a status is
+    neither: the target was never called, for example because its address is off limits to this worker.
+    """
     if type(outcome) is not Failed:
         return False
     if outcome.status_code is None:
@@ -82,7 +84,7 @@ def is_healthy(outcome: Outcome) -> bool:
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:
-    """The pause that the target asked for."""
+    """Returns the pause that the target asked for."""
     if type(outcome) is not Failed or outcome.status_code not in _BUSY or not outcome.retry_after:
         return None
     return min(outcome.retry_after, LONGEST_RETRY_AFTER)

@@ -1,8 +1,8 @@
 """Gates hold executions back, and say when the next one may pass.
 
-A limit of a client, of a target host, of a queue or of a key of a client's own, and the circuit of a failing target are
-all gates. A gate lets so many events a period pass, evenly, by the generic cell rate algorithm (ITU-T I.371): it keeps
-one instant, the theoretical arrival time of the next event, and so is exact however many workers draw on it.
+Limits of a client, a target host, a queue or a client's own key, and circuits of failing targets, are all gates. A gate
+lets a number of events per period pass, evenly, by the generic cell rate algorithm (ITU-T I.371): it stores one
+instant, the theoretical arrival time of the next event, and so is exact however many workers draw on it.
 """
 
 import hashlib
@@ -16,25 +16,26 @@ from pgsched.errors import InvalidTarget
 
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
-"""The gate of executions that wait for an earlier one of their ordering key; not a row of the table."""
+"""The gate of executions that wait for an earlier one with the same ordering key; it has no row in the table."""
 NEVER = 2**63 - 1
 _AUTHORITY = re.compile(r"^[^/?]*//[^/?]*")
 _LONGEST_PATH = 200
-_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
-_DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles
+_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions of a gate without a rate: ten a second
+_DOUBLES_IN = 1_000_000.0  # microseconds for the rate to double
 _MOST_DOUBLED = 20
-_PROBE_TAKES = 5_000_000  # microseconds after which another probe is sent if the last one has not ended
+_PROBE_TAKES = 5_000_000  # microseconds until another probe is sent if the last one has not ended
 RECOVERED = 14.0
-"""Seconds after which a gate that recovers lets ten thousand times as many pass, and counts as recovered."""
+"""Seconds until a recovering gate lets ten thousand times as many pass, and counts as recovered."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """A gate as it stood in the database when it was locked, and what has been drawn on it since.
+    """A gate as it was in the database when it was locked, and what has been drawn on it since.
 
-    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None where their
-    rate is not limited; ``running`` counts what is in hand in the whole fleet, of at most ``concurrency``. Nothing
-    passes before ``shut_until``. Then a circuit lets a probe pass; from ``recovers_from`` on, more and more.
+    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None if their rate
+    is unlimited; ``running`` counts the executions in hand in the whole fleet, of at most ``concurrency``. Nothing
+    passes before ``shut_until``. After that, a circuit lets a probe pass, and from ``recovers_from`` on a rising
+    number.
     """
 
     name: str
@@ -48,18 +49,18 @@ class Gate:
     drawn: int = 0
 
     def earliest(self, now: int) -> int:
-        """When the next execution may start: now, a later instant, or NEVER while it depends on what others do."""
+        """Returns when the next execution may start: now, at a later instant, or NEVER if that depends on others."""
         if self.shut_until is not None and now < self.shut_until:
             if self.is_probing:
                 return self.shut_until
-            now = self.shut_until  # and from then on one after the other
+            now = self.shut_until  # from then on one after the other
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self.interval_at(now)
         return now if interval is None else max(now, ceil(self.next_at - (self.burst - 1) * interval))
 
     def draw(self, start: int) -> None:
-        """One execution passes and starts at this instant, which is not before ``earliest``."""
+        """Lets one execution pass that starts at this instant, which is not before ``earliest``."""
         self.drawn += 1
         self.running += 1
         if self.is_probing:
@@ -70,7 +71,7 @@ class Gate:
             self.next_at = max(start, self.next_at) + interval
 
     def room(self, wanted: int, *, now: int, last: int) -> int:
-        """How many of ``wanted`` executions could start from now to ``last``, included."""
+        """Returns how many of ``wanted`` executions could start from now to ``last``, inclusive."""
         if self.earliest(now) > last:
             return 0
         if self.is_probing:
@@ -93,7 +94,7 @@ class Gate:
         return self.is_circuit and self.recovers_from is None
 
     def interval_at(self, instant: int) -> float | None:
-        """The microseconds between events at an instant; None where nothing limits their rate."""
+        """Returns the microseconds between events at an instant, or None if their rate is unlimited."""
         if self.recovers_from is None:
             return None if self.is_circuit else self.interval
         doubled = min(max((instant - self.recovers_from) / _DOUBLES_IN, 0.0), _MOST_DOUBLED)
@@ -104,7 +105,7 @@ class Gate:
 
 @lru_cache(maxsize=4096)
 def host_of(target: str) -> str | None:
-    """The canonical host of a target that is a URL, with its port unless that is 80 or 443; else None."""
+    """Returns the canonical host of a target URL, with its port unless that is 80 or 443; None for other targets."""
     try:
         return parse_target(target).host
     except InvalidTarget:
@@ -112,8 +113,9 @@ def host_of(target: str) -> str | None:
 
 
 def path_of(target: str) -> str:
-    """The path of a target that is a URL, as circuits name it: without the query, its end replaced by a digest where it
-    is long."""
+    """Returns the path of a target URL as circuits name it: without the query, and with a digest in place of its end if
+    it is long.
+    """
     path = _AUTHORITY.sub("", target, count=1).partition("?")[0] or "/"
     if len(path) <= _LONGEST_PATH:
         return path
@@ -121,8 +123,9 @@ def path_of(target: str) -> str:
 
 
 def is_part_of(name: str, other: str) -> bool:
-    """Whether every execution that passes the gate also passes the other one: a key's limit is part of its client's, a
-    circuit of its host's and its client's, and that of a path of that of all paths."""
+    """Whether every execution that passes this gate also passes the other one. A key's limit is part of its client's, a
+    circuit part of its host's and its client's, and a path's circuit part of the circuit of all paths.
+    """
     if name.startswith(KEY):
         return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
     if not name.startswith(CIRCUIT):
@@ -137,17 +140,18 @@ def is_part_of(name: str, other: str) -> bool:
 
 
 def circuit_name(host: str, client: str, path: str = "") -> str:
-    """The name of the circuit between a client and a host, or one path of it."""
+    """Returns the name of the circuit between a client and a host, or one of its paths."""
     return f"{CIRCUIT}{host}{path} {client}"
 
 
 @lru_cache(maxsize=4096)
 def circuits_of(target: str, host: str, client: str) -> tuple[str, str]:
-    """The circuits that an execution passes: that of the path that it calls, and that of all paths of its host."""
+    """Returns the circuits that an execution passes: that of its path, and that of all paths of its host."""
     return circuit_name(host, client, path_of(target)), circuit_name(host, client)
 
 
 def key_name(client: str, key: str) -> str:
-    """The name of the gate of a client's own limit key; a slash that is the client's own is written as ``%2F``, and a
-    percent sign as ``%25``: whatever the names are, no two have the same gate."""
+    """Returns the name of the gate of a client's own limit key. A slash in the client's name is written as ``%2F``, and
+    a percent sign as ``%25``, so that no two have the same gate.
+    """
     return f"{KEY}{client.replace('%', '%25').replace('/', '%2F')}/{key}"

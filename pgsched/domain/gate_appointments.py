@@ -2,9 +2,9 @@
 
 An execution starts at the first instant at which all its gates let it pass. It draws on all of them at that instant, so
 a gate that could have let something pass earlier loses that place unless another execution takes it. Therefore
-executions that can start first are appointed first, whatever their order in the claim. And an execution that a narrow
-gate lets start much later than a wider one would is not appointed far ahead, but waits at the narrow gate until just
-before.
+executions that can start first are scheduled first, whatever their order in the claim. And if a narrow gate delays an
+execution much longer than a wider one would, it is not scheduled far ahead, but waits at the narrow gate until just
+before it can start.
 """
 
 from collections import defaultdict, deque
@@ -15,17 +15,18 @@ from heapq import heapify, heappop, heappush
 from pgsched.domain.gate import Gate, is_part_of
 
 AHEAD = 500_000
-"""Microseconds ahead of their start that executions are claimed from gates; they wait in memory."""
+"""Microseconds ahead of their start at which executions are claimed from gates; they wait in memory."""
 JUST_IN_TIME = 80_000
-"""Microseconds: the same where an appointment further ahead would idle a wider gate."""
+"""Microseconds ahead, if scheduling further ahead would leave a wider gate idle."""
 _MOST_IDLE = 2  # events of a wider gate
 _FEW_WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Appointment:
-    """The instant (microseconds since 2000-01-01 UTC) at which an execution may start. It passes, perhaps as the probe
-    of circuits, or waits behind a gate until then or longer, perhaps for a wider one that would idle."""
+    """The instant (microseconds since 2000-01-01 UTC) at which an execution may start. It either passes, possibly as
+    the probe of circuits, or waits behind a gate until then or longer, possibly because a wider gate would be idle.
+    """
 
     start: int
     behind: Gate | None = None
@@ -34,13 +35,14 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """One appointment for each execution. ``waiting`` has the instant before which it must not start, and its gates.
-    Gates are drawn on by those that pass."""
+    """Returns one appointment for each execution in ``waiting``, which has the earliest start of each, and its gates.
+    Those that pass draw on their gates.
+    """
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
     for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
         lines[tuple(gate.name for gate in waiting[place][1])].append(place)
-    # With many ways, what was hoped for of one is looked at again only once it may be wrong by so much.
+    # With many combinations of gates, an expected start is checked again only once it may be off by this much.
     patience = 0 if len(lines) <= _FEW_WAYS else JUST_IN_TIME
     soonest = [(waiting[line[0]][0], line[0], line) for line in lines.values()]
     heapify(soonest)
@@ -67,7 +69,7 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
 
 
 def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
-    """The first instant at which all these gates let one pass, and the gate that makes it so late."""
+    """Returns the first instant at which all these gates let one pass, and the gate that delays it most."""
     start, slowest = earliest, None
     for gate in gates:
         instant = gate.earliest(earliest)
@@ -77,8 +79,9 @@ def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
 
 
 def _idle(gates: Sequence[Gate], slowest: Gate, start: int, earliest: int) -> Gate | None:
-    """The gate that lets more pass than the slowest, also some that the slowest has no say in, and would idle for more
-    than an event or two if this one drew on it so late; None where there is none."""
+    """Returns a gate that has a higher rate than the slowest, also passes executions that the slowest does not affect,
+    and would idle for more than an event or two if this execution drew on it this late; None if there is none.
+    """
     narrow = slowest.interval_at(earliest)
     for gate in gates:
         interval = gate.interval_at(earliest)

@@ -1,7 +1,7 @@
 """Checks headers: their form, and that pgsched does not set them itself.
 
-The database refuses others. This asks once more of what is about to be sent, in which secrets stand by then, and of
-what the command line converts without a database.
+The database refuses invalid ones. This check is repeated for what is about to be sent, which then contains secrets, and
+for what the command line converts without a database.
 """
 
 import re
@@ -28,7 +28,7 @@ def check_header(key: str, name: str, text: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it."""
+    """Returns a value as shown in a message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
 

@@ -1,7 +1,7 @@
-"""How a job or an execution is named: by its id, or by its key.
+"""Names jobs and executions by id or by key.
 
-A text in the form of a UUID is an id, and any other is a key. Where a key looks like an id, or begins with ``key:``
-itself, ``key:`` stands before it.
+A text in the form of a UUID is an id, and any other is a key. A key that looks like an id, or itself begins with
+``key:``, is written with the prefix ``key:``.
 """
 
 import re
@@ -12,12 +12,12 @@ _PREFIX = "key:"
 
 
 def id_or_key(text: str) -> UUID | str:
-    """The id that a text is, or the key that it names."""
+    """Returns the id that a text represents, or the key that it names."""
     if _ID.fullmatch(text):
         return UUID(text)
     return text.removeprefix(_PREFIX)
 
 
 def as_key(key: str) -> str:
-    """The text that names a key, whatever it looks like."""
+    """Returns the text that names a key, whatever the key looks like."""
     return f"{_PREFIX}{key}"

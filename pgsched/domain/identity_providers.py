@@ -1,7 +1,7 @@
-"""What tokens of OpenID Connect providers are worth: whose are taken, and which clients and scopes they stand for.
+"""Decides what tokens of OpenID Connect providers permit: whose are accepted, and for which clients and scopes.
 
-A rule names claims, and what a token that has all of them may do; of several rules the first that fits counts. A token
-that none fits may do nothing. So nobody gets the clients of one rule with the scopes of another.
+A rule names claims, and what a token with all of them may do; the first matching rule applies. A token that matches no
+rule may do nothing. So the clients of one rule are never combined with the scopes of another.
 """
 
 import json
@@ -26,7 +26,9 @@ _RULE = frozenset({"claims", "clients", "scopes"})
 
 @dataclass(frozen=True, slots=True)
 class FromClaim:
-    """What a claim of the token says: texts in a list, or in one text with spaces between; those with the prefix."""
+    """The values of a token's claim: a list of texts, or one text with spaces in between; only those with
+    the prefix.
+    """
 
     claim: str
     prefix: str = ""
@@ -40,7 +42,7 @@ class FromClaim:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``clients`` is None for all."""
+    """A rule; ``clients`` is None for all."""
 
     claims: Mapping[str, Any]
     clients: frozenset[str] | FromClaim | None
@@ -52,8 +54,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """How people sign in to the dashboard at a provider: as the users of this client of it. One without a file with its
-    secret is a public client. ``name`` is what the button says."""
+    """How people sign in to the dashboard at a provider: as users of this client of the provider. Without a secret file
+    it is a public client. ``name`` is the label of the button.
+    """
 
     client_id: str
     client_secret_file: str | None
@@ -63,8 +66,9 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms; at which people
-    sign in where ``sign_in`` says how. Each subject may ask ``rate`` times a second, where there is one."""
+    """A provider whose tokens are accepted if they are for this audience and signed with one of these algorithms. If
+    ``sign_in`` is given, people sign in there. Each subject may send ``rate`` requests a second, if given.
+    """
 
     issuer: str
     audience: str
@@ -76,30 +80,31 @@ class Provider:
     sign_in: SignIn | None = None
 
     def grant(self, claims: Mapping[str, Any]) -> Grant:
-        """What the holder of a token with these claims may do. Raises Unauthenticated where it does not say who that
-        is, and Refused where nothing is allowed."""
+        """Returns what the holder of a token with these claims may do. Raises Unauthenticated if the token does not
+        identify its holder, and Refused if it permits nothing.
+        """
         who = claims.get("sub")
         if not isinstance(who, str) or not 1 <= len(who) <= _SUBJECT or not who.isprintable():
-            raise Unauthenticated(f"the token's sub is no text of 1 to {_SUBJECT} printable characters")
+            raise Unauthenticated(f"the token's sub must be text of 1 to {_SUBJECT} printable characters")
         rule = next((rule for rule in self.rules if rule.fits(claims)), None)
         if rule is None:
-            raise Refused("the token is valid, and no rule for its issuer in the setting oidc fits its claims")
+            raise Refused("the token is valid, but no rule for its issuer in the setting oidc matches its claims")
         clients = rule.clients.read(claims) if isinstance(rule.clients, FromClaim) else rule.clients
         scopes = rule.scopes.read(claims) if isinstance(rule.scopes, FromClaim) else rule.scopes
         if clients is not None:
             clients = frozenset(name for name in clients if 1 <= len(name) <= 100 and name.isprintable())
             if not clients or len(clients) > _MOST_CLIENTS:
-                raise Refused(f"the token has to name 1 to {_MOST_CLIENTS} clients, and names {len(clients)}")
+                raise Refused(f"the token must name 1 to {_MOST_CLIENTS} clients, but names {len(clients)}")
         return Grant(subject=f"{who} ({self.issuer})", clients=clients, scopes=scopes & frozenset(SCOPES))
 
 
 def parse_providers(text: str) -> dict[str, Provider]:
-    """The setting ``oidc``, by issuer. Raises InvalidSettings with what to write."""
+    """Parses the setting ``oidc``, by issuer. Raises InvalidSettings, with what to write."""
     return {issuer: _provider(issuer, given) for issuer, given in json.loads(text).items()}
 
 
 def may_be_asked(url: str) -> bool:
-    """Whether keys may come from there: over TLS, or from this machine."""
+    """Whether signing keys may be fetched from there: over TLS, or from this machine."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -111,11 +116,11 @@ def may_be_asked(url: str) -> bool:
 
 def _provider(issuer: str, given: Any) -> Provider:
     if not may_be_asked(issuer):
-        raise _invalid(issuer, "the issuer must be a URL that begins with https://, as the tokens have it in iss")
+        raise _invalid(issuer, "the issuer must be a URL that begins with https://, the same as iss in the tokens")
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
         raise _invalid(
             issuer,
-            "write audience and rules; algorithms, leeway, rate and burst where they differ; sign_in for the dashboard",
+            "write audience and rules; algorithms, leeway, rate and burst if not the defaults; sign_in for the dashboard",
         )
     algorithms, leeway, rules = (
         given.get("algorithms", ["RS256", "ES256", "EdDSA"]),
@@ -123,11 +128,11 @@ def _provider(issuer: str, given: Any) -> Provider:
         given.get("rules"),
     )
     if not isinstance(algorithms, list) or not algorithms or not all(one in ALGORITHMS for one in algorithms):
-        raise _invalid(issuer, f"algorithms are a list of {', '.join(ALGORITHMS)}")
+        raise _invalid(issuer, f"algorithms must be a list of {', '.join(ALGORITHMS)}")
     if isinstance(leeway, bool) or not isinstance(leeway, int | float) or not 0 <= leeway <= 60:
-        raise _invalid(issuer, "leeway is a number of seconds from 0 to 60")
+        raise _invalid(issuer, "leeway must be a number of seconds from 0 to 60")
     if not isinstance(rules, list) or not rules:
-        raise _invalid(issuer, "rules is a list of at least one")
+        raise _invalid(issuer, "rules must be a list of at least one")
     parsed = tuple(_rule(issuer, rule) for rule in rules)
     return Provider(
         issuer=issuer,
@@ -155,8 +160,8 @@ def _sign_in(issuer: str, given: Any) -> SignIn:
     ):
         raise _invalid(
             issuer,
-            "sign_in has the client_id that the dashboard has there, and client_secret_file, scopes (a list with "
-            "openid) and name where they differ",
+            "sign_in needs the dashboard's client_id at the provider; client_secret_file, scopes (a list with "
+            "openid) and name are optional",
         )
     return SignIn(
         client_id=given["client_id"],
@@ -170,17 +175,17 @@ def _count(issuer: str, given: Mapping[str, Any], name: str) -> int | None:
     found = given.get(name)
     if found is None or (type(found) is int and 1 <= found <= _FASTEST and given.get("rate") is not None):
         return found
-    raise _invalid(issuer, f"{name} is a whole number of requests from 1 to {_FASTEST:,}; burst goes with rate alone")
+    raise _invalid(issuer, f"{name} must be a whole number of requests from 1 to {_FASTEST:,}; burst needs rate")
 
 
 def _rule(issuer: str, given: Any) -> Rule:
     if not isinstance(given, dict) or given.keys() != _RULE or not isinstance(given["claims"], dict):
         raise _invalid(issuer, 'a rule has claims, clients and scopes; clients is a list, {"claim": NAME} or "all"')
-    # Without any, whoever has a token of the issuer would fit; and some give one to everybody.
+    # With no claims, every token of the issuer would match; and some issuers give one to anyone.
     if not given["claims"] or not all(isinstance(one, str | int) for one in given["claims"].values()):
         raise _invalid(
             issuer,
-            "claims name at least one, each with a text, a whole number or a switch",
+            "claims must name at least one, each with a text, a whole number or true or false",
         )
     clients, scopes = given["clients"], _texts(issuer, given["scopes"])
     if isinstance(scopes, frozenset) and not scopes <= frozenset(SCOPES):
@@ -197,7 +202,7 @@ def _texts(issuer: str, given: Any) -> frozenset[str] | FromClaim:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:
-    """A claim by its name, or by a path with dots into objects; None where there is none."""
+    """Returns a claim by name, or by a dotted path into objects; None if it is missing."""
     if name in claims:
         return claims[name]
     found: Any = claims
@@ -207,7 +212,7 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """True is not 1."""
+    """Whether a claim has the wanted value; True is not 1."""
     candidates = found if isinstance(found, list) else [found]
     return any(type(one) is type(wanted) and one == wanted for one in candidates)
 

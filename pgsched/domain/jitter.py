@@ -1,8 +1,8 @@
 """Spreads the starts of jobs, so that a fleet's jobs do not all start at once.
 
-All that is drawn is derived from the job's identity, so every worker that plans a row gets the same: the value of ``H``
-in a cron expression, and the offset of a start by ``jitter`` or within a ``window``. No start comes after the job's
-next instant, so runs keep their order.
+Everything drawn is derived from the job's identity, so that every worker that plans a row gets the same result: the
+value of ``H`` in a cron expression, and the offset of a start by ``jitter`` or within a ``window``. No start comes
+after the job's next instant, so runs stay in order.
 """
 
 import re
@@ -20,23 +20,22 @@ _EVERY_MONTH_HAS = 28
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
-    """The name by which a job is known: its client's key for it, which outlives the job, or its id where it has
-    none."""
+    """Returns the identity of a job: its client's key for it, which outlives the job, or its id if it has no key."""
     return f"{client}/{key or id}"
 
 
 def resolve_hashes(expression: str, identity: str) -> str:
-    """The expression with a number, a range or a step in place of each ``H``; the same ones for the same identity.
+    """Replaces each ``H`` in the expression with a number, a range or a step; the same ones for the same identity.
 
-    ``H`` is one value of the field (of days of the month, one that every month has), ``H(a-b)`` one from a to b,
-    ``H/n`` and ``H(a-b)/n`` each n-th value from one of the first n on. What has no ``H`` is returned as it is. Raises
-    InvalidSchedule for a range or step that the field does not have.
+    ``H`` is one value of the field (for days of the month, one that every month has), ``H(a-b)`` one from a to b,
+    ``H/n`` and ``H(a-b)/n`` each n-th value, beginning with one of the first n. An expression without ``H`` is returned
+    unchanged. Raises InvalidSchedule for a range or step that the field does not have.
     """
     fields = expression.upper().split()
     if not 5 <= len(fields) <= 6 or not any(item.startswith("H") for field in fields for item in field.split(",")):
         return expression
     if fields[-2].startswith("H") and any(int(day[:3]) > _EVERY_MONTH_HAS for day in _NUMBER.findall(fields[-3])):
-        raise InvalidSchedule(f"cron {expression[:64]!r}: not every month that H may stand for has that day; write L")
+        raise InvalidSchedule(f"cron {expression[:64]!r}: not every month that H may become has that day; write L")
     names = list(LIMITS)[-len(fields) :]
     return " ".join(_resolve(name, field, identity) for name, field in zip(names, fields, strict=True))
 
@@ -65,13 +64,15 @@ def _value(name: str, item: str, drawn: int) -> str:
 
 
 def jittered(identity: str, instant: datetime, jitter: timedelta, following: datetime | None) -> datetime:
-    """A start from ``instant`` to before ``instant + jitter``, and before ``following``, the job's next instant."""
+    """Returns a start from ``instant`` to before ``instant + jitter``, and before ``following``, the job's next
+    instant.
+    """
     width = _width(instant, jitter, following)
     return instant + _drawn(identity, instant, "jitter") % max(width, 1) * MICROSECOND
 
 
 def slots(instant: datetime, window: timedelta, following: datetime | None, count: int = 16) -> tuple[datetime, ...]:
-    """Where the ``count`` equal parts of the window begin; ``following`` ends the window if it comes sooner."""
+    """Returns where the ``count`` equal parts of the window begin; ``following`` ends the window if it comes sooner."""
     width = _width(instant, window, following)
     return tuple(instant + width * n // count * MICROSECOND for n in range(count))
 
@@ -79,7 +80,8 @@ def slots(instant: datetime, window: timedelta, following: datetime | None, coun
 def emptiest(
     identity: str, instant: datetime, window: timedelta, counts: Sequence[int], following: datetime | None = None
 ) -> datetime:
-    """A start within the part of the window in which the fewest rows wait; ``counts`` has their number for each slot.
+    """Returns a start in the part of the window in which the fewest rows wait; ``counts`` has their number for each
+    slot.
 
     One of the emptiest slots is drawn, and then the start within it.
     """

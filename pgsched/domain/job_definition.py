@@ -1,4 +1,4 @@
-"""The definition of a recurring job: the columns that say when it fires, whichever statement read them."""
+"""The definition of a recurring job: the columns that say when it fires, whichever statement has read them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from pgsched.domain.recurrence_rules import NO_RULES, Rules, parse_rules
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """When a job fires; ``rules`` as JSON, or as the driver read it. At its ``exceptions`` it does not."""
+    """When a job fires; ``rules`` is JSON, or what the driver made of it. The job does not fire at
+    its ``exceptions``.
+    """
 
     id: UUID
     client: str
@@ -34,13 +36,13 @@ class Definition:
         return identity_of(self.client, self.key, self.id)
 
     def parsed(self) -> Rules:
-        """Raises InvalidSchedule."""
+        """Returns the parsed rules. Raises InvalidSchedule."""
         if self.rules is None:
             return NO_RULES
         return parse_rules(bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules)
 
     def recurrence(self) -> Recurrence:
-        """The instants at which it fires. Raises InvalidSchedule."""
+        """Returns the instants at which it fires. Raises InvalidSchedule."""
         return recurrence(
             cron=self.cron,
             every=self.every,

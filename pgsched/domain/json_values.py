@@ -1,10 +1,9 @@
-"""Python values as JSON: payloads, results and checkpoints.
+"""Writes Python values as JSON: payloads, results and checkpoints.
 
-What a handler may be annotated with can be sent and returned, and is read back as the same: dataclasses, msgspec's
-Structs, models and dataclasses of pydantic (by their aliases), classes of attrs. A Decimal becomes text, which keeps
-its digits; a timedelta an ISO 8601 duration; bytes base64. A set, which has no order, and keys that are no text are
-refused, unless they are in a field of one of those types. Whole numbers are exact; NaN and infinity are
-refused.
+Every type with which a handler may be annotated can be sent and returned, and is read back equal: dataclasses, msgspec
+Structs, pydantic models and dataclasses (by alias), attrs classes. A Decimal becomes text, which keeps its digits; a
+timedelta an ISO 8601 duration; bytes base64. A set, which has no order, and keys that are not text are refused, except
+in a field of one of those types. Integers are exact; NaN and infinity are refused.
 """
 
 import math
@@ -20,14 +19,14 @@ import orjson
 
 _AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserString
 _MENDED = "64-bit", "key must be str"
-"""What ``_exact`` mends, as orjson says it."""
+"""The errors that ``_exact`` fixes, in orjson's words."""
 _WRITE = "give dicts, lists, text and numbers, or dataclasses, Structs or models of them"
 _OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
-"""orjson leaves out fields of dataclasses that begin with an underscore."""
+"""orjson omits dataclass fields that begin with an underscore."""
 
 
 def encode_json(value: Any) -> bytes:
-    """Raises TypeError for what JSON has no word for; its message names the type."""
+    """Encodes a value. Raises TypeError, naming the type, if JSON cannot represent it."""
     try:
         encoded = _dumped(value)
     except TypeError as error:
@@ -40,7 +39,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """The value, its whole numbers exact. The text is what PostgreSQL wrote of a jsonb."""
+    """Decodes what PostgreSQL has written of a jsonb; integers are exact."""
     return msgspec.json.decode(text)
 
 
@@ -52,14 +51,15 @@ def _dumped(value: Any) -> bytes:
 
 
 def _exact(value: Any) -> Any:
-    """The value with its large whole numbers as they are to be written, and names that are of a subclass of str, such
-    as a StrEnum. Raises TypeError for what is no finite number: orjson writes null for it."""
+    """Returns the value with large integers exact, and names of str subclasses, such as StrEnum, as plain text. Raises
+    TypeError for a number that is not finite, for which orjson would write null.
+    """
     if isinstance(value, dict):
         return {str.__str__(name) if isinstance(name, str) else name: _exact(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_exact(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise TypeError(f"{value} is no number of JSON; write null or text")
+        raise TypeError(f"{value} is not a JSON number; write null or text")
     if not isinstance(value, int) or value.bit_length() <= 63:
         return value
     if value.bit_length() > 1024:
@@ -68,7 +68,7 @@ def _exact(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """One step towards dicts, lists, text and numbers."""
+    """Converts a value one step towards dicts, lists, text and numbers."""
     if isinstance(value, Set):
         raise TypeError("write a list")
     if isinstance(value, msgspec.Raw):
@@ -81,13 +81,13 @@ def _plain(value: Any) -> Any:
 
 def _builtins(value: Any) -> Any:
     attributes = getattr(type(value), "__attrs_attrs__", None)
-    if attributes is not None:  # of which msgspec leaves out those that begin with an underscore
+    if attributes is not None:  # msgspec omits those that begin with an underscore
         return {one.name: _builtins(getattr(value, one.name)) for one in attributes}
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain_of_others)
 
 
 def _plain_of_others(value: Any) -> Any:
-    """The same for what msgspec does not know."""
+    """Converts types that msgspec does not know."""
     if hasattr(type(value), "__pydantic_serializer__"):
         return _plain(value)
     if isinstance(value, float):  # a subclass

@@ -1,9 +1,9 @@
-"""Decides what to do with a claimed instant of a job and with those that passed since: which run, which are skipped,
-and why; and what becomes of an instant while an earlier run goes on.
+"""Decides what to do with a claimed instant of a job and with those that have passed since: which run, which are
+skipped, and why. Also decides what happens to an instant while an earlier run is still running.
 
-A job has one waiting row, that of its next instant. The claim of that row plans the next one. Where workers were away,
-or the row was held back, further instants have passed by then. None of them is silently dropped: each runs, or
-is in a range that is recorded as skipped, or comes at or after the successor and is dealt with then.
+A job has one waiting row, that of its next instant. The claim of that row plans the next one. If workers were away, or
+the row was held, further instants may have passed. None of them is silently dropped: each one runs, or is in a range
+that is recorded as skipped, or comes at or after the successor and is handled then.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from pgsched.domain.schedule import write_instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRange:
-    """Consecutive instants of a job, ``first`` and ``last`` included, that are skipped for one reason."""
+    """Consecutive instants of a job, from ``first`` to ``last`` inclusive, that are skipped for one reason."""
 
     first: datetime
     last: datetime
@@ -33,7 +33,7 @@ class SkippedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantDecision:
-    """Whether the claimed row runs; it is the first one skipped where not. ``successor`` is None at the job's end."""
+    """Whether the claimed row runs; if not, it is the first one skipped. ``successor`` is None at the job's end."""
 
     runs: bool
     skipped: tuple[SkippedRange, ...] = ()
@@ -41,11 +41,11 @@ class InstantDecision:
 
 
 def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
-    """What becomes of the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
+    """Decides about the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
 
-    An instant is too old when it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
-    ``after_completion`` the row runs, unless the run before ended too late for another, and its successor is known only
-    when the run is over.
+    An instant is too old if it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
+    ``after_completion`` the row runs, unless the previous run ended too late for another, and its successor is known
+    only once the run is over.
     """
     if recurrence.after_completion:
         return _counted_from_an_end(recurrence, scheduled_for)
@@ -61,10 +61,10 @@ def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
 
 
 def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
-    """The same for a row that had to wait for an earlier run, or that stands for instants that were missed.
+    """Decides about a row that had to wait for an earlier run, or that replaces missed instants.
 
-    It runs, however late it is by now: a job whose rows are claimed later than its interval is long would else never
-    run. With ``QUEUE_ONE`` nothing else was queued meanwhile; otherwise what passed has its turn next.
+    It runs however late it is: otherwise a job whose rows are claimed later than its interval would never run. With
+    ``QUEUE_ONE`` nothing else was queued meanwhile; otherwise instants that have passed come next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:
         return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
@@ -106,7 +106,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """One instant, the latest, stands for all from ``first`` on."""
+    """The latest instant replaces all from ``first`` on."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))
@@ -114,7 +114,9 @@ def _coalesced(
 
 
 def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> SkippedRange:
-    """The instant ``first``, whatever the schedule says of it by now, and those after it that come before ``end``."""
+    """Returns the range of ``first``, even if it is no longer in the schedule, and the later instants
+    before ``end``.
+    """
     further = recurrence.missed(first, end - MICROSECOND)
     if further is None:
         return SkippedRange(first=first, last=first, count=1, reason=reason)
@@ -131,7 +133,9 @@ class OverlapDecision(Enum):
 
 
 def decide_overlap(rules: Rules) -> OverlapDecision:
-    """With ``after_completion`` an instant counts from the end of the run before it, and so never passes that."""
+    """Decides about a run that comes due during an earlier one. With ``after_completion`` an instant is counted from
+    the end of the previous run, and so never overtakes it.
+    """
     if rules.on_overlap is OnOverlap.ALLOW:
         return OverlapDecision.RUN
     if rules.after_completion:

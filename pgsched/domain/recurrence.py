@@ -1,12 +1,12 @@
-"""The instants of a recurring job: those of all its schedules, without the excluded ones, within its bounds.
+"""The instants of a recurring job: those of all its schedules, without excluded ones, within its bounds.
 
-Where nothing is excluded the next instant is the earliest that any of the schedules has. Stretches of time that are
-excluded are jumped over at once. Where patterns are excluded a day is looked at as a set of seconds, so that even a job
-that fires each second and is excluded for months costs microseconds a day.
+If nothing is excluded, the next instant is the earliest of any schedule. Excluded stretches of time are skipped in one
+step. With excluded patterns, a day is examined as a set of seconds, so that even a job that fires every second and is
+excluded for months costs microseconds a day.
 
-A search takes milliseconds, whatever the rules: it ends after some days with instants, all of them excluded, and after
-five years more for a few schedules and patterns, or fewer for many. Patterns know no years: what they leave of a
-schedule that fires often they leave within the four years between two leap years.
+A search takes milliseconds, whatever the rules: it gives up after a number of days whose instants are all excluded, and
+after five more years for a few schedules and patterns, or less for many. Patterns contain no years: if they leave any
+instants of a schedule that fires often, they do so within the four years between two leap years.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_RARE = 200  # days with instants, by the number of schedules and patterns
+_RARE = 200  # days with instants, divided by the number of schedules and patterns
 _PATIENCE = 6000  # days, likewise
 _LONGEST_PATIENCE = 5 * 366
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,10 +40,10 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """When a job fires. ``timezone`` is that in which it is shown to people.
+    """When a job fires. ``timezone`` is the one in which it is shown.
 
-    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run. At single
-    instants, the ``exceptions``, it does not fire.
+    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run. At the instants
+    in ``exceptions`` it does not fire.
     """
 
     specs: tuple[Schedule, ...]
@@ -55,10 +55,10 @@ class Recurrence:
     exceptions: frozenset[datetime] = frozenset()
 
     def next_instant(self, after: datetime) -> datetime | None:
-        """The first instant strictly later than ``after``, in UTC; None when the search for one has ended.
+        """Returns the first instant strictly later than ``after``, in UTC, or None if the search finds none.
 
-        With ``after_completion`` the one that follows a run that ended at ``after``. Raises InvalidSchedule when
-        ``after`` has no offset from UTC.
+        With ``after_completion``, the one that follows a run that ended at ``after``. Raises InvalidSchedule if
+        ``after`` has no UTC offset.
         """
         if self.starts_at is not None:
             after = max(instant_of(after, "after"), self.starts_at - MICROSECOND)
@@ -70,7 +70,7 @@ class Recurrence:
         return found
 
     def instants(self, after: datetime, count: int) -> list[datetime]:
-        """The first ``count`` instants strictly later than ``after``, in order; fewer when there are no more."""
+        """Returns the first ``count`` instants strictly later than ``after``, in order; fewer if there are no more."""
         found: list[datetime] = []
         while len(found) < count:
             following = self.next_instant(found[-1] if found else after)
@@ -80,14 +80,14 @@ class Recurrence:
         return found
 
     def fires(self, after: datetime, count: int) -> list[Fire]:
-        """The same instants for people: on the clock of the job, with a note where clocks are changed."""
+        """Returns the same instants in readable form: on the job's clock, with a note if the clocks change."""
         return [self._fire(at) for at in self.instants(after, count)]
 
     def missed(self, after: datetime, until: datetime) -> Missed | None:
-        """All the instants later than ``after`` and not later than ``until``; None when there are none.
+        """Counts the instants later than ``after`` and no later than ``until``; None if there are none.
 
-        Exact, and counted in milliseconds for a year of a job that fires each second. None with
-        ``after_completion``: such a job has no instants but the one that comes next.
+        Exact, and takes milliseconds for a year of a job that fires every second. None with ``after_completion``: the
+        only known instant of such a job is the next one.
         """
         low, high = self._bounded(after + MICROSECOND, until + MICROSECOND)
         if self.after_completion:
@@ -101,9 +101,9 @@ class Recurrence:
         return Missed(count=sum(part.count for part in found), first=found[0].first, last=found[-1].last)
 
     def by_hour(self, start: datetime, end: datetime) -> dict[datetime, int]:
-        """How many instants each hour of UTC has, from ``start`` to before ``end``, by its beginning.
+        """Counts the instants in each hour of UTC, keyed by its beginning, from ``start`` to before ``end``.
 
-        Hours without any are left out; with ``after_completion`` these are all.
+        Hours without any are left out; with ``after_completion`` that is all of them.
         """
         low, high = self._bounded(start, end)
         if self.after_completion:
@@ -116,9 +116,9 @@ class Recurrence:
         return {hour: fires for hour, fires in found.items() if fires}
 
     def count_hits(self, moments: Iterable[int]) -> int:
-        """How many of these moments, in order and in microseconds since 1970, are instants of the job.
+        """Counts how many of these times, in order and in microseconds since 1970, are instants of the job.
 
-        None of them is with ``after_completion``.
+        Always 0 with ``after_completion``.
         """
         if self.after_completion:
             return 0
@@ -178,11 +178,11 @@ def recurrence(
     exceptions: frozenset[datetime] = frozenset(),
     **parts: Unpack[ScheduleParts],
 ) -> Recurrence:
-    """When the job fires that has these columns and rules; what is None was not given.
+    """Returns when a job with these columns and rules fires; None means not given.
 
-    As ``from_parts``, save that a job has all its columns, also those that its kind of schedule has no use for, and
-    that rules may have: ``timezone`` is that of the days excluded, ``anchor`` that of a further interval. Raises
-    InvalidSchedule for parts that contradict each other, and for a job that would never fire.
+    Like ``from_parts``, but a job has all its columns, even those that its kind of schedule does not use but its rules
+    may: ``timezone`` applies to excluded days, ``anchor`` to a further interval. Raises InvalidSchedule if parts
+    contradict each other, or if the job would never fire.
     """
     every, timezone = parts.get("every"), parts.get("timezone")
     _check_interval(every, rules)
@@ -221,7 +221,9 @@ def _check_zone_and_seconds(found: Recurrence) -> None:
 
 
 def _check_fires(found: Recurrence) -> None:
-    """A single schedule has proved already that it occurs; an end in the past is no fault of what once was right."""
+    """Raises InvalidSchedule if the job would never fire. A single schedule is known to occur, and an end in the past
+    is not an error in a job that was once valid.
+    """
     if found.excluded is None and found.ends_at is None:
         return
     begin = found.starts_at or (_SOME_DAY if found.ends_at is None else _EPOCH)

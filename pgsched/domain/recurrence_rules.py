@@ -1,8 +1,8 @@
 """The ``rules`` of a recurring job: a JSON object, checked and with defaults.
 
-The database checks their form too (``interface/jobs/recurrence_rules.sql``), for those who insert jobs by SQL. Whether
-a job ever fires by them only Python can tell. It is asked before anything is sent, so that a caller's transaction is
-not lost to a mistake in a schedule, and where there is no database: ``pgsched jobs preview``.
+The database checks their form too (``interface/jobs/recurrence_rules.sql``), for jobs inserted by SQL. Only Python can
+tell whether a job ever fires under its rules. It checks before anything is sent, so that a mistake in a schedule does
+not abort the caller's transaction, and without a database: ``pgsched jobs preview``.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +23,13 @@ from pgsched.domain.schedule import Every, Schedule, from_parts, instant_of
 from pgsched.errors import InvalidSchedule
 
 MOST_PATTERNS = 20
-"""Cron expressions in ``exclude``: each costs time at every search for an instant; dates do not."""
+"""Maximum number of cron expressions in ``exclude``: each slows down every search for an instant; dates do not."""
 
 _EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
 
 
 class OnOverlap(StrEnum):
-    """What to do with an instant that is due while an earlier run of its job goes on."""
+    """What to do with an instant that is due while an earlier run of its job is still running."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -48,7 +48,7 @@ class OnMissed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Also:
-    """A further schedule of a job, as it was written; it lacks what it takes from the job."""
+    """A further schedule of a job as written, without the parts that it takes from the job."""
 
     cron: str | None = None
     every: str | None = None
@@ -59,7 +59,7 @@ class Also:
     anchor: str | None = None
 
     def schedule(self, *, timezone: str | None, anchor: str | datetime | None, identity: str | None) -> Schedule:
-        """The schedule of a job with this time zone, anchor and identity. Raises InvalidSchedule."""
+        """Returns the schedule for a job with this time zone, anchor and identity. Raises InvalidSchedule."""
         zone = timezone if self.timezone is None and self.cron is not None else self.timezone
         start = anchor if self.anchor is None and self.every is not None else self.anchor
         parts = {
@@ -74,13 +74,14 @@ class Also:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a recurring job's instants are added to, left out, bounded, spread out, and made up for.
+    """How a recurring job's instants are extended, left out, bounded, spread out, and made up for.
 
-    ``also`` is united with the job's own schedule, ``exclude`` is taken from both. It fires from ``starts_at`` to
-    before ``ends_at``, and ``max_runs`` times at most. Each run starts up to ``jitter`` late, or in the emptiest part
-    of ``window``. ``after_completion`` counts an interval from the end of the run before. Instants older than
-    ``catch_up`` are not made up for; None is without bound, but a minute for ``OnMissed.SKIP``. After ``pause_after``
-    failures in a row the job pauses; ``delete_after`` its end it is deleted. Each run comes ``after`` another job's.
+    ``also`` is added to the job's own schedule, ``exclude`` is removed from both. The job fires from ``starts_at`` to
+    before ``ends_at``, and at most ``max_runs`` times. Each run starts up to ``jitter`` late, or in the emptiest part
+    of ``window``. ``after_completion`` counts an interval from the end of the previous run. Instants older than
+    ``catch_up`` are not made up for; None means no limit, or a minute for ``OnMissed.SKIP``. After ``pause_after``
+    consecutive failures the job is paused; ``delete_after`` its end it is deleted. Each run comes ``after`` one of
+    another job.
     """
 
     also: tuple[Also, ...] = ()
@@ -101,20 +102,20 @@ class Rules:
 
     @property
     def spread(self) -> timedelta | None:
-        """How much later than its instant a run may start; None for at its instant."""
+        """How much later than its instant a run may start; None if it starts at its instant."""
         return self.jitter or self.window
 
 
 NO_RULES = Rules()
-_ENTRY = 500  # bytes that a few rules take
+_ENTRY = 500  # bytes for a few rules
 _known = Memo[Rules](16 * 1024 * 1024)
 
 
 def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
-    """The rules in a JSON object; None, and a key that is missing or null, mean the defaults.
+    """Parses the rules in a JSON object; None, and a key that is missing or null, mean the defaults.
 
-    Memoised by the text. Raises InvalidSchedule, naming the key and what to write, for an unknown key, a wrong type,
-    a value out of range, and keys that contradict each other.
+    Memoised by text. Raises InvalidSchedule, naming the key and what to write, for an unknown key, a wrong type, a
+    value out of range, and keys that contradict each other.
     """
     if raw is None:
         return NO_RULES
@@ -140,22 +141,24 @@ def _read(raw: bytes | str) -> Rules:
     given = {key: value for key, value in given.items() if value is not None}
     _check_completion(given)
     parsed = {key: _parser(key)(key, value) for key, value in given.items()}
-    if parsed.get("on_missed") is OnMissed.ALL:  # who wants each of them wants them one after the other
+    if parsed.get("on_missed") is OnMissed.ALL:  # a user who wants all of them wants them one after the other
         parsed.setdefault("on_overlap", OnOverlap.QUEUE_ALL)
     rules = Rules(**parsed)
     _check_bounds(rules)
     if rules.jitter is not None and rules.window is not None:
-        raise InvalidSchedule("jitter and window both say when within a stretch to start: leave one of them out")
+        raise InvalidSchedule("jitter and window both decide when a run starts: leave one of them out")
     return rules
 
 
 def _check_completion(given: dict[str, Any]) -> None:
-    """A job whose next instant depends on the end of a run has no instants to add to, leave out or miss."""
+    """Checks ``after_completion``: if the next instant depends on the end of a run, there are none to add, leave out or
+    miss.
+    """
     if given.get("after_completion") is not True:
         return
     for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up", "after"):
         if key in given:
-            raise InvalidSchedule(f"{key} cannot go with after_completion, which has no instants known beforehand")
+            raise InvalidSchedule(f"{key} cannot go with after_completion, whose instants are not known in advance")
 
 
 def _check_bounds(rules: Rules) -> None:
@@ -196,7 +199,7 @@ def _one_more(item: Any) -> Also:
 
 
 def _check_item(item: Also) -> None:
-    """Checks an item without the job that it belongs to: with some time zone, anchor and identity."""
+    """Checks an item without the job that it belongs to, using an arbitrary time zone, anchor and identity."""
     try:
         schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
     except InvalidSchedule as error:
@@ -206,7 +209,7 @@ def _check_item(item: Also) -> None:
 
 
 def check_whole_seconds(every: Every) -> None:
-    """Raises InvalidSchedule for an interval that no whole number of seconds makes: it cannot be joined with others."""
+    """Raises InvalidSchedule unless the interval is whole seconds: others cannot be combined."""
     if every.interval % timedelta(seconds=1):
         raise InvalidSchedule("with also or exclude, every must be whole seconds: write PT2S rather than PT1.5S")
 

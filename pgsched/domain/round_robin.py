@@ -1,4 +1,4 @@
-"""Who is next where clients share something: each client in turn, however much of it waits and however it asks."""
+"""Decides whose turn it is when clients share a resource: each client in turn, however much it has waiting."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Generic, TypeVar
 _Waiting = TypeVar("_Waiting")
 
 Payers = frozenset[str]
-"""The clients for which something is done. Whoever may act for several takes from the share of each."""
+"""The clients on whose behalf something is done. One that acts for several uses the share of each."""
 
 
 class Turns(Generic[_Waiting]):
-    """What waits, by payers: of each the first that came, and among them those who were served longest ago."""
+    """The waiting items by payers: first in, first out for each, and those served longest ago come first."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Payers, deque[_Waiting]] = OrderedDict()
@@ -20,11 +20,11 @@ class Turns(Generic[_Waiting]):
         return bool(self._waiting)
 
     def add(self, payers: Payers, one: _Waiting) -> None:
-        """It waits from now on."""
+        """Adds an item to the queue."""
         self._waiting.setdefault(payers, deque()).append(one)
 
     def remove(self, payers: Payers, one: _Waiting) -> None:
-        """It waits no more, if it did."""
+        """Removes an item, if it is waiting."""
         line = self._waiting.get(payers)
         if line is not None and one in line:
             line.remove(one)
@@ -34,7 +34,7 @@ class Turns(Generic[_Waiting]):
     def take(
         self, may: Callable[[Payers], bool] = lambda _: True, *, has: Callable[[Payers], float] = lambda _: 0.0
     ) -> tuple[Payers, _Waiting] | None:
-        """Takes the next of those payers who ``may`` be served and have the least; None where there is none."""
+        """Takes the next item of the payers that ``may`` be served and have the least; None if there is none."""
         payers = min((one for one in self._waiting if may(one)), key=has, default=None)
         if payers is None:
             return None

@@ -1,7 +1,7 @@
-"""When something fires: ``Once``, ``Every`` or ``Cron``, and the instants each of them means.
+"""When something fires: ``Once``, ``Every`` or ``Cron``, and their instants.
 
-Everything here is arithmetic on the instants it is given. Instants come in with any offset and go out in UTC;
-a datetime without an offset is refused, since nobody knows when it is.
+Everything here is arithmetic on the instants it is given. Instants may have any offset, and are returned in UTC; a
+datetime without an offset is ambiguous, and is refused.
 """
 
 import re
@@ -28,7 +28,7 @@ _Policy = TypeVar("_Policy", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """One instant. Raises InvalidSchedule when ``fire_at`` has no offset from UTC."""
+    """One instant. Raises InvalidSchedule if ``fire_at`` has no UTC offset."""
 
     fire_at: datetime
 
@@ -38,11 +38,10 @@ class Once:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Every:
-    """``anchor``, and each whole number of intervals of elapsed time after it, whatever the clocks do.
+    """``anchor``, and every interval of elapsed time after it, regardless of clock changes.
 
-    Instants are counted from the anchor and never from the last run, so they do not drift. Raises
-    InvalidSchedule when ``interval`` is shorter than a second or longer than ten years, or ``anchor`` has no
-    offset from UTC.
+    Instants are counted from the anchor, never from the last run, so they do not drift. Raises InvalidSchedule if
+    ``interval`` is shorter than a second or longer than ten years, or if ``anchor`` has no UTC offset.
     """
 
     interval: timedelta
@@ -59,9 +58,9 @@ Schedule = Once | Every | Cron
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire:
-    """An instant for people to read: ``fire_at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
+    """An instant in readable form: ``fire_at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
 
-    ``note`` says when a change of the clocks has to do with it, such as "first of two 02:30".
+    ``note`` says if a clock change affects it, such as "first of two 02:30".
     """
 
     fire_at: datetime
@@ -70,10 +69,10 @@ class Fire:
 
 
 def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
-    """The first instant of ``schedule`` strictly later than ``after``, in UTC.
+    """Returns the first instant of ``schedule`` strictly later than ``after``, in UTC.
 
-    None when there is none: a ``Once`` has passed, or a ``Cron`` has nothing in the 50 years that follow.
-    Raises InvalidSchedule when ``after`` has no offset from UTC.
+    None if there is none: a ``Once`` has passed, or a ``Cron`` does not occur in the next 50 years. Raises
+    InvalidSchedule if ``after`` has no UTC offset.
     """
     moment = _in_utc(after, "after")
     match schedule:
@@ -81,14 +80,14 @@ def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
             return schedule.fire_at if schedule.fire_at > moment else None
         case Every():
             return _next_multiple(schedule, moment)
-        case Cron():  # without the fraction, all callers within a second share one search
+        case Cron():  # without the fraction, so that all callers within a second share one search
             return next_occurrence(schedule, moment.replace(microsecond=0))
         case _:
             assert_never(schedule)
 
 
 class ScheduleParts(TypedDict, total=False):
-    """The parts of a recurring schedule, as a request, a command line or a row has them; what is None was not given."""
+    """The parts of a recurring schedule, as in a request, a command line or a row; None means not given."""
 
     cron: str | None
     every: str | timedelta | None
@@ -109,11 +108,11 @@ def from_parts(
     anchor: str | datetime | None = None,
     identity: str | None = None,
 ) -> Schedule:
-    """The schedule that a request, a command line or a row describes; what is None was not given.
+    """Builds the schedule that a request, a command line or a row describes; None means not given.
 
-    Exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
-    and ``overlap`` go with cron only, ``anchor`` goes with every, and must. ``identity`` is what an ``H`` in cron is
-    drawn from (``resolve_hashes``), and must be there for one. Raises InvalidSchedule otherwise.
+    Takes exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration). ``timezone``, ``gap``
+    and ``overlap`` go only with cron; ``anchor`` goes only with every, which requires it. ``H`` in cron is drawn from
+    ``identity`` (``resolve_hashes``), which it requires. Raises InvalidSchedule otherwise.
     """
     _check_combination({"fire_at": fire_at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
@@ -168,7 +167,9 @@ def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
 
 
 def instant_of(value: str | datetime, name: str) -> datetime:
-    """The instant that ISO 8601 with an offset names, in UTC. Raises InvalidSchedule, calling it ``name``."""
+    """Returns the instant that ISO 8601 text with an offset names, in UTC. Raises InvalidSchedule, with ``name`` in the
+    message.
+    """
     if isinstance(value, datetime):
         return _in_utc(value, name)
     if not isinstance(value, str):
@@ -182,9 +183,10 @@ def instant_of(value: str | datetime, name: str) -> datetime:
 
 
 def read_instant(text: str) -> datetime:
-    """The instant that RFC 3339 names, also with a blank for the T, without seconds, an offset or the time. Raises
-    ValueError, also for what PostgreSQL or another release of Python would read as something else: 24:00, the second
-    60, days of weeks, and what has no separators.
+    """Parses RFC 3339, also with a blank for the T, or without seconds, offset or time.
+
+    Raises ValueError, also for texts that PostgreSQL or another Python release would read differently: 24:00, second
+    60, week dates, and texts without separators.
     """
     found = _INSTANT.fullmatch(text.strip(" \t\r\n"))
     if found is None:
@@ -194,14 +196,14 @@ def read_instant(text: str) -> datetime:
 
 
 def write_instant(instant: datetime) -> str:
-    """RFC 3339 in UTC, such as ``2026-03-01T09:00:00Z``."""
+    """Formats an instant as RFC 3339 in UTC, such as ``2026-03-01T09:00:00Z``."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _in_utc(value: datetime, name: str) -> datetime:
     if value.utcoffset() is None:
         shown = value.isoformat()
-        raise InvalidSchedule(f"{name} {shown} has no offset: write {shown}Z for UTC, or such as {shown}+01:00")
+        raise InvalidSchedule(f"{name} {shown} has no offset: write {shown}Z for UTC, or for example {shown}+01:00")
     try:
         return value.astimezone(UTC)
     except OverflowError:

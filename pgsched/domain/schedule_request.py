@@ -1,7 +1,7 @@
 """Checks that the parts of a scheduling request fit together.
 
-As ``check_request`` of the database does for SQL. It is done here as well for the reasons in
-``domain/recurrence_rules.py``.
+``check_request`` in the database does the same for SQL. ``domain/recurrence_rules.py`` says why it is done here as
+well.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ def check_request(
     rules: bytes | str | Mapping[str, Any] | None = None,
     **parts: Unpack[ScheduleParts],
 ) -> None:
-    """Raises InvalidSchedule, with what to write instead, for parts that make no schedule together.
+    """Raises InvalidSchedule, with what to write instead, if the parts do not form a schedule.
 
-    What is None was not given; with none of ``fire_at``, ``delay``, ``cron`` and ``every`` it fires now. That a job
-    would have no instant left because its bounds have passed cannot be told without the time of day.
+    None means not given; without ``fire_at``, ``delay``, ``cron`` and ``every`` it fires now. Whether a job has no
+    instant left because its bounds have passed cannot be decided without the current time.
     """
     cron, every = parts.get("cron"), parts.get("every")
     given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}

@@ -1,7 +1,7 @@
-"""The seconds of a day in UTC at which a schedule fires or a wall clock matches, as the bits of an int.
+"""The seconds of a day in UTC at which a schedule fires or a wall clock matches, as bits of an int.
 
-Days are numbered from 1 January 1970. What is told here of a schedule is exact to the second: all instants of one
-schedule have the same fraction of a second, which its caller knows.
+Days are numbered from 1 January 1970. Results are exact to the second: all instants of one schedule have the same
+fraction of a second, which the caller knows.
 """
 
 from datetime import UTC, date, datetime
@@ -20,7 +20,9 @@ _ALL_DAY = (1 << DAY) - 1
 
 
 class OffsetStretch(NamedTuple):
-    """Seconds since the epoch, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead."""
+    """A stretch of time, in seconds since the epoch from ``opens`` to before ``closes``, in which a wall clock is
+    ``offset`` ahead of UTC.
+    """
 
     opens: int
     closes: int
@@ -28,7 +30,7 @@ class OffsetStretch(NamedTuple):
 
 
 def firing(schedule: Schedule, day: int) -> int:
-    """A bit for each second of the day at which the schedule fires; an interval must be of whole seconds."""
+    """Returns a bit for each second of the day at which the schedule fires; an interval must be whole seconds."""
     match schedule:
         case Once():
             return within(
@@ -43,7 +45,7 @@ def firing(schedule: Schedule, day: int) -> int:
 
 
 def matching(times: Expression, timezone: str, day: int) -> int:
-    """A bit for each second of the day at which the zone's wall clock shows one of the times."""
+    """Returns a bit for each second of the day at which the zone's wall clock shows one of the times."""
     found = 0
     for stretch in _stretches(timezone, _date(day).year):
         found |= _seen_in_utc(times, stretch, day)
@@ -51,7 +53,7 @@ def matching(times: Expression, timezone: str, day: int) -> int:
 
 
 def within(seconds: int, day: int, low: int, high: int) -> int:
-    """The given seconds of the day from ``low`` to before ``high``, both counted from the epoch."""
+    """Returns the given seconds of the day from ``low`` to before ``high``, both counted from the epoch."""
     first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
     if first >= end or not seconds:
         return 0
@@ -66,7 +68,7 @@ def _multiples(every: Every, day: int) -> int:
 
 @lru_cache(maxsize=256)
 def _comb(interval: int) -> int:
-    """A bit for each multiple of the interval within a day."""
+    """Returns a bit for each multiple of the interval within a day."""
     bits, width = 1, interval
     while width < DAY:
         bits |= bits << width
@@ -105,7 +107,9 @@ def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
 
 @lru_cache(maxsize=16384)
 def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...], tuple[int, ...]]:
-    """Where the cron's times are taken from the wall clock as they are, and where it fires for times in a gap."""
+    """Returns the stretches in which the cron's times are taken from the wall clock, and where it fires for times in a
+    gap.
+    """
     times = Matches(cron.expression)
     found, openings = list[OffsetStretch](), list[int]()
     for span in _spans_of(cron.timezone, year):

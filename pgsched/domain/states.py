@@ -1,4 +1,4 @@
-"""The states of things and the kinds of limits, by their names in SQL, in the API and on the command line."""
+"""States and kinds of limits, by their names in SQL, in the API and on the command line."""
 
 from collections.abc import Collection
 from typing import Literal, get_args
@@ -14,7 +14,7 @@ LIVE_STATUSES: tuple[str, ...] = get_args(LiveStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:
-    """These statuses of executions, in the order of ``STATUSES``, so that a query has one text for each choice."""
+    """Returns these statuses in the order of ``STATUSES``, so that a query has one text for each choice."""
     return tuple(status for status in STATUSES if status in statuses)
 
 

@@ -1,4 +1,6 @@
-"""Targets: what an execution calls, as one URI. The database has refused others (``interface/core/targets.sql``)."""
+"""Targets: what an execution calls, as one URI. The database has refused invalid
+ones (``interface/core/targets.sql``).
+"""
 
 import ipaddress
 import re
@@ -9,7 +11,7 @@ from functools import lru_cache
 from pgsched.errors import InvalidInput, InvalidTarget
 
 LONGEST = 2048
-"""Characters a target may have."""
+"""Maximum characters of a target."""
 
 
 class Scheme(StrEnum):
@@ -25,13 +27,14 @@ class Scheme(StrEnum):
 
 
 CHANNELS = ("http", "python", "sql", "notify", "kafka")
-"""The ways in which workers deliver, as a client's settings name them."""
+"""The channels by which workers deliver, as clients' settings name them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A valid target. ``name`` is the part after the scheme: the handler, function, channel
-    or topic, and for HTTP the canonical host without its port. ``port`` is the one that is written."""
+    """A valid target. ``name`` is the part after the scheme: the handler, function, channel or topic, and for HTTP the
+    canonical host without its port. ``port`` is None if the target does not give one.
+    """
 
     scheme: Scheme
     text: str
@@ -40,7 +43,7 @@ class Target:
 
     @property
     def host(self) -> str | None:
-        """The host of an HTTP target as limits and circuits name it; None for others."""
+        """The host of an HTTP target as limits and circuits name it; None for other targets."""
         if self.scheme not in _URL_SCHEMES:
             return None
         return self.name if self.port in _USUAL_PORTS else f"{self.name}:{self.port}"
@@ -48,8 +51,9 @@ class Target:
 
 @lru_cache(maxsize=4096)
 def parse_target(text: str) -> Target:
-    """The parts of a target. Raises InvalidTarget for what ``check_target`` of the database refuses, which says in more
-    detail what to write instead."""
+    """Parses a target. Raises InvalidTarget for what ``check_target`` in the database refuses, which explains in more
+    detail what to write instead.
+    """
     prefix, _, rest = text.partition(":")
     scheme = prefix.lower()
     form = _FORMS.get(scheme) if scheme in _URL_SCHEMES or prefix == scheme else None
@@ -65,16 +69,17 @@ def parse_target(text: str) -> Target:
 
 
 def canonical_host(host: str) -> str:
-    """The one form of a host's name: in lower case and without a dot at the end. An address has a single form too: any
-    other way to write it would be another host to whoever compares names. Raises InvalidTarget."""
+    """Returns the canonical form of a host: lower case, without a dot at the end. An address must be in its canonical
+    form, because any other form would look like another host wherever names are compared. Raises InvalidTarget.
+    """
     host = host.lower().removesuffix(".")
     if host.startswith("["):
         meant = _only_form(host[1:-1])
         if meant != host:
-            raise InvalidTarget(f"the host {_shown(host)} is written in another way than addresses are: write {meant}")
+            raise InvalidTarget(f"the host {_shown(host)} is not in the canonical form of an address: write {meant}")
     elif _ENDS_IN_NUMBER.search(host) and _IPV4.fullmatch(host) is None:
         raise InvalidTarget(
-            f"the host {_shown(host)} is no address: write four decimal numbers from 0 to 255, such as 192.0.2.7"
+            f"the host {_shown(host)} is not a valid address: write four numbers from 0 to 255, such as 192.0.2.7"
         )
     return host
 
@@ -90,22 +95,22 @@ def _only_form(text: str) -> str:
 
 
 def without_port(host: str) -> str:
-    """The host alone of one that may be written with its port, as limits and circuits name it."""
+    """Returns a host without the port that may follow it, as limits and circuits name it."""
     found = _WITH_PORT.fullmatch(host)
     return host if found is None else found["host"]
 
 
 def host_alone(host: str) -> str:
-    """A host by which executions are looked for: at all of its ports. Raises InvalidInput where it has one."""
+    """Returns a host by which to search for executions, at any port. Raises InvalidInput if it has a port."""
     if (alone := without_port(host)) != host:
         raise InvalidInput(
-            f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets at all of its ports"
+            f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets at any port"
         )
     return host
 
 
 def _cannot_be_called(text: str) -> InvalidTarget:
-    shown = "" if "@" in text else f" {_shown(text)}"  # it may have a password
+    shown = "" if "@" in text else f" {_shown(text)}"  # it may contain a password
     return InvalidTarget(
         f"the target{shown} cannot be called: write one of https://host/path without a user, python:name, "
         "sql:schema.function, notify:channel, queue: or kafka:topic"
@@ -122,7 +127,7 @@ _URL = re.compile(
     r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
 _WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
-_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # to a resolver such a name is an address
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # a resolver takes such a name for an address
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 _FORMS: dict[str, re.Pattern[str]] = {

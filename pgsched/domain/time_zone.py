@@ -1,5 +1,5 @@
-"""Time zones as rows of spans of constant offset from UTC, the changes of the clocks between them, and the version of
-the rules in this process.
+"""Time zones as sequences of spans of constant UTC offset, the clock changes between them, and the version of the rules
+in this process.
 """
 
 import re
@@ -18,20 +18,20 @@ from pgsched.domain.duration import SECOND
 from pgsched.errors import InvalidSchedule
 
 LAST_YEAR = 9000
-"""Nothing recurs from this year on."""
+"""Nothing recurs from this year onwards."""
 
 HORIZON_YEARS = 50
-"""How far ahead an instant is looked for: a fifth Monday in February can be 40 years away."""
+"""How far ahead to search for an instant: a fifth Monday in February can be 40 years away."""
 
 _PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
-_NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
+_NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # specific to one machine, or with leap seconds
 _SOME_ZONE = Path("Europe", "Berlin")
 _VERSION = re.compile(r"\d{4}[a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSpan:
-    """A stretch of constant offset from UTC: [opens, closes) in UTC, and the offsets on either side of it."""
+    """A span of constant UTC offset: [opens, closes) in UTC, with the offsets before and after it."""
 
     opens: datetime
     closes: datetime
@@ -41,7 +41,7 @@ class OffsetSpan:
 
 
 def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
-    """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; each ends with the year."""
+    """Yields the spans from the one that contains ``instant`` (naive, UTC) to the horizon; each ends with the year."""
     opens = datetime(instant.year - 1, 1, 1)
     zone = zone_named(timezone)
     before = offset = zone.fromutc(opens.replace(tzinfo=zone)).replace(tzinfo=None) - opens
@@ -54,9 +54,9 @@ def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
 
 @lru_cache(maxsize=8192)
 def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
-    """Each change of the year (naive instant in UTC, the offset from then on); the year's end comes last."""
+    """Returns each change of the year (naive instant in UTC, the new offset); the end of the year comes last."""
     zone = zone_named(timezone)
-    start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # in UTC all the same
+    start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # in UTC despite the tzinfo
     probes = [start + n * _PROBE for n in range((end - start) // _PROBE + 1)]
     offsets = [zone.fromutc(probe) - probe for probe in probes]
     steps = pairwise(zip(probes, offsets, strict=True))
@@ -65,7 +65,7 @@ def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]
 
 
 def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime:
-    """The first whole second with the offset of ``late`` rather than that of ``early``."""
+    """Returns the first whole second with the offset of ``late`` rather than that of ``early``."""
     new = zone.fromutc(late) - late
     while late - early > SECOND:
         middle = early + (late - early) // (2 * SECOND) * SECOND
@@ -88,9 +88,10 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def version_in_use(places: Sequence[str] | None = None) -> str | None:
-    """The version, such as ``2025b``; None where the rules do not say it. ``places`` is ``zoneinfo.TZPATH``.
+    """Returns the version of the rules, such as ``2025b``, or None if they do not state it. ``places`` is
+    ``zoneinfo.TZPATH``.
 
-    As zoneinfo does, the first place that has a zone counts, and the package ``tzdata`` only where there is none.
+    As in zoneinfo, the first place that has a zone counts, and the package ``tzdata`` only if none has.
     """
     for place in map(Path, zoneinfo.TZPATH if places is None else places):
         if (place / _SOME_ZONE).is_file():

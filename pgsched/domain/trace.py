@@ -1,7 +1,7 @@
-"""The trace that an execution belongs to, as W3C Trace Context writes it.
+"""The trace that an execution belongs to, in W3C Trace Context format.
 
-Where no spans are recorded, what is handed on of a caller's trace is the caller's own ``traceparent``, and what an
-execution causes is shown beneath the span that scheduled it: a span made up here would be missing from every view.
+If no spans are recorded, the caller's own ``traceparent`` is passed on, so that what an execution causes is shown below
+the span that scheduled it: a made-up span would be missing from every view.
 """
 
 import random
@@ -12,8 +12,9 @@ _OF_A_LATER_VERSION = re.compile(r"(?!ff|00)[0-9a-f]{2}(-[0-9a-f]{32}-[0-9a-f]{1
 
 
 def traceparent_in(header: str | None) -> str | None:
-    """What a request says of its trace; None for what is not of the standard's form, which says to ignore that. One of
-    a later version is taken for what this version knows of it."""
+    """Returns the traceparent in a request's header. None if it is not of the standard's form, which says to ignore
+    that. A later version is read as far as this version defines it.
+    """
     if header is None or len(header) > 512:
         return None
     later = _OF_A_LATER_VERSION.fullmatch(header)
@@ -22,6 +23,7 @@ def traceparent_in(header: str | None) -> str | None:
 
 
 def own_traceparent(id: bytes, rng: random.Random) -> str:
-    """That of an execution whose caller named none: its id is the trace, so that all attempts, and whatever they cause,
-    are one; the span is new."""
+    """Returns the traceparent of an execution whose caller gave none. The trace is the execution's id, so that all
+    attempts and their consequences belong together; the span is new.
+    """
     return f"00-{id.hex()}-{rng.getrandbits(64) or 1:016x}-00"

@@ -1,7 +1,7 @@
-"""Parses notifications on the workers' channel, for workers and API.
+"""Parses notifications on the workers' channel, for workers and the API.
 
-Any login can notify, so a notice is only a hint: it may cause an earlier look, and decides nothing else. A text that is
-not exactly of a known form says nothing, and every instant is brought into the range that a row can have.
+Any login can notify, so a notice is only a hint: it may cause an earlier poll, but decides nothing else. A text that is
+not exactly in a known form is ignored, and every instant is limited to the range that a row can have.
 """
 
 import re
@@ -11,25 +11,26 @@ from uuid import UUID
 from pgsched.domain.queue_partitions import PARTITION_BITS
 
 CHANNEL = "pgsched_wake"
-MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell
+MOST_ROWS = 512  # in characters: one row per partition of a queue, as the triggers send
 _ROW = re.compile(r"([0-9]{1,5})@(-?[0-9]{1,18})")
 STOP = "stop "
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
-"""The first and the last instant that a row can have, in microseconds since 1970: the years 1 and 9999."""
+"""The first and last instant that a row can have, in microseconds since 1970: the years 1 and 9999."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Events that may have happened: rows for these instants, in microseconds since 1970, came into these partitions;
-    the runs of these executions ended."""
+    """Events that may have happened: rows for these instants, in microseconds since 1970, were added to these
+    partitions; the runs of these executions ended.
+    """
 
     rows: tuple[tuple[int, int], ...] = ()
     ended: tuple[bytes, ...] = ()
 
 
 def parse_notice(payload: str) -> Notice:
-    """Parses a notification. Never raises; an unknown text makes an empty notice."""
+    """Parses a notification. Never raises; an unknown text gives an empty notice."""
     if payload.startswith(STOP):
         ids = payload.removeprefix(STOP).split(",")
         return Notice(ended=tuple(UUID(id).bytes for id in ids if _ID.fullmatch(id)))

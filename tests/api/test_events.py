@@ -201,7 +201,7 @@ async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
     ("asked", "status", "words"),
     [
         ("after=nothing", 422, "after: not the id of an event"),
-        ("after=0.0.fffffffffff..", 422, "not of this database"),
+        ("after=0.0.fffffffffff..", 422, "not from this database"),
         ("wait=soon", 422, "wait: "),
         ("status=running", 400, "status"),
         ("job=1", 400, "not an id"),

@@ -216,7 +216,7 @@ WRONG: list[tuple[Any, str]] = [
     ({}, r"no array of tables: write \[\[jobs\]\]"),
     ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs cron or every"),
     ([{"target": "python:x", "every": "1h"}], "job 1 has no key"),
-    ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has 'evry', which no job has; a job has key, target"),
+    ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has an unknown field 'evry'; a job has key, target"),
     ([{"key": "a", "target": "ftp://x", "every": "1h"}], r"job 1 \('a'\): "),
     ([{"key": 7, "target": "python:x", "every": "1h"}], "key is 7: write text"),
 ]

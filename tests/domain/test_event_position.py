@@ -155,6 +155,6 @@ def test_an_invalid_position_is_refused(text: str) -> None:
 
 def test_a_position_of_another_database_is_refused() -> None:
     read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20), newest=20, at=100))
-    with pytest.raises(InvalidInput, match="not of this database"):
+    with pytest.raises(InvalidInput, match="not from this database"):
         read.check(VisibilityHorizon(seen=TransactionSnapshot(19), newest=19, at=200))
     read.check(VisibilityHorizon(seen=TransactionSnapshot(15), newest=25, at=200))
