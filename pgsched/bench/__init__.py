@@ -1,1 +1,1 @@
-"""Measurements that anybody can repeat: each prints one JSON object and asserts by identity that nothing was lost."""
+"""Repeatable measurements: each prints one JSON object, and checks by id that nothing was lost."""

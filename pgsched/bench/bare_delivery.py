@@ -1,4 +1,4 @@
-"""The same callbacks with no database, by the delivery client alone: what the rate of the whole is held against."""
+"""Sends the same callbacks with the delivery client alone, without a database, as a baseline for the full system."""
 
 import asyncio
 import time
@@ -17,12 +17,12 @@ from pgsched.domain.execution_options import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
-_LANES = CONNECTIONS  # one that finds no connection free has not begun
+_LANES = CONNECTIONS  # a lane that finds no free connection has not begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The system-wide monotonic moments of begin and end, and the CPU seconds between them, of one process."""
+    """When one process began and ended (system-wide monotonic clock), and the CPU seconds in between."""
 
     started: float
     ended: float
@@ -30,9 +30,9 @@ class Spent:
 
 
 def call_alone(receiver: CallbackReceiver, *, count: int, processes: int) -> dict[str, Any]:
-    """Sends count callbacks; tells how many a second, and how many a second of the senders' CPU.
+    """Sends ``count`` callbacks. Returns how many per second, and how many per CPU second of the senders.
 
-    Raises AssertionError when one fails, is lost or comes twice.
+    Raises AssertionError if a callback fails, is lost or arrives twice.
     """
     shares = [(receiver.url, range(number, count, processes)) for number in range(processes)]
     spent: list[Spent] = answers_of(_main, shares, within=600)
@@ -63,7 +63,7 @@ async def _channel(url: str, numbers: range, ready: Any) -> Spent:
         for number in waiting:
             outcome = await channel.deliver(_execution(url, number), options, options.timeout_seconds)
             if not isinstance(outcome, Succeeded):
-                raise AssertionError(f"a callback came to {outcome}")
+                raise AssertionError(f"a callback ended as {outcome}")
 
     ready.wait(60)
     started, cpu = time.monotonic(), time.process_time()

@@ -1,4 +1,4 @@
-"""The limit to measure against: claim and settle in batches on pgsched's own tables, with nothing around them.
+"""The limit to measure against: claims and settles in batches on pgsched's own tables, with nothing around them.
 
 No planning, no dispatch, no outcome, no renewal: one connection claims, one settles, both as fast as they can.
 """
@@ -25,9 +25,10 @@ returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
 
 
 def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
-    """Executions a second, all processes together, for what is due in the database now, and how many were claimed.
+    """Returns the executions per second of all processes together, for what is due in the database now, and how many
+    were claimed.
 
-    With ``keep`` as ``nothing`` the rows are deleted as those of a client that keeps no history.
+    With ``keep`` as ``nothing``, rows are deleted like those of a client that keeps no history.
     """
     shares = [(url, number, processes, keep) for number in range(processes)]
     spans: list[tuple[int, float, float]] = answers_of(_main, shares, within=600)
@@ -45,7 +46,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    async with asyncio.TaskGroup() as both:  # a failed settle ends the claims as well
+    async with asyncio.TaskGroup() as both:  # a failed settle also ends the claims
         both.create_task(_settle(settling, keep, finished))
         open_partitions = list(range(number, 16, processes))
         while open_partitions:

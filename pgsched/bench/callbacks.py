@@ -1,7 +1,7 @@
 """`pgsched bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
 
-The same callbacks are sent in the same run by the delivery client alone, with no database. What the workers can do is
-told for each second of CPU that they spend: server and receiver run beside them.
+In the same run, the delivery client alone sends the same callbacks without a database. The workers' performance is
+given per second of the CPU time that they use, because server and receiver run beside them.
 """
 
 import time
@@ -16,7 +16,7 @@ from pgsched.bench.seed_rows import Progress, load, medians
 from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
-_BUSY = 0.95  # of a core: from there on the receiver may be what the others wait for
+_BUSY = 0.95  # of a core: above this, the receiver may be the bottleneck
 _CALLBACKS = """
 insert into pgsched.executions (target, payload, fire_at)
 select current_setting('bench.target'), current_setting('bench.payload')::jsonb,
@@ -33,9 +33,9 @@ def run_callbacks(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Count callbacks by the delivery client alone, and by workers; each arrives exactly once.
+    """Sends ``count`` callbacks with the delivery client alone, and with workers; each must arrive exactly once.
 
-    ``receiver_was_the_limit`` tells of the workers' run; the figures a second of CPU hold all the same.
+    ``receiver_was_the_limit`` is about the workers' run; the figures per CPU second are valid either way.
     """
     with loading(url, seed) as (own, connection), receiving() as receiver:
         connection.execute("select set_config('bench.target', %s, false)", [receiver.url])
@@ -88,7 +88,7 @@ def _measure(
 
 
 def _succeeded(connection: psycopg.Connection[Any], count: int) -> set[bytes]:
-    """The ids that history holds. Raises AssertionError unless they are count different ones, and none is left."""
+    """Returns the ids in history. Raises AssertionError unless they are ``count`` different ones, and none is left."""
     rows = connection.execute("select id::text from pgsched.history where status = 'succeeded'").fetchall()
     ids = {row[0].encode() for row in rows}
     left = connection.execute("select count(*) from pgsched.executions").fetchone()

@@ -21,7 +21,7 @@ _DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
 def settings_of(url: str) -> Settings:
-    """The settings of workers that drain a backlog."""
+    """Returns the settings of workers that drain a backlog."""
     return Settings(database_url=url, concurrency=2000, batch=500, allow_private_targets=True, lease=60.0)
 
 
@@ -37,7 +37,9 @@ def run_drain(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules count due executions (and waiting ones in the far future), drains them, accounts for each by id."""
+    """Schedules ``count`` due executions (and ``waiting`` ones in the far future), drains them, and accounts for each
+    by id.
+    """
     with loading(url, seed) as (own, connection):
         keep_of_client(connection, keep)
         load(connection, WAITING, waiting, progress)
@@ -52,7 +54,7 @@ def run_drain(
 
 
 def keep_of_client(connection: psycopg.Connection[Any], keep: str) -> None:
-    """What the default client keeps of its history: ``all`` or ``nothing``."""
+    """Sets what the default client keeps of its history: ``all`` or ``nothing``."""
     connection.execute("update pgsched.clients set keep = %s where client_id = 'default'", [keep])
 
 
@@ -66,7 +68,9 @@ def measure_drain(
     tidy: bool = True,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules a backlog and drains it. ``tidy`` vacuums first. Raises AssertionError if any is missing or double."""
+    """Schedules a backlog and drains it. ``tidy`` vacuums first. Raises AssertionError if any is missing
+    or duplicated.
+    """
     cpu = ServerCpu(connection)
     with benchmark_workers(settings, processes=processes) as workers:
         wal = wal_bytes(connection)
@@ -96,7 +100,7 @@ def measure_drain(
 def _cpu(
     count: int, seconds: float, workers: float, server: float | None, roles: dict[str, float | None]
 ) -> dict[str, Any]:
-    """Where the time went: microseconds of CPU an execution, and how many of the machine's cores were at work."""
+    """Returns where the time went: microseconds of CPU per execution, and how many of the machine's cores were busy."""
     busy = None if server is None else round((workers + server) / seconds, 2)
     spent = {"worker": workers, "server": server} | {f"server_{role}": value for role, value in roles.items()}
     return {
@@ -106,13 +110,13 @@ def _cpu(
 
 
 def wal_bytes(connection: psycopg.Connection[Any]) -> int:
-    """Bytes of write-ahead log that the server has written since it was made."""
+    """Returns the bytes of write-ahead log that the server has written since it was created."""
     row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     return int(row[0]) if row else 0
 
 
 def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
-    """Each execution was delivered and stands in history once, by its id, and nothing due is left."""
+    """Checks that each execution was delivered and is in history once, by id, and that nothing due is left."""
     row = connection.execute(_FINISHED.encode()).fetchone()
     _assert_none_left(connection, count, reports)
     if row != (count, count):

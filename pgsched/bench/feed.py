@@ -1,7 +1,7 @@
 """Schedules executions while the workers of a benchmark run.
 
 Open loop: every instant is fixed before the first row is inserted, and neither slow workers nor a slow insert moves it.
-Whoever falls behind inserts overdue rows at once, and reports the shortest time between a commit and its instant.
+If it falls behind, it inserts overdue rows at once. It reports the shortest time between a commit and its instant.
 """
 
 import time
@@ -11,8 +11,8 @@ import psycopg
 
 from pgsched.bench.seed_rows import seeded
 
-_SPAN = 0.1  # seconds of instants that are inserted together
-_INSERTED_A_SECOND = 50_000  # at the least, when all is inserted at once
+_SPAN = 0.1  # seconds of instants inserted together
+_INSERTED_A_SECOND = 50_000  # minimum rate when everything is inserted at once
 _SCHEDULE = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
@@ -22,17 +22,18 @@ select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
-    """When it was scheduled. ``first`` is the monotonic moment of the first instant; ``slack`` is the least number of
-    seconds by which a row was committed before its instant."""
+    """The timing of the load. ``first`` is the monotonic time of the first instant; ``slack`` is the smallest number of
+    seconds by which a row was committed before its instant.
+    """
 
     first: float
     slack: float
 
 
 def schedule_evenly(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Fed:
-    """Schedules rate x seconds executions of ``python:stamp``, each for an instant of its own; returns when all are.
+    """Schedules rate x seconds executions of ``python:stamp``, each at its own instant. Returns once all are scheduled.
 
-    ``ahead``: all of them before the first is due. Else each ``lead`` seconds before its instant.
+    With ``ahead``, all are scheduled before the first is due; otherwise each ``lead`` seconds before its instant.
     """
     with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
         seeded(connection, seed)

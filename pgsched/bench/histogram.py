@@ -1,15 +1,15 @@
-"""Counts of durations, rounded: memory stays the same however many there are, each kept within 1 %."""
+"""Counts rounded durations: memory use is constant however many there are, and each is kept within 1 %."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Self
 
-_EXACT_BITS = 8  # up to 256 a duration is kept as it is; from there on within 1/256 to 1/128 of it
+_EXACT_BITS = 8  # durations up to 256 are exact; longer ones are kept within 1/256 to 1/128
 
 
 class DurationHistogram:
-    """Durations in microseconds; the shortest and the longest are kept as they came, negative ones too."""
+    """Durations in microseconds; the shortest and the longest are exact, even if negative."""
 
     __slots__ = ("_counts", "count", "highest", "lowest")
 
@@ -20,7 +20,7 @@ class DurationHistogram:
 
     @classmethod
     def merged(cls, parts: Iterable["DurationHistogram"]) -> Self:
-        """All that the parts hold."""
+        """Returns a histogram of everything in the parts."""
         whole = cls()
         for part in parts:
             whole.merge(part)
@@ -36,13 +36,13 @@ class DurationHistogram:
         self._counts[_rounded(microseconds)] += 1
 
     def merge(self, other: "DurationHistogram") -> None:
-        """Adds what another holds."""
+        """Adds the counts of another histogram."""
         self._counts.update(other._counts)
         self.count += other.count
         self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
 
     def percentile_ms(self, percent: float) -> float | None:
-        """The duration in milliseconds that this percentage does not exceed; None where nothing was counted."""
+        """Returns the duration in milliseconds that this percentage does not exceed, or None if nothing was counted."""
         if not self.count:
             return None
         wanted = max(math.ceil(self.count * percent / 100), 1)
@@ -53,7 +53,7 @@ class DurationHistogram:
         raise AssertionError("fewer are held than were counted")
 
     def summary(self) -> dict[str, float | None]:
-        """The percentiles that benchmarks report, in milliseconds."""
+        """Returns the percentiles that benchmarks report, in milliseconds."""
         told = {
             "p50_ms": self.percentile_ms(50),
             "p90_ms": self.percentile_ms(90),
@@ -66,7 +66,7 @@ class DurationHistogram:
 
 
 class ByMinute:
-    """One histogram for each minute in which something was counted, so that a bad minute does not hide in an hour."""
+    """One histogram per minute in which something was counted, so that a bad minute is not hidden in an hour."""
 
     __slots__ = ("minutes",)
 
@@ -74,7 +74,7 @@ class ByMinute:
         self.minutes: dict[int, DurationHistogram] = {}
 
     def add(self, microseconds: int, now: float) -> None:
-        """Counts one duration; ``now`` is in seconds of one clock that all processes share."""
+        """Counts one duration; ``now`` is in seconds, on a clock that all processes share."""
         minute = int(now // 60)
         histogram = self.minutes.get(minute)
         if histogram is None:
@@ -82,23 +82,23 @@ class ByMinute:
         histogram.add(microseconds)
 
     def merge(self, other: "ByMinute") -> None:
-        """Adds what another process counted in the same minutes."""
+        """Adds the counts of another process for the same minutes."""
         for minute, histogram in other.minutes.items():
             self.minutes.setdefault(minute, DurationHistogram()).merge(histogram)
 
     def whole(self) -> DurationHistogram:
-        """All minutes together."""
+        """Returns the histogram of all minutes together."""
         return DurationHistogram.merged(self.minutes.values())
 
     def worst_ms(self, percent: float) -> float | None:
-        """The highest of the minutes' percentiles, in milliseconds. Minutes with few counts are left out."""
+        """Returns the highest of the minutes' percentiles, in milliseconds. Minutes with few counts are ignored."""
         full = max((one.count for one in self.minutes.values()), default=0) / 10
         found = (one.percentile_ms(percent) for one in self.minutes.values() if one.count >= full)
         return max((value for value in found if value is not None), default=None)
 
 
 def _rounded(microseconds: int) -> int:
-    """To the middle of those that begin with the same bits."""
+    """Rounds to the middle of the durations that begin with the same bits."""
     value = max(microseconds, 0)
     shift = max(value.bit_length() - _EXACT_BITS, 0)
     return (value >> shift << shift) + (1 << shift >> 1)

@@ -30,9 +30,9 @@ def run_lateness(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Start minus fire_at, in milliseconds of the server's clock, over rate x seconds executions.
+    """Measures start minus ``fire_at``, in milliseconds of the server's clock, over rate x seconds executions.
 
-    ``feed`` schedules while it runs, ``lead`` seconds ahead; else all rows stand before the first is due.
+    ``feed`` schedules during the run, ``lead`` seconds ahead; otherwise all rows exist before the first is due.
     """
     with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)
@@ -44,7 +44,7 @@ def run_lateness(
 
 
 def settings_on_time(url: str) -> Settings:
-    """The settings of workers whose lateness is measured."""
+    """Returns the settings of workers whose lateness is measured."""
     return Settings(database_url=url, concurrency=1000, look_ahead=0.2)
 
 
@@ -60,9 +60,9 @@ def measure_lateness(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """One run at the rate, on time or not. Raises AssertionError when the account is off.
+    """Makes one run at the rate, on time or not. Raises AssertionError if executions are missing or duplicated.
 
-    ``scheduled_in_time`` is false where the load itself came too late for the workers to be punctual.
+    ``scheduled_in_time`` is False if the load itself was too late for the workers to be punctual.
     """
     url, count = str(settings.database_url), rate * seconds
     with benchmark_workers(settings, processes=processes) as workers:
@@ -73,7 +73,7 @@ def measure_lateness(
     assert_history(connection, count, reports)
     late, claims = together(report.lateness for report in reports), together(report.claims for report in reports)
     if late.whole().count != count:
-        raise AssertionError(f"{late.whole().count} told how late they were, of {count}")
+        raise AssertionError(f"only {late.whole().count} of {count} reported their lateness")
     connection.execute("truncate pgsched.history")
     told = late.whole().summary()
     progress(f"p50 {told['p50_ms']} ms, p99 {told['p99_ms']} ms, max {told['max_ms']} ms")

@@ -1,6 +1,6 @@
-"""Processes that measure side by side: starts them, collects their answers, and stops waiting when one has died.
+"""Runs measuring processes side by side: starts them, collects their results, and stops waiting if one has died.
 
-They are forked from one that has imported what they need: to import it takes each a second of CPU.
+They are forked from a process that has imported what they need, because the import costs a second of CPU.
 """
 
 import multiprocessing
@@ -11,14 +11,16 @@ from queue import Empty
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-_LAST_WORDS = 2.0  # seconds in which the answer of a process that has ended may still arrive
+_LAST_WORDS = 2.0  # seconds in which the result of an ended process may still arrive
 
 
 @contextmanager
 def running(
     main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, patience: float = 0
 ) -> Iterator[list[Any]]:
-    """Starts a process for each share, its arguments. At the end it waits for them with ``patience``, and kills."""
+    """Starts a process for each share of arguments. At the end it waits up to ``patience`` for them, and kills the
+    rest.
+    """
     processes = [CONTEXT.Process(target=main, args=share, daemon=True) for share in shares]
     for process in processes:
         process.start()
@@ -32,7 +34,7 @@ def running(
 
 
 def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, within: float) -> list[Any]:
-    """Runs ``main`` in a process for each share, with a barrier at which all of them begin, and a queue for its answer.
+    """Runs ``main`` in one process per share, with a barrier at which all of them begin, and a queue for the results.
 
     Raises AssertionError as ``collect`` does.
     """
@@ -42,7 +44,7 @@ def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, 
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
-    """One answer of each process. Raises AssertionError when one ended without, or the seconds are over."""
+    """Returns one result per process. Raises AssertionError if one ended without a result, or if time runs out."""
     found: list[Any] = []
     deadline = time.monotonic() + within
     dead_since = float("inf")

@@ -1,5 +1,6 @@
-"""A local receiver of callbacks in a process of its own: answers 204, or as it is told, as fast as it can, and keeps
-each webhook-id and the moment at which it came."""
+"""A local callback receiver in its own process: responds 204, or as told, as fast as it can, and records each
+webhook-id and the time at which it arrived.
+"""
 
 import asyncio
 import time
@@ -20,8 +21,9 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The webhook-ids as they came, one each request, their moments (monotonic), and the CPU seconds of the receiver
-    since it was last asked."""
+    """The webhook-ids in order of arrival, one per request, their times (monotonic), and the receiver's CPU seconds
+    since the last call.
+    """
 
     ids: list[bytes]
     moments: list[float]
@@ -30,19 +32,19 @@ class Received:
 
 @dataclass(slots=True)
 class CallbackReceiver:
-    """The process; ``url`` is where it is to be called."""
+    """The receiver process; ``url`` is the address to call."""
 
     url: str
     pipe: Connection
 
     def answer(self, answer: bytes) -> float:
-        """Sets the bytes that answer every request from now on. Returns the moment from which they do."""
+        """Sets the bytes that answer every request from now on. Returns the time from which they apply."""
         self.pipe.send(answer)
         since: float = self._told()
         return since
 
     def take(self) -> Received:
-        """What has arrived since the last call."""
+        """Returns what has arrived since the last call."""
         self.pipe.send(None)
         received: Received = self._told()
         return received
@@ -53,12 +55,12 @@ class CallbackReceiver:
         return self.pipe.recv()
 
     def take_each_once(self, ids: set[bytes]) -> Received:
-        """What has arrived. Raises AssertionError unless that is each of these ids once."""
+        """Returns what has arrived. Raises AssertionError unless it is each of these ids exactly once."""
         received = self.take()
         came = set(received.ids)
         if came != ids or len(received.ids) != len(ids):
             raise AssertionError(
-                f"of {len(ids)} callbacks {len(ids - came)} did not come, {len(received.ids) - len(came)} came again, "
+                f"of {len(ids)} callbacks {len(ids - came)} are missing, {len(received.ids) - len(came)} came again, "
                 f"{len(came - ids)} are unknown"
             )
         return received
@@ -98,7 +100,7 @@ async def _serve(pipe: Connection) -> None:
 
 @dataclass(slots=True)
 class _Kept:
-    """What all connections share."""
+    """The state that all connections share."""
 
     answer: bytes = _ANSWER
     ids: list[bytes] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The rows that benchmarks insert, and the medians over their rounds."""
+"""Inserts the rows of benchmarks, and computes medians over their rounds."""
 
 import statistics
 import time
@@ -17,7 +17,7 @@ insert into pgsched.executions (target, payload, fire_at)
 select 'python:trace', jsonb_build_object('order', n, 'merchant', 'abcdefghij'),
        now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
   from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
-# Each chunk has its own part of the year: a large index is then made in memory, and is the same in the end.
+# Each chunk has its own part of the year, so that a large index is built in memory, with the same final result.
 WAITING = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}',
@@ -31,9 +31,9 @@ Progress = Callable[[str], None]
 def load(
     connection: psycopg.Connection[Any], query: str, count: int, progress: Progress, *, tidy: bool = True
 ) -> float:
-    """Inserts count rows, numbered from 0; returns the seconds that took.
+    """Inserts ``count`` rows, numbered from 0. Returns the seconds that took.
 
-    ``tidy`` vacuums and brings the statistics up to date afterwards.
+    ``tidy`` vacuums and updates the statistics afterwards.
     """
     if not count:
         return 1.0
@@ -54,9 +54,9 @@ def seeded(connection: psycopg.Connection[Any], seed: int) -> None:
 
 
 def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each figure over the rounds, and the rounds themselves where there were several.
+    """Returns the median of each figure over the rounds, and the rounds themselves if there were several.
 
-    A figure that a round could not measure has no median; a yes must have been one in every round.
+    A figure that some round could not measure has no median; a boolean is True only if it was in every round.
     """
     summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
     return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})

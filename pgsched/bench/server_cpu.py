@@ -13,14 +13,14 @@ _ROLES = ("claim", "settle")
 
 
 class ServerCpu:
-    """CPU seconds since the server started. Every figure is None where the server's processes cannot be seen."""
+    """CPU seconds since the server started. Every figure is None if the server's processes are not visible."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         self._postmaster = _postmaster_of(connection)
 
     def seconds(self) -> float | None:
-        """Of all processes of the server, those that have ended too."""
+        """Returns the seconds of all server processes, including those that have ended."""
         if self._postmaster is None:
             return None
         own = _stat(self._postmaster)
@@ -28,7 +28,7 @@ class ServerCpu:
         return (ended + sum(ticks(child) for child in _children(self._postmaster))) * SECONDS_A_TICK
 
     def of_roles(self) -> dict[str, float | None]:
-        """Of the connections on which workers claim and settle, as long as they are open."""
+        """Returns the seconds of the connections on which workers claim and settle, as long as they are open."""
         if self._postmaster is None:
             return dict.fromkeys(_ROLES)
         rows = self._connection.execute(
@@ -41,14 +41,14 @@ class ServerCpu:
 
 
 def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
-    """The process id of the server, if the connection's backend is a process of this machine."""
+    """Returns the process id of the server, if the connection's backend is a process of this machine."""
     pid = connection.info.backend_pid
     stat = _stat(pid) if is_backend(pid, connection.info.dbname) else None
     return int(stat[1]) if stat else None
 
 
 def is_backend(pid: int, database: str) -> bool:
-    """Whether the process is the one: a server elsewhere has ids that mean other processes here."""
+    """Whether the process is that backend. On a remote server the id may match an unrelated process here."""
     try:
         command = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -65,13 +65,13 @@ def _children(parent: int) -> Iterator[int]:
 
 
 def ticks(pid: int) -> int:
-    """Ticks of CPU time of a process; 0 where it is gone."""
+    """Returns the CPU ticks of a process; 0 if it is gone."""
     stat = _stat(pid)
     return int(stat[11]) + int(stat[12]) if stat else 0
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields of stat from the third on, behind the name, which may hold anything."""
+    """Returns the fields of stat from the third on, after the name, which may contain anything."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

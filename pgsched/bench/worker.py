@@ -24,7 +24,7 @@ from pgsched.worker_process import tune_interpreter
 
 @dataclass(slots=True)
 class Signals:
-    """Between a benchmark and its worker processes. ``counts`` has a place for each: how many it has settled."""
+    """Signals between a benchmark and its worker processes. ``counts`` holds how many rows each has settled."""
 
     ready: Any
     go: Event
@@ -34,7 +34,7 @@ class Signals:
 
 
 def work(settings: Settings, number: int, signals: Signals, traces: Path) -> None:
-    """What a worker process runs: waits for the others and ``go``, works until ``done``, drains and reports."""
+    """Runs a worker process: waits for the others and ``go``, works until ``done``, drains and reports."""
     tune_interpreter()
     uvloop.run(_work(settings, number, signals, traces / str(number)))
 
@@ -63,7 +63,7 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
 
 
 def _directory_for_metrics(path: Path) -> Path:
-    """Where this process counts for Prometheus, as one does whose settings say ``metrics``. Nobody reads it."""
+    """Creates the directory for this process's Prometheus counts, as with the setting ``metrics``. Nothing reads it."""
     directory = path.with_suffix(".metrics")
     directory.mkdir()
     return directory
@@ -91,7 +91,9 @@ def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
 
 
 def _ahead_of_server(settings: Settings) -> float:
-    """Seconds by which this machine's clock is ahead of the server's; the shortest of many round trips decides."""
+    """Returns the seconds by which this machine's clock is ahead of the server's; the shortest of many round trips
+    decides.
+    """
     best, ahead = float("inf"), 0.0
     with psycopg.connect(str(settings.database_url), autocommit=True) as connection:
         for _ in range(50):
@@ -104,7 +106,7 @@ def _ahead_of_server(settings: Settings) -> float:
 
 
 class _Counting(Observer):
-    """Notes what the worker reports of its batches, and how many rows it has settled so far."""
+    """Records what the worker reports about its batches, and how many rows it has settled so far."""
 
     def __init__(self, report: WorkerReport, settled: Any, number: int) -> None:
         self._report, self._settled, self._number = report, settled, number

@@ -15,8 +15,9 @@ _WRITTEN_AT_ONCE = 16_384
 class WorkerReport:
     """What one worker process did.
 
-    ``last`` is the system-wide monotonic moment of its last settle, ``statements`` how many have claimed and settled;
-    ``lateness`` is of each execution that said when it was due, ``claims`` of each transaction that claimed.
+    ``last`` is the time of its last settle (system-wide monotonic clock), ``statements`` the number of statements that
+    claimed and settled; ``lateness`` covers each execution that carries its due time, ``claims`` each claim
+    transaction.
     """
 
     delivered: int = 0
@@ -28,7 +29,7 @@ class WorkerReport:
 
 
 def together(counts: Iterable[ByMinute]) -> ByMinute:
-    """The counts of all processes together."""
+    """Merges the counts of all processes."""
     whole = ByMinute()
     for one in counts:
         whole.merge(one)
@@ -36,13 +37,13 @@ def together(counts: Iterable[ByMinute]) -> ByMinute:
 
 
 class Trace:
-    """The numbers of the executions that this process delivered, in a file: four bytes each, however long it runs."""
+    """The numbers of the executions that this process delivered, in a file of four bytes each."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._pending = file, array("I")
 
     def add(self, number: int) -> None:
-        """Notes one delivery."""
+        """Records one delivery."""
         self._pending.append(number)
         if len(self._pending) >= _WRITTEN_AT_ONCE:
             self.flush()

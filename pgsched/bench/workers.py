@@ -1,4 +1,4 @@
-"""Worker processes for a benchmark, which all start to claim at one moment."""
+"""Worker processes for a benchmark, which all start to claim at the same time."""
 
 import tempfile
 import time
@@ -30,15 +30,15 @@ class BenchmarkWorkers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes' ids."""
+        """The process ids."""
         return [process.pid for process in self.processes]
 
     def settled(self) -> int:
-        """How many executions all workers together have settled so far."""
+        """Returns how many executions all workers together have settled so far."""
         return sum(self.signals.counts)
 
     def await_settled(self, count: int, *, within: float) -> None:
-        """Waits until this many are settled, the time is over or no worker makes progress; the account tells which."""
+        """Waits until this many are settled, time runs out or no worker makes progress; the account shows which."""
         settled, moved = -1, time.monotonic()
         deadline = moved + within
         while settled < count and time.monotonic() < min(deadline, moved + 60) and self.alive():
@@ -47,11 +47,11 @@ class BenchmarkWorkers:
                 settled, moved = self.settled(), time.monotonic()
 
     def alive(self) -> bool:
-        """Whether no worker has ended before its time."""
+        """Whether no worker has ended prematurely."""
         return all(process.is_alive() for process in self.processes)
 
     def finish(self) -> list[WorkerReport]:
-        """Lets the workers drain and collects their reports. Raises AssertionError when one has died."""
+        """Lets the workers drain and collects their reports. Raises AssertionError if one has died."""
         self.signals.done.set()
         reports: list[WorkerReport] = collect(self.signals.reports, self.processes, within=60)
         for process in self.processes:
@@ -59,13 +59,13 @@ class BenchmarkWorkers:
         return reports
 
     def account(self, count: int) -> None:
-        """Holds the numbers that ``python:trace`` was given against those below count; for after ``finish``."""
+        """Checks the numbers that ``python:trace`` recorded against those below ``count``; call it after ``finish``."""
         account(self.traces, count)
 
 
 @contextmanager
 def benchmark_workers(settings: Settings, *, processes: int) -> Iterator[BenchmarkWorkers]:
-    """Starts the processes and waits until each has joined; they claim from ``go`` on."""
+    """Starts the processes and waits until each is ready; they claim once ``go`` is set."""
     signals = Signals(
         ready=CONTEXT.Barrier(processes + 1),
         go=CONTEXT.Event(),

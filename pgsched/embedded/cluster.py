@@ -1,4 +1,4 @@
-"""The files of one data directory: how a cluster comes to be, and what its files say about it."""
+"""The files of one data directory: creates a cluster, and reads what its files say about it."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ from pgsched.own_files import write_own
 
 
 def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *, options: list[str]) -> None:
-    """Makes ``cluster`` and ``password`` with initdb's options; killed half-way it leaves no cluster."""
+    """Creates ``cluster`` and ``password`` with initdb's options. If killed halfway, it leaves no cluster."""
     password = secrets.token_hex(24)
     staging = directory / "new"
     shutil.rmtree(staging, ignore_errors=True)
@@ -34,7 +34,7 @@ def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *,
 
 
 def initdb_options(major: int, *, durable: bool) -> list[str]:
-    """How our clusters are made: UTF-8, compared by code point, checksummed, no login without the password."""
+    """Returns our initdb options: UTF-8, compared by code point, checksums, no login without the password."""
     locale = ["--encoding=UTF8", "--locale=C"]
     if major >= 17:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -43,7 +43,7 @@ def initdb_options(major: int, *, durable: bool) -> list[str]:
 
 
 def refuse_other_major(cluster: Path, major: int) -> None:
-    """Raises where the cluster was written by another major version than the one to run."""
+    """Raises EmbeddedPostgresError if the cluster was written by another major version than the one to run."""
     held = (cluster / "PG_VERSION").read_text().strip()
     if held != str(major):
         raise EmbeddedPostgresError(
@@ -53,19 +53,19 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 
 
 def recorded_pid(cluster: Path) -> int:
-    """The process id of the server that runs on the cluster, or did when it was killed; 0 for none."""
+    """Returns the process id of the server that runs on the cluster, or ran until it was killed; 0 if there is none."""
     recorded = _pid_file(cluster)
     text = recorded[0].lstrip("-") if recorded else ""  # negative: a single-user server, started by hand
     return int(text) if text.isdigit() else 0
 
 
 def remove_stale_pid_file(cluster: Path) -> None:
-    """Removes a ``postmaster.pid`` that no server on this cluster holds, and that would keep the next from starting.
+    """Removes a ``postmaster.pid`` that no server on this cluster holds, and that would prevent the next start.
 
-    Only where no server of ours runs on the cluster. PostgreSQL takes whatever process has the recorded id for the
-    server: a dead server's id may have gone to another process, or nobody has taken note of its death yet (a zombie).
-    It refuses an empty or broken file, as a machine leaves that lost its power. The id of a process that is gone does
-    no harm and stays, for by that file PostgreSQL finds the shared memory of backends that are left.
+    Only for use while no server of ours runs on the cluster. PostgreSQL takes any process with the recorded id for the
+    server: a dead server's id may have been reused, or its process not yet reaped (a zombie). It refuses an empty or
+    broken file, as left by a power failure. The id of a process that is gone does no harm and stays, because PostgreSQL
+    uses that file to find the shared memory of remaining backends.
     """
     recorded = cluster / "postmaster.pid"
     pid = recorded_pid(cluster)
@@ -84,12 +84,12 @@ def _exists(pid: int) -> bool:
 
 
 def _serves(pid: int, cluster: Path) -> bool:
-    """Whether this process may be a server that somebody started by hand here: a server works in its cluster."""
+    """Whether this process may be a server that was started by hand here: a server works in its cluster directory."""
     if not Path("/proc").is_dir():
         return "postgres" in command_line(pid) and "cluster_name=" not in command_line(pid)
     try:
         return Path(f"/proc/{pid}/cwd").samefile(cluster)
-    except OSError:  # a zombie; or another account's, which cannot be that of a cluster it does not own
+    except OSError:  # a zombie; or another account's process, which cannot serve a cluster it does not own
         return False
 
 
@@ -107,7 +107,7 @@ def _pid_file(cluster: Path) -> list[str]:
 
 
 def size_after_rotation(log: Path) -> int:
-    """The length of the log in bytes, once a long one was set aside as ``.log.1``."""
+    """Returns the length of the log in bytes, after moving a long one aside as ``.log.1``."""
     size = log.stat().st_size if log.exists() else 0
     if size < 16 * 1024 * 1024:
         return size
@@ -116,5 +116,5 @@ def size_after_rotation(log: Path) -> int:
 
 
 def last_lines(text: str) -> str:
-    """The last lines of a log, to be shown in an error."""
+    """Returns the last lines of a log, to show in an error."""
     return "\n".join(text.strip().splitlines()[-12:])

@@ -1,9 +1,9 @@
 """Stops the server if the process that started it is killed.
 
 A shell waits on a pipe whose other end only the parent has. The kernel closes that end with the parent, however the
-parent came to its end. The shell then asks the server to stop once its sessions are over, so that workers can still
-record what they finish, and after a while to end those sessions. It runs as the server's account and can signal nothing
-else. Where it was killed too, the next start finds the server and stops it.
+parent ended. The shell then asks the server to stop once its sessions are over, so that workers can still record what
+they finish, and later to end those sessions. It runs as the server's account and can signal nothing else. If it is
+killed too, the next start finds the server and stops it.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ kill -INT "$1"
 
 
 class Lifeline:
-    """Watches over the server with this process id, until it is cut. ``options`` are those of the server's process."""
+    """Watches over the server with this process id until it is cut. ``options`` are those of the server's process."""
 
     def __init__(self, pid: int, options: dict[str, Any]) -> None:
         self._watcher = subprocess.Popen(
@@ -32,5 +32,5 @@ class Lifeline:
         )
 
     def cut(self) -> None:
-        """The server has ended, or is stopped otherwise."""
-        self._watcher.communicate(b"over\n")  # which suffers that it has ended already
+        """Ends the watch, because the server has ended or is being stopped otherwise."""
+        self._watcher.communicate(b"over\n")  # does not fail if it has already ended

@@ -1,5 +1,6 @@
-"""Locks, processes and ports: who holds a data directory, whether a server runs and how to end it, which port is
-free."""
+"""Handles locks, processes and ports: who holds a data directory, whether a server runs and how to end it, which port
+is free.
+"""
 
 import contextlib
 import fcntl
@@ -22,7 +23,7 @@ _SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.
 def hold_lock(directory: Path) -> int:
     """Takes the lock of a data directory and returns its descriptor.
 
-    Raises Conflict, with the holder's process id, where another holds it.
+    Raises Conflict, with the holder's process id, if another process holds it.
     """
     descriptor = open_own(directory / "lock")
     try:
@@ -32,21 +33,22 @@ def hold_lock(directory: Path) -> int:
         os.close(descriptor)
         raise Conflict(
             f"{directory} is in use: process {holder} runs its PostgreSQL."
-            " Stop that first, or use another data directory"
+            " Stop that process first, or use another data directory"
         ) from error
     announce(descriptor, "")
     return descriptor
 
 
 def announce(descriptor: int, url: str) -> None:
-    """Writes into the lock who holds it, and the address by which others reach the database."""
+    """Writes into the lock file who holds it, and the database's address for other processes."""
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n{url}".encode(), 0)
 
 
 def running_url(directory: Path) -> str | None:
-    """What was announced by the process that holds this data directory; None where none does. The lock, not what is in
-    it, says that it lives."""
+    """Returns what the process that holds this data directory has announced, or None if no process does. Only the lock
+    proves that the process is alive, not the file's content.
+    """
     try:
         descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -61,13 +63,13 @@ def running_url(directory: Path) -> str | None:
 
 
 def drop_lock(descriptor: int) -> None:
-    """Gives the lock back, also where a forked child still has the descriptor."""
+    """Releases the lock, even if a forked child still has the descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def command_line(pid: int) -> str:
-    """The command line of a process; empty where there is none such, or only its zombie."""
+    """Returns the command line of a process; empty if there is no such process, or only its zombie."""
     if pid <= 0:
         return ""
     if _PROCESSES.is_dir():
@@ -87,13 +89,13 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
             os.kill(pid, number)
         if within(patience, gone):
             return
-    raise EmbeddedPostgresError(f"the PostgreSQL server with process id {pid} does not end")
+    raise EmbeddedPostgresError(f"the PostgreSQL server with process id {pid} does not stop")
 
 
 def end_orphans(name: str) -> None:
-    """Ends the backends of a server of this name that is dead: they would keep its memory, and their locks, for long.
+    """Ends the backends of a dead server of this name, which would otherwise keep its memory and locks for long.
 
-    What they had under way is lost with the server in any case, and recovered from its log.
+    Their work in progress is lost with the server in any case, and recovered from its log.
     """
     if not _PROCESSES.is_dir():
         return
@@ -104,7 +106,7 @@ def end_orphans(name: str) -> None:
 
 
 def within(seconds: float, happened: Callable[[], bool]) -> bool:
-    """Whether something happened within the time given."""
+    """Waits until something happens. Returns False if the time runs out."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -116,7 +118,7 @@ def within(seconds: float, happened: Callable[[], bool]) -> bool:
 def is_free(port: int) -> bool:
     """Whether a server could listen on this port of 127.0.0.1."""
     with socket.socket() as probe:
-        # As PostgreSQL does it: connections that are closing down do not occupy the port.
+        # Like PostgreSQL: connections that are closing do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -126,7 +128,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that was free a moment ago."""
+    """Returns a port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -36,16 +36,17 @@ _START_TIMEOUT = 300.0  # a crash recovery replays up to max_wal_size
 _RETRY_TIMEOUT = 15.0  # the backends of a killed server end at their next wait
 _NAME_PREFIX = "pgsched-"
 _PASSING = "Address already in use", "is still in use", 'lock file "postmaster.pid" already exists'
-"""What keeps a server from starting for a moment: another program has just taken the port, backends linger, or a server
-was killed that its machine still lists."""
+"""Errors that prevent a start only briefly: another program has just taken the port, backends linger, or a killed
+server is still in the process table.
+"""
 
 
 class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
 
-    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; default: the wheel's), ``settings`` go over the
-    defaults. The port is a free one, chosen once and kept. Another server on the directory raises Conflict,
-    and whatever else keeps this one from running EmbeddedPostgresError.
+    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; by default the wheel's); ``settings`` override
+    the defaults. The port is a free one, chosen once and kept. If another server uses the directory, Conflict is
+    raised; any other obstacle raises EmbeddedPostgresError.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
@@ -59,7 +60,7 @@ class EmbeddedPostgres:
         self._log = self._directory / "postgres.log"
         self._bin_dir = bin_dir.absolute() if bin_dir else None
         self._settings = _SETTINGS | dict(settings or {})
-        # Shown in the server's command line, by which a left-over server is known to be this directory's.
+        # Shown in the server's command line, which identifies a left-over server as this directory's.
         self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -70,7 +71,7 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """The URL of the database `pgsched`, as the superuser; the password is in it, so do not log it."""
+        """The URL of the database `pgsched`, as the superuser. It contains the password, so do not log it."""
         if self._url is None:
             raise self._not_started()
         return self._url
@@ -84,11 +85,11 @@ class EmbeddedPostgres:
 
     @property
     def exit_status(self) -> int | None:
-        """None while the server runs; how it ended, as ``subprocess`` tells it, once it has ended by itself."""
+        """None while the server runs; if it has ended by itself, its exit status as in ``subprocess``."""
         return None if self._process is None else self._process.poll()
 
     def start(self) -> str:
-        """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
+        """Starts the server, initialising a new directory. Returns ``url`` once it accepts connections."""
         with self._explained():
             make_directory(self._directory, "another data directory", mode=0o700)
             self._lock = processes.hold_lock(self._directory)
@@ -100,7 +101,7 @@ class EmbeddedPostgres:
         return self.url
 
     def stop(self) -> None:
-        """Ends all connections, stops the server (fast shutdown) and waits; does nothing where none runs."""
+        """Ends all connections, stops the server (fast shutdown) and waits. Does nothing if none is running."""
         try:
             self._end_process()
         finally:
@@ -111,7 +112,7 @@ class EmbeddedPostgres:
     def restart(self) -> str:
         """Stops the server if it has not crashed, and starts it on the same port.
 
-        Raises EmbeddedPostgresError where another has taken the port.
+        Raises EmbeddedPostgresError if the port has been taken.
         """
         if self._lock is None:
             raise self._not_started()
@@ -121,13 +122,13 @@ class EmbeddedPostgres:
         return self.url
 
     def announce(self, url: str) -> None:
-        """Tells other processes the address by which they are to reach the database: see ``running_url``."""
+        """Announces the address at which other processes can reach the database: see ``running_url``."""
         if self._lock is None:
             raise self._not_started()
         processes.announce(self._lock, url)
 
     def give_up(self) -> None:
-        """Has a ``restart`` that is under way in another thread end with EmbeddedPostgresError."""
+        """Makes a ``restart`` in progress in another thread end with EmbeddedPostgresError."""
         self._given_up.set()
 
     def __enter__(self) -> Self:
@@ -138,14 +139,14 @@ class EmbeddedPostgres:
         self.stop()
 
     def _not_started(self) -> EmbeddedPostgresError:
-        return EmbeddedPostgresError(f"the PostgreSQL of {self._directory} is not started")
+        return EmbeddedPostgresError(f"the PostgreSQL in {self._directory} is not started")
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except (OSError, InvalidInput, psycopg.Error) as error:
-            message = f"the PostgreSQL of {self._directory} cannot be run: {error}"
+            message = f"the PostgreSQL in {self._directory} cannot be run: {error}"
             raise EmbeddedPostgresError(message) from error
 
     def _launch(self, *, port: int | None = None) -> None:
@@ -178,10 +179,10 @@ class EmbeddedPostgres:
         ours = f"cluster_name={self._name}"
         if ours in processes.command_line(pid):
             processes.shut_down(pid, lambda: ours not in processes.command_line(pid))
-        cluster.remove_stale_pid_file(self._cluster)  # also that of one that was killed while it was being stopped
+        cluster.remove_stale_pid_file(self._cluster)  # also that of a server that was killed while it was being stopped
 
     def _serve(self, bin_dir: Path, account: ServerAccount | None, wanted: int | None) -> int:
-        """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
+        """Starts the server and returns its port. Tries again if the port was taken or old backends linger."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
             port = self._choose_port(wanted)
@@ -222,7 +223,7 @@ class EmbeddedPostgres:
             )
 
     def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
-        """Waits until the server accepts connections; false if it ended instead."""
+        """Waits until the server accepts connections. Returns False if it ended instead."""
 
         def decided() -> bool:
             if self._given_up.is_set():
@@ -234,7 +235,7 @@ class EmbeddedPostgres:
         return process.poll() is None
 
     def _choose_port(self, wanted: int | None) -> int:
-        """The port that is wanted, or else the one that was kept if it is free, or another."""
+        """Returns the wanted port, or else the stored one if it is free, or else another."""
         if wanted is not None:
             if not processes.is_free(wanted):
                 raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is taken")

@@ -1,4 +1,4 @@
-"""For the tests of applications: a worker that is stepped by hand, time that is travelled in, and what is scheduled.
+"""Helpers for applications' tests: a worker that is stepped by hand, time travel, and assertions on what is scheduled.
 
     pytest_plugins = ["pgsched.testing"]  # in conftest.py, beside the fixtures pgsched_database_url and pgsched_app
 
@@ -9,8 +9,8 @@
         [ran] = pgsched_kit.run_due()
         assert ran.status == "succeeded"
 
-All of it works on the application's own database, by the statements that workers use. pytest is needed for the fixtures
-only; ``Kit`` works without.
+Everything works on the application's own database, with the statements that workers use. Only the fixtures need pytest;
+``Kit`` works without it.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,8 @@
-"""Inline mode: what is scheduled for now runs at once, where it is scheduled.
+"""Inline mode: executions scheduled for now run at once, where they are scheduled.
 
-The database checks the schedule, in a savepoint that is undone, so nothing is left that would run again. Then the
-handler is called with what a worker would give it. What it raises is raised where it was scheduled.
+The database checks the schedule in a savepoint that is rolled back, so nothing is left that would run again. Then the
+handler is called with the arguments that a worker would pass. Its exceptions are raised to the caller that scheduled
+it.
 """
 
 import asyncio
@@ -34,8 +35,9 @@ _NOW = When()
 
 
 class Inline:
-    """Takes the place of ``place`` and ``place_async``: every schedule in the application's own transaction comes
-    there."""
+    """Replaces ``place`` and ``place_async``, through which every schedule in the application's own
+    transaction passes.
+    """
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -49,7 +51,7 @@ class Inline:
             handler = self._handler_of(order)
             if handler.wants_connection:
                 raise InvalidInput(
-                    f"{handler.name!r} asks for the connection: schedule it by schedule_async, or run_due"
+                    f"{handler.name!r} asks for the connection: schedule it with schedule_async, or use run_due"
                 )
             _finish(handler, _execution(order, placed))
         return placed
@@ -71,7 +73,7 @@ class Inline:
         return placed
 
     def _handler_of(self, order: ScheduleRequest) -> Handler:
-        """Raises InvalidInput where there is none."""
+        """Returns the handler of a target. Raises InvalidInput if there is none."""
         name = order.target.removeprefix(_PREFIX)
         handler = self._app.handlers.get(name)
         if handler is None:
@@ -81,7 +83,7 @@ class Inline:
 
 @contextmanager
 def inline(app: App) -> Iterator[None]:
-    """Runs what is scheduled for now at once, within the block."""
+    """Within the block, runs executions scheduled for now at once."""
     taking = Inline(app)
     with (
         mock.patch.object(transaction, "place", taking.place),
@@ -95,7 +97,7 @@ def _is_for_now(order: ScheduleRequest) -> bool:
 
 
 def _execution(order: ScheduleRequest, placed: Placed) -> ClaimedExecution:
-    """What a worker would have claimed."""
+    """Returns the execution that a worker would have claimed."""
     assert placed.fire_at is not None
     instant = microseconds(placed.fire_at)
     return ClaimedExecution(
@@ -125,14 +127,14 @@ async def _called(call: Callable[[], Any]) -> Any:
 
 
 def _finish(handler: Handler, execution: ClaimedExecution) -> None:
-    """Calls a handler to its end."""
+    """Calls a handler and waits until it has finished."""
     context = own_context()
     call = partial(handler.call, execution, None, _in_own_loop, **_nothing_kept(handler))
     context.run(lambda: _in_own_loop(call()))
 
 
 def _in_own_loop(answer: Any) -> Any:
-    """What an answer that has to be awaited comes to, in a loop of its own, for one may run here already."""
+    """Awaits a result if necessary, in a loop of its own, as a loop may already be running here."""
     if not is_awaitable(answer):
         return answer
     with ThreadPoolExecutor(1) as thread:
@@ -175,5 +177,5 @@ async def _undone_async(connection_or_session: Any) -> AsyncIterator[None]:
 
 def _own(connection_or_session: Any, handler: Handler) -> psycopg.AsyncConnection[Any]:
     if not isinstance(connection_or_session, psycopg.AsyncConnection):
-        raise InvalidInput(f"{handler.name!r} asks for psycopg's connection: schedule it on one, or by run_due")
+        raise InvalidInput(f"{handler.name!r} asks for psycopg's connection: schedule it on one, or use run_due")
     return connection_or_session

@@ -1,8 +1,8 @@
-"""The kit: one object for a test that has all of it.
+"""The kit: one object with everything a test needs.
 
-All of pgsched asks ``pgsched.now()`` for the time. So a test that travels in time replaces that function, in its own
-database, by one that answers with an instant; every session sees it as soon as that is committed. Nothing else goes by
-that clock: PostgreSQL's own ``now()`` and Python's clocks stay as they are.
+All of pgsched gets the time from ``pgsched.now()``. So a test that travels in time replaces that function, in its own
+database, with one that returns a fixed instant; every session sees it once that is committed. Nothing else follows that
+clock: PostgreSQL's own ``now()`` and Python's clocks are unchanged.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ _T = TypeVar("_T")
 
 
 class Kit:
-    """Works on a database of tests, in which pgsched was migrated, by a role that owns it there.
+    """Works on a test database in which pgsched has been migrated, with a role that owns it there.
 
         with Kit("postgresql://user@host/shop_test", app) as kit:
             kit.travel_to("2026-03-01T08:59:00Z")
             ...
             kit.run_due()
 
-    ``settings`` are those of a worker, such as ``queues="default,orders"``; ``patience`` is how many seconds what runs
-    may take. Raises RuntimeError where a worker lives: it would run what the test schedules, and time would be another
-    for it too.
+    ``settings`` are a worker's settings, such as ``queues="default,orders"``; ``patience`` is how many seconds
+    executions may take. Raises RuntimeError if a worker is alive: it would run what the test schedules, and its time
+    would change too.
     """
 
     def __init__(self, database_url: str, app: App | None = None, *, patience: float = 60.0, **settings: Any) -> None:
@@ -49,7 +49,7 @@ class Kit:
         self._session = psycopg.connect(database_url, autocommit=True)
         try:
             self._check_alone()
-            self._let_clock_go_on()  # a test before it may have been killed
+            self._let_clock_go_on()  # an earlier test may have been killed
         except BaseException:
             self._session.close()
             raise
@@ -61,14 +61,14 @@ class Kit:
         self.close()
 
     def close(self) -> None:
-        """Has the database's clock go on, if it was stopped."""
+        """Lets the database's clock run again, if it was stopped."""
         if self._session.closed:
             return
         self._let_clock_go_on()
         self._session.close()
 
     def clear(self) -> None:
-        """Takes away all executions, jobs and history in the database, of all clients."""
+        """Deletes all executions, jobs and history in the database, of all clients."""
         self._check_alone()
         self._session.execute(statement("testing/clear"))
 
@@ -77,48 +77,49 @@ class Kit:
         _in_own_loop(self.apply_async(), "apply_async")
 
     async def apply_async(self) -> None:
-        """``apply`` in the loop of an async test."""
+        """Async version of ``apply``, in the test's loop."""
         async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
             changes = await declaring.compare(connection, "test", self.app.declared, prune=False, force=False)
             await declaring.apply(connection, "test", changes, actor=None)
 
     def now(self) -> datetime:
-        """The time that pgsched goes by."""
+        """Returns the time that pgsched uses."""
         [found] = self._session.execute(verbs.now.text()).fetchone() or (None,)
         assert isinstance(found, datetime)
         return found
 
     def travel_to(self, instant: datetime | str) -> datetime:
-        """Stops pgsched's clock at an instant, later or earlier than now. Nothing runs by that alone. Raises
-        InvalidSchedule for one without an offset, and psycopg.errors.InsufficientPrivilege for a role that does not own
-        pgsched."""
+        """Stops pgsched's clock at an instant, later or earlier than now. This alone runs nothing. Raises
+        InvalidSchedule for an instant without an offset, and psycopg.errors.InsufficientPrivilege for a role that does
+        not own pgsched.
+        """
         at = instant_of(instant, "instant")
         self._session.execute(sql.SQL(statement("testing/set_clock")).format(sql.Literal(at.isoformat())))
         return at
 
     def advance(self, by: timedelta | str) -> datetime:
-        """Stops pgsched's clock so much later than it is now, as in ``advance("1d")``."""
+        """Stops pgsched's clock at this much later than now, as in ``advance("1d")``."""
         return self.travel_to(self.now() + length_of(by))
 
     def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Runs what is due at this moment, what that makes due, and so on; returns the attempts in their order.
+        """Runs everything due now, then what that makes due, and so on. Returns the attempts in order.
 
-        A job has its first row planned. What waits for a later instant stays, and so does what a limit holds back.
-        Raises AssertionError where an attempt failed, with the handler's traceback, unless ``check`` is False; where a
-        target has no handler, where a job cannot be planned, and after ``most`` attempts.
+        Plans the first row of each job. Executions due later stay, as do those held by a limit. Raises AssertionError
+        if an attempt failed, with the handler's traceback, unless ``check`` is False; if a target has no handler or a
+        job cannot be planned; and after ``most`` attempts.
         """
         return _in_own_loop(self.run_due_async(check=check, most=most), "run_due_async")
 
     async def run_due_async(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """``run_due`` in the loop of an async test: handlers run there, too."""
+        """Async version of ``run_due``, in the test's loop, where handlers run too."""
         return await self._stepping(None, check=check, most=most)
 
     def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Travels to an instant by way of all those at which something is due, and runs what is due at each of them."""
+        """Travels to an instant via every instant at which something is due, and runs what is due at each of them."""
         return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
 
     async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """``run_until`` in the loop of an async test."""
+        """Async version of ``run_until``, in the test's loop."""
         return await self._stepping(instant_of(instant, "instant"), check=check, most=most)
 
     async def _stepping(self, until: datetime | None, *, check: bool, most: int) -> list[Ran]:
@@ -136,7 +137,9 @@ class Kit:
         return found
 
     def _move_on(self, until: datetime) -> bool:
-        """Travels to the next instant at which something is due, and no further than ``until``; whether that was on."""
+        """Travels to the next instant at which something is due, but no further than ``until``. Returns False if it was
+        there.
+        """
         if self.now() >= until and self._stands_still():
             return False
         [due] = self._session.execute(statement("testing/next_due")).fetchone() or (None,)
@@ -144,7 +147,9 @@ class Kit:
         return True
 
     def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[ScheduledCall]:
-        """What is scheduled, the nearest first. A connection or session of the test sees what it has not committed."""
+        """Returns what is scheduled, nearest first. A connection or session of the test also sees its uncommitted
+        changes.
+        """
         return scheduled.read(self._session if connection_or_session is None else connection_or_session)
 
     def assert_scheduled(
@@ -161,11 +166,11 @@ class Kit:
         every: timedelta | str | None = ANYTHING,
         connection: psycopg.Connection[Any] | Executes | None = None,
     ) -> ScheduledCall:
-        """Asserts that this waits, and returns it. What is left out may be anything.
+        """Asserts that such an execution or job is scheduled, and returns it. Arguments left out match anything.
 
-        ``payload`` is compared as JSON, or is a function that says whether one will do. ``fire_at``, or ``delay`` from
-        now, may differ by ``within``. ``connection`` is the test's own connection or session, where what was scheduled
-        is not committed. The failure names what is scheduled instead, the most similar first.
+        ``payload`` is compared as JSON, or is a function that decides whether a payload matches. ``fire_at``, or
+        ``delay`` from now, may differ by ``within``. ``connection`` is the test's own connection or session, if what
+        was scheduled is not committed. The failure lists what is scheduled instead, most similar first.
         """
         if delay is not None:
             fire_at = self.now() + length_of(delay)
@@ -193,15 +198,16 @@ class Kit:
         payload: Any | Callable[[Any], bool] = ANYTHING,
         connection: psycopg.Connection[Any] | Executes | None = None,
     ) -> None:
-        """Asserts that nothing like this waits."""
+        """Asserts that no such execution or job is scheduled."""
         expected = Expected(target=target, key=key, client=client, payload=payload)
         if unwanted := scheduled.matching(self.scheduled(connection), expected):
             raise AssertionError(f"scheduled, although it should not be:\n  {unwanted[0]}")
 
     def inline(self) -> AbstractContextManager[None]:
-        """Within the block, what is scheduled for now runs at once: handlers are called by ``schedule`` and
-        ``schedule_async`` themselves, and raise from there; nothing of it is kept. What is scheduled for later, for
-        other targets, by ``schedule_many`` or by plain SQL is scheduled as ever."""
+        """Within the block, executions scheduled for now run at once: ``schedule`` and ``schedule_async`` call the
+        handlers themselves, and their exceptions are raised there; nothing is stored. Schedules for later, for other
+        targets, by ``schedule_many`` or by plain SQL work as usual.
+        """
         return inline(self.app)
 
     def _stands_still(self) -> bool:
@@ -215,7 +221,7 @@ class Kit:
     def _check_alone(self) -> None:
         if living := [name for (name,) in self._session.execute(statement("testing/living_workers"))]:
             raise RuntimeError(
-                f"a worker serves this database ({', '.join(living)}): give the tests a database of their own"
+                f"a worker serves this database ({', '.join(living)}): use a separate database for the tests"
             )
 
 
@@ -225,7 +231,7 @@ def _in_own_loop(work: Coroutine[Any, Any, _T], instead: str) -> _T:
     except RuntimeError:
         return asyncio.run(work)
     work.close()
-    raise RuntimeError(f"an event loop runs here: write await kit.{instead}(…)")
+    raise RuntimeError(f"an event loop is running here: write await kit.{instead}(…)")
 
 
 def _check(found: Iterable[Ran]) -> None:

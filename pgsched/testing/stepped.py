@@ -1,7 +1,7 @@
-"""A worker that does what is due at this moment and then stops.
+"""A worker that does what is due now and then stops.
 
-It is a whole worker, without the services that wait for the next moment: its planner, claims, gates, lanes, channels
-and settler are those of every worker, and so are their statements. It claims nothing that is due later.
+It is a complete worker, without the services that wait for the next instant: its planner, claims, gates, lanes,
+channels and settler are those of every worker, and so are their statements. It claims nothing that is due later.
 """
 
 import asyncio
@@ -32,8 +32,9 @@ _MOST = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """One attempt. ``status`` is what the execution is now: ``succeeded``, ``failed``, ``retrying`` and so on;
-    ``error`` is why the attempt failed, with the handler's ``traceback``, and ``result`` what the target answered."""
+    """One attempt. ``status`` is the execution's current one: ``succeeded``, ``failed``, ``retrying`` and so on;
+    ``error`` is why the attempt failed, with the handler's ``traceback``, and ``result`` what the target returned.
+    """
 
     id: UUID
     target: str
@@ -53,7 +54,7 @@ class Ran:
 
 
 class NotingSettler(Settler):
-    """A settler that keeps each row with its outcome, in the order in which they come."""
+    """A settler that records each row with its outcome, in order of arrival."""
 
     noted: list[tuple[ClaimedExecution, Outcome]]
 
@@ -63,7 +64,7 @@ class NotingSettler(Settler):
 
 
 class SteppedWorker:
-    """``open``, then ``run_due`` any number of times, then ``close``."""
+    """A stepped worker: call ``open``, then ``run_due`` any number of times, then ``close``."""
 
     def __init__(self, database_url: str, app: App, *, patience: float, **settings: Any) -> None:
         given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20, "kept_traceback": 6_000} | settings
@@ -74,7 +75,7 @@ class SteppedWorker:
             app=app,
             events=Events(self._hear),
             settler_type=NotingSettler,
-            warms=False,  # it claims a few times: to plan every statement beforehand would take longer than that
+            warms=False,  # it claims only a few times: planning every statement in advance would take longer
         )
         settler = self._parts.settler
         assert isinstance(settler, NotingSettler)
@@ -88,7 +89,9 @@ class SteppedWorker:
             self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
 
     async def open(self) -> None:
-        """Registers, and reads what workers know: the settings of clients, the gates, and what is held for it."""
+        """Registers, and reads what workers know: the settings of clients, the gates, and what is held for
+        this worker.
+        """
         parts, capabilities = self._parts, self._parts.capabilities
         await parts.join(await parts.chores.get())
         parts.dispatcher.start()
@@ -105,19 +108,20 @@ class SteppedWorker:
         await self._parts.leave()
 
     async def run_due(self, *, most: int) -> list[Ran]:
-        """Runs what is due, what that makes due, and so on, until nothing is. Raises AssertionError after ``most``
-        attempts, for a job that cannot be planned, and for a target that has no handler; TimeoutError for what does not
-        end."""
+        """Runs what is due, then what that makes due, and so on, until nothing is. Raises AssertionError after ``most``
+        attempts, for a job that cannot be planned, and for a target without a handler; TimeoutError for an execution
+        that does not end.
+        """
         self._noted.clear()
         await self._parts.known_settings.turn()
         connection = await self._parts.chores.get()
         while await self._step(connection):
             if len(self._noted) > most:
-                raise AssertionError(f"after {most} attempts there is still something due: {self._noted[-1][0].target}")
+                raise AssertionError(f"after {most} attempts something is still due: {self._noted[-1][0].target}")
         return await self._report(connection)
 
     async def _step(self, connection: Connection) -> bool:
-        """Does what is due now; whether there was anything."""
+        """Does what is due now. Returns False if there was nothing."""
         await self._read_clock(connection)
         await self._plan()
         released = await self._release(connection)
@@ -133,7 +137,7 @@ class SteppedWorker:
         return bool(claimed.taken) or released or len(self._noted) > before
 
     async def _read_clock(self, connection: Connection) -> None:
-        """Has its own clock agree with the database's, which may have been set since."""
+        """Synchronises its own clock with the database's, which may have been set since."""
         loop = asyncio.get_running_loop()
         sent = loop.time()
         cursor = await connection.execute(verbs.now.text(), binary=True)
@@ -145,7 +149,9 @@ class SteppedWorker:
             pass
 
     async def _release(self, connection: Connection) -> bool:
-        """Ends what a gate held too long, and releases executions whose predecessors have ended; whether any were."""
+        """Ends what a gate has held too long, and releases executions whose predecessors have ended. Returns True if
+        any.
+        """
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0
         ended = await internal_verbs.end_overdue(connection, most=_MOST) if is_overdue else 0
