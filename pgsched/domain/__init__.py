@@ -1,1 +1,1 @@
-"""The words of pgsched as pure values: no clock, no SQL, no I/O."""
+"""The concepts of pgsched as pure values: no clock, no SQL, no I/O."""

@@ -98,7 +98,7 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """The run waits for this one to end, and is then decided again."""
+    """The run waits for this one to end, and is then decided on again."""
 
     run: OtherRun
 

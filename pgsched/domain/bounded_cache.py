@@ -12,9 +12,7 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """Values by key, with a total weight of at most ``most``; the least recently used are evicted
-    first. Thread-safe.
-    """
+    """A thread-safe cache with a total weight of at most ``most``; the least recently used values are evicted first."""
 
     def __init__(self, most: int) -> None:
         self._most, self.weight = most, 0

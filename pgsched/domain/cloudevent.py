@@ -15,9 +15,7 @@ class CloudEvent:
     source: str
 
     def attributes(self, execution: ClaimedExecution) -> list[tuple[str, str]]:
-        """Returns the attributes by name. The id is the same on each attempt, so that receivers can recognise
-        a repeat.
-        """
+        """Returns the attributes by name. The id is the same on each attempt, so that receivers recognise repeats."""
         named = [
             ("specversion", "1.0"),
             ("id", uuid_text(execution.id)),

@@ -41,12 +41,12 @@ class Overlap(StrEnum):
 class Cron:
     """The instants at which a zone's wall clock matches a cron expression.
 
-    ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds
-    first, or is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. When both day fields
-    are given, either is enough, unless one begins with ``*``: then both must match. ``timezone`` is an IANA
-    name; ``gap`` and ``overlap`` concern fixed times.
+    ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds first, or
+    is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. If both day fields are given, either one
+    is enough to match, unless one begins with ``*``: then both must match. ``timezone`` is an IANA name; ``gap`` and
+    ``overlap`` apply to fixed times.
 
-    Raises InvalidSchedule when the expression cannot be read, never occurs, or the zone is unknown.
+    Raises InvalidSchedule if the expression cannot be read or never occurs, or if the zone is unknown.
     """
 
     expression: str
@@ -92,7 +92,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
         return None
     skipped, wall = matches.first_from(span.opens + span.before), local.replace(tzinfo=None)
     day = "" if skipped.date() == wall.date() else f"{skipped:%Y-%m-%d} "
-    verb = "stands for itself and" if matches.first_from(wall) == wall else "shifted from"
+    verb = "also stands in for" if matches.first_from(wall) == wall else "shifted from"
     return f"{verb} {day}{_clock_face(skipped)}: the clocks went forward"
 
 

@@ -74,7 +74,7 @@ class Expression:
         return self.in_day if names(self.days, day) else 0
 
     def first_from(self, wall: datetime) -> datetime:
-        """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
+        """Returns the first match at or after ``wall``, a whole second; datetime.max if there is none in 50 years."""
         times = copy.copy(_times(self.written))  # it stores its position, so it must not be shared
         before = max(wall, FIRST_WALL_TIME) - SECOND
         last_year = before.year + HORIZON_YEARS
@@ -100,7 +100,7 @@ class Matches:
         self._asked = self._found = datetime.max
 
     def first_from(self, wall: datetime) -> datetime:
-        """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
+        """Returns the first match at or after ``wall``, a whole second; datetime.max if there is none in 50 years."""
         if not self._asked <= wall <= self._found:
             self._asked, self._found = wall, self._read.first_from(wall)
         return self._found

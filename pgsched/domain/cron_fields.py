@@ -97,7 +97,7 @@ def refuse_item(name: str, item: str) -> NoReturn:
     if (advice := _ELSEWHERE.get(item[:1])) and not item[1:2].isalpha():
         _refuse(name, item, advice)
     if "~" in item:
-        _refuse(name, item, " is drawn anew each time: write H(0-30), which is drawn once for each job, or the value")
+        _refuse(name, item, " is drawn again each time: write H(0-30), which is drawn once for each job, or the value")
     _refuse(name, item, f" cannot be read: write {_HINTS[name]}; also lists (1,15), ranges (1-5) and steps (*/10)")
 
 

@@ -33,7 +33,7 @@ class Gate:
     """A gate as it was in the database when it was locked, and what has been drawn on it since.
 
     Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None if their rate
-    is unlimited; ``running`` counts the executions in hand in the whole fleet, of at most ``concurrency``. Nothing
+    is unlimited; ``running`` counts the running executions of the whole fleet, of at most ``concurrency``. Nothing
     passes before ``shut_until``. After that, a circuit lets a probe pass, and from ``recovers_from`` on a rising
     number.
     """

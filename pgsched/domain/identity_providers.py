@@ -26,9 +26,7 @@ _RULE = frozenset({"claims", "clients", "scopes"})
 
 @dataclass(frozen=True, slots=True)
 class FromClaim:
-    """The values of a token's claim: a list of texts, or one text with spaces in between; only those with
-    the prefix.
-    """
+    """The values of a token's claim with the prefix. A claim is a list of texts, or one text with spaces in between."""
 
     claim: str
     prefix: str = ""

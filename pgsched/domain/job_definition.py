@@ -15,9 +15,7 @@ from pgsched.domain.recurrence_rules import NO_RULES, Rules, parse_rules
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """When a job fires; ``rules`` is JSON, or what the driver made of it. The job does not fire at
-    its ``exceptions``.
-    """
+    """When a job fires, except at its ``exceptions``; ``rules`` is JSON, or what the driver made of it."""
 
     id: UUID
     client: str

@@ -106,7 +106,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """The latest instant replaces all from ``first`` on."""
+    """Lets the latest instant replace all instants from ``first`` on."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))

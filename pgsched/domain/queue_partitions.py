@@ -1,6 +1,4 @@
-"""The partitions of a queue: sixteen consecutive ones. A queue is identified by its number, or by its
-first partition.
-"""
+"""The partitions of a queue: sixteen in a row. A queue is identified by its number or its first partition."""
 
 from collections.abc import Iterable
 

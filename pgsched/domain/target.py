@@ -1,6 +1,4 @@
-"""Targets: what an execution calls, as one URI. The database has refused invalid
-ones (``interface/core/targets.sql``).
-"""
+"""Targets: what an execution calls, as one URI. The database refuses invalid ones (``interface/core/targets.sql``)."""
 
 import ipaddress
 import re

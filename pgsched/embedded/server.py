@@ -25,7 +25,7 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "shared_buffers": "256MB",
     "max_connections": "200",
-    "max_locks_per_transaction": "512",  # who reads all partitions of many queues locks thousands of tables and indexes
+    "max_locks_per_transaction": "512",  # reading all partitions of many queues takes thousands of locks
     "max_wal_size": "4GB",
     "autovacuum_naptime": "10s",
     "jit": "off",

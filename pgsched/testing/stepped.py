@@ -100,7 +100,7 @@ class SteppedWorker:
         await capabilities.turn()
 
     async def close(self) -> None:
-        """Hands back what it has in hand, and leaves."""
+        """Hands back the executions it holds, and leaves."""
         await self._parts.dispatcher.drain(timedelta(0))
         self._parts.settler.stop()
         if self._settling is not None:

@@ -243,8 +243,8 @@ def test_first_instant_after_new_year_2026(expression: str, expected: str) -> No
         ("0 0 * * */7", "day-of-week '*/7' has a step beyond its range"),
         ("0 0 * * MON-WED/4", "day-of-week 'MON-WED/4' has a step beyond its range"),
         ("*/10000 * * * *", "step beyond its range"),
-        ("1~5 * * * *", "minute '1~5' is drawn anew each time: write H(0-30)"),
-        ("~ * * * *", "is drawn anew each time"),
+        ("1~5 * * * *", "minute '1~5' is drawn again each time: write H(0-30)"),
+        ("~ * * * *", "is drawn again each time"),
         ("0 0 ?,5 * *", "? is for the two day fields, alone in its field"),
         ("0 0 ?/2 * *", "? is for the two day fields"),
         ("0 0 1 ? *", "month '?': ? is for the two day fields"),
@@ -370,7 +370,7 @@ def test_instants_before_1970_are_skipped() -> None:
         ),
         (
             *("0 2,3 * * *", "Europe/Berlin", "shift", "2026-03-28T12:00", "2026-03-29T03:00:00+02:00"),
-            "stands for itself and 02:00: the clocks went forward",
+            "also stands in for 02:00: the clocks went forward",
         ),
         (
             *("15 30 2 * * *", "Europe/Berlin", "first", "2026-10-24T12:00", "2026-10-25T02:30:15+02:00"),

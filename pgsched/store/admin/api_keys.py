@@ -69,11 +69,11 @@ async def rotate(
 
 
 async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str | None = None) -> list[KeyRow]:
-    """Returns up to ``limit`` keys after ``after``, ordered by id."""
+    """Returns up to ``limit`` keys whose ids follow ``after``, in order."""
     return await rows(connection, KeyRow, "admin/api_keys", id=None, after=after, limit=limit)
 
 
 async def get(connection: AsyncConnection[Any], id: str) -> KeyRow:
-    """Raises NotFound."""
+    """Returns a key. Raises NotFound."""
     missing = f"there is no key {id[:100]!r}: look it up in the list of keys"
     return await one(connection, KeyRow, "admin/api_keys", missing, id=id, after=None, limit=1)

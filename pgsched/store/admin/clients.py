@@ -60,8 +60,8 @@ async def all_clients(
     start: str | None = None,
     client: str | None = None,
 ) -> list[ClientRow]:
-    """Returns up to ``limit`` clients that have settings, ordered by name: those after ``after``, or from the name
-    ``start`` onwards.
+    """Returns up to ``limit`` clients that have settings, in order of name: those that follow ``after``, or from the
+    name ``start`` onwards.
     """
     found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, start=start, limit=limit)
     return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]

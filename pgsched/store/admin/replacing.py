@@ -129,7 +129,7 @@ def at_the_most() -> float:
 
 
 def pause() -> None:
-    """Waits a random time before the next try, so that two migrations do not keep blocking each other."""
+    """Waits a random time before the next try, so that two migrations do not block each other forever."""
     time.sleep(random.uniform(*_APART))
 
 

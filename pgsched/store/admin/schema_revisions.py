@@ -47,7 +47,7 @@ def expected_revision() -> str:
     versions = _versions()
     newest = set(versions) - {names["down_revision"] for names in versions.values()}
     if len(newest) != 1:
-        raise SchemaMismatch("this installation carries no migrations; install pgsched again")
+        raise SchemaMismatch("this installation contains no migrations; install pgsched again")
     return newest.pop()
 
 

@@ -57,7 +57,7 @@ async def put(
 async def all_secrets(
     connection: AsyncConnection[Any], client: str, *, limit: int, after: str | None = None
 ) -> list[SecretRow]:
-    """Returns up to ``limit`` secrets of a client after ``after``, ordered by name."""
+    """Returns up to ``limit`` of a client's secrets whose names follow ``after``, in order."""
     return await rows(connection, SecretRow, "admin/secrets", client=client, after=after, limit=limit)
 
 

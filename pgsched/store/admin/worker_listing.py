@@ -1,4 +1,4 @@
-"""The workers as an operator sees them: the queues each serves and the executions it has in hand."""
+"""Workers as an operator sees them: the queues each serves and the executions it holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,7 +83,9 @@ async def former_workers(
 
 
 async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[ExecutionInHand]:
-    """Returns the worker's oldest executions in hand, as far as they are among the oldest due of each partition."""
+    """Returns the oldest executions that the worker holds, as far as they are among the oldest due of
+    each partition.
+    """
     return await rows(
         connection, ExecutionInHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit
     )

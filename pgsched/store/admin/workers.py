@@ -140,7 +140,7 @@ def of_host(connection: Connection[Any], host: str) -> list[str]:
 
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
-    """Raises NotFound unless all these queues exist, and Conflict if one of them is pulled by consumers."""
+    """Raises NotFound unless all these queues exist, and Conflict if consumers pull from one of them."""
     cursor = connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
     found = {row[0]: row[3] for row in cursor}
     missing = [name for name in queues if name not in found]

@@ -1,7 +1,7 @@
 """Carries out bulk operations in chunks, each in a transaction that records its progress.
 
 So a crash between two chunks loses and repeats nothing, however many workers there are. A backfill's rows are planned
-at most ``AHEAD`` of their time: other due executions run in between, and little has to be undone if it is cancelled.
+at most ``AHEAD`` before they fire: other due executions run in between, and little has to be undone if it is cancelled.
 """
 
 import asyncio

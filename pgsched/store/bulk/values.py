@@ -1,4 +1,4 @@
-"""Bulk operations, and the result of one chunk."""
+"""Bulk operations, and the result of processing one chunk."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from pgsched.domain.round_robin import Payers
 from pgsched.store.lookup.row_types import Json
 
 Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
-"""The action: on executions that wait or run, on dead letters, on past instants of a job, or on jobs."""
+"""What a bulk operation does: to executions that wait or run, dead letters, past instants of a job, or jobs."""
 ACTIONS: tuple[Action, ...] = get_args(Action)
 COUNTED_WITHIN = 5.0
 """Seconds after which counting stops."""
@@ -78,7 +78,7 @@ class BulkDetail(BulkOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Active:
-    """An unfinished operation, and the clients that it is for; None stands for all."""
+    """An unfinished operation, and the clients that it is for; None means all."""
 
     id: UUID
     action: str

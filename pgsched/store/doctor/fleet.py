@@ -21,7 +21,7 @@ def _frozen_for_long(one: SimpleNamespace, seconds: float) -> Finding:
     return warning(
         f"a process of a worker that was declared lost is still there, on {one.address}, logged in as {one.login}, "
         f"and has been silent for {seconds_in(seconds)}",
-        why="Others have taken back what it had in hand; it delivers nothing, and holds its connections.",
+        why="Others have taken back its executions; it delivers nothing, and holds its connections.",
         do="Check that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
     )
 
@@ -32,15 +32,15 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
         return _drained(worker) if worker.draining else None
     if worker.lost or worker.gone:
         return warning(
-            f"worker {worker.id} is lost: it no longer has a session here, and has not handed back what it had in hand",
-            why="What it had in hand is delivered again once another worker of its queues has taken it back. Either "
+            f"worker {worker.id} is lost: it no longer has a session here, and has not handed back its executions",
+            why="Its executions are delivered again once another worker of its queues has taken them back. Either "
             "its process has ended, or it is running but cannot log in.",
             do="Read its log: a running process says why it has lost the database. If it has ended, start a worker "
             "for the same queues (pgsched worker).",
         )
     return error(
         f"worker {worker.id} is frozen: its sessions are open, but its heartbeat is overdue by {silent}",
-        why="It may have stopped in the middle of what it has in hand; others take that back, and it may run twice.",
+        why="It may have stopped in the middle of executions; others take these back, and they may run twice.",
         do="Check that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
     )
 
@@ -49,7 +49,7 @@ def _drained(worker: RegisteredWorker) -> Finding:
     return note(
         f"worker {worker.id} is draining: it was told to begin nothing more",
         why="What is due is left to the other workers of its queues.",
-        do=f"Stop its process once it has nothing in hand, or pgsched workers resume {worker.id}.",
+        do=f"Stop its process once it runs nothing, or run pgsched workers resume {worker.id}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Executions that wait for others: finds those waiting, and releases them after an end. The database decides how."""
+"""Finds executions that wait for others, and releases them after an end. The rules are in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ class Pending(NamedTuple):
 
 
 async def pending(connection: Connection) -> Pending:
-    """Returns what is to be done after ends."""
+    """Returns what has to be done after ends."""
     cursor = await connection.execute(statement("ends/dependencies_open"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
 

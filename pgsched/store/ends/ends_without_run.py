@@ -1,4 +1,4 @@
-"""Ends without a run: skipped rows and ranges, and jobs that are finished or invalid."""
+"""Records ends without a run: skipped rows and ranges, and jobs that are finished or invalid."""
 
 from collections import defaultdict
 from collections.abc import Sequence

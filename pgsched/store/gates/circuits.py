@@ -27,7 +27,9 @@ async def open_circuit(
 
 
 async def recover(connection: Connection, name: str) -> bool:
-    """Records that the target answered a probe, so that a rising number pass. Returns False if that was known."""
+    """Records that the target answered a probe, so that a rising number of executions pass. Returns False if that was
+    known.
+    """
     return bool(await _change(connection, "gates/recover_circuit", name=name))
 
 

@@ -17,8 +17,9 @@ from pgsched.store.live.executions import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownGate:
-    """An existing gate: its rate in events per second and its limit of executions in hand, each infinite if unlimited;
-    the first partition of its queue; and the time until which an operator has shut it, in microseconds since 1970.
+    """An existing gate: its rate in events per second and its limit of concurrent executions, each infinite if
+    unlimited; the first partition of its queue; and the time until which an operator has shut it, in microseconds since
+    1970.
     """
 
     name: str
@@ -34,13 +35,13 @@ async def known_gates(connection: Connection) -> list[KnownGate]:
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
-    """Returns up to ``most`` names of gates that hold executions, after ``after``, in order."""
+    """Returns the next ``most`` gates, by name from ``after`` on, that hold executions."""
     return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
 async def read(connection: Connection, names: Iterable[str], *, worker: int) -> dict[str, Gate]:
-    """Reads the state of gates, without those that no longer exist. Their counts of executions in hand exclude this
-    worker's.
+    """Reads the state of gates, without those that no longer exist. Their running counts exclude this worker's
+    executions.
     """
     return await _read(connection, names, (), worker)
 
@@ -102,7 +103,7 @@ async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
 
 
 async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
-    """Stores for each of these gates how many executions that passed it this worker has in hand."""
+    """Stores how many executions that passed each of these gates this worker is running."""
     if running:
         names = sorted(running)
         counts = [running[name] for name in names]

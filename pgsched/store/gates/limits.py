@@ -25,7 +25,7 @@ class LimitRow:
 async def all_limits(
     connection: AsyncConnection[Any], *, limit: int, after: str | None = None, kind: str | None = None
 ) -> list[LimitRow]:
-    """Returns up to ``limit`` limits ordered by kind and name, after ``after``, which is ``kind:name``."""
+    """Returns up to ``limit`` limits in order of kind and name, beginning after ``after``, which is ``kind:name``."""
     return await rows(connection, LimitRow, "gates/limits", kind=kind, name=None, after=after, limit=limit)
 
 

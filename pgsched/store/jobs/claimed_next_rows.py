@@ -124,7 +124,7 @@ async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, 
             continue
         looked += 1
         if looked > _MOST_LOOKED_UP:
-            decisions.put_off(run.row, run.rules, "waits: many runs that come after others are due")
+            decisions.put_off(run.row, run.rules, "waits: many runs that depend on other jobs are due")
             continue
         match await decide_after(connection, run.row, run.definition, run.rules.after):
             case WaitFor() as waits:

@@ -89,5 +89,5 @@ async def preview_job(
 def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:
     try:
         return row.fires(after, count)
-    except InvalidSchedule:  # the edit may be meant to fix this
+    except InvalidSchedule:  # fixing this may be the point of the edit
         return []

@@ -45,8 +45,8 @@ async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *
 
 
 async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
-    """Ends the remaining earlier runs of the job, and notifies workers to stop those in hand. Returns False if one
-    remains because another session has locked it.
+    """Ends the remaining earlier runs of the job, and notifies workers to stop those that are running. Returns False if
+    one remains because another session has locked it.
     """
     reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}

@@ -30,7 +30,9 @@ class Withdrawn:
 
 
 async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
-    """Locks the withdrawn rows of these jobs, which are locked already. Returns them by job id, earliest first."""
+    """Locks the withdrawn rows of these jobs. The jobs must be locked already. Returns the rows by job id, earliest
+    first.
+    """
     found: dict[UUID, list[Withdrawn]] = {}
     if jobs:
         for row in await rows(connection, Withdrawn, "jobs/withdrawn_rows", jobs=list(jobs)):

@@ -1,4 +1,4 @@
-"""What a worker still does, from another thread, while its event loop is blocked."""
+"""Statements that a worker sends from another thread while its event loop is blocked."""
 
 from collections.abc import Iterable
 

@@ -318,7 +318,7 @@ async def release(connection: Connection, partition: int, group: Group) -> Answe
 
 async def cut_short(connection: Connection, partition: int, group: Group) -> Answer:
     """Like ``release``, for rows that were running when their worker stopped. A handler to which this happens
-    repeatedly is run in isolation.
+    repeatedly will run in isolation.
     """
     return await connection.execute(statement_in("live/cut_short", partition), group.parameters(), binary=True)
 

@@ -1,5 +1,5 @@
-"""Which rows claims and polls read, and queries of waiting rows that lock nothing: the earliest instant, a part of the
-backlog.
+"""Decides which rows claims read, and polls for the earliest waiting instant and parts of the backlog
+without locking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ class Next(NamedTuple):
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
-    """Returns the next waiting rows from the low marks on, no later than ``until``."""
+    """Finds the earliest waiting instants from the low marks on, no later than ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}

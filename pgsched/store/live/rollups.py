@@ -29,7 +29,7 @@ class Counted:
     duration: list[int] = field(default_factory=nothing)
 
     def add(self, other: "Counted") -> None:
-        """Adds another's counts."""
+        """Adds the counts of another one."""
         self.attempts += other.attempts
         self.failed_attempts += other.failed_attempts
         self.succeeded += other.succeeded

@@ -52,7 +52,7 @@ def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
 
 
 def _but(kind: Kind, under: list[SimpleNamespace]) -> str:
-    """Says what else has the key."""
+    """Returns a hint about what else has the key."""
     if not under:
         return ": list them, or name it by its id"
     if under[0].execution is not None:

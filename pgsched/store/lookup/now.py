@@ -1,4 +1,4 @@
-"""Counts what is due, in hand and late now, by queue, client and worker, at a bounded cost.
+"""Counts what is due, running and late now, by queue, client and worker, at a bounded cost.
 
 Only the oldest rows of each partition are counted, at most ``MOST``. Throughput comes from the server's statistics, for
 which no row is read.
@@ -27,8 +27,8 @@ HELD = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What is due and unclaimed, and what is in hand, for a queue, a client or a worker. ``paused`` is how many of the
-    due executions are in paused queues. If ``cut``, there may be more of each.
+    """What is due and unclaimed, and what is claimed (``in_hand``), for a queue, a client or a worker. ``paused`` is
+    how many of the due executions are in paused queues. If ``cut``, there may be more of each.
     """
 
     queue: str | None = None
@@ -73,7 +73,7 @@ class HeldByGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One snapshot. ``edges`` are the queues, clients and workers that have something due or in hand. A host that is
+    """One snapshot. ``edges`` are the queues, clients and workers that have something due or claimed. A host that is
     not called is ``sidelined`` even if nothing waits for it.
     """
 
@@ -111,7 +111,7 @@ async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
 
 
 async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
-    """Returns what is due and in hand by queue, client and worker, in at most fifty queues."""
+    """Returns what is due and what is claimed, by queue, client and worker, in at most fifty queues."""
     return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_slot=NO_SLOT)
 
 

@@ -24,7 +24,7 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLine:
-    """A living worker and what it has in hand."""
+    """A living worker and what it holds."""
 
     worker: LivingWorker
     edge: Edge

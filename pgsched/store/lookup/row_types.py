@@ -34,10 +34,10 @@ class RowPage(Generic[_Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution: waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it,
+    """An execution: waiting, running or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it,
     None if it is held by hand or waits for other executions.
 
-    A skipped one may stand for several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the gates
+    A skipped one may represent several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the gates
     that have held it: an array of ``held_by``, ``since`` and ``until``, without ``until`` while it is held; None if no
     gate has.
     """

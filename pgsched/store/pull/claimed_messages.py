@@ -1,4 +1,4 @@
-"""Messages of pulled queues, as consumers claim them."""
+"""Claims messages from pulled queues, for consumers."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -53,8 +53,8 @@ async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> li
 
 
 async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:
-    """Takes back rows that no worker has in hand and whose lease had expired by ``ended_by`` (database time), among the
-    first ``depth`` due rows.
+    """Takes back rows that no worker holds and whose lease had expired by ``ended_by`` (database time), among the first
+    ``depth`` due rows.
     """
     named = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
     return sum(await column(connection, "pull/reap_in_hand", **named))

@@ -228,7 +228,7 @@ async def send(cursor: AsyncCursor[Any], load: Load) -> None:
             async with cursor.copy(statement("schedule/copy_many")) as copy:
                 for block in load.blocks():
                     await copy.write(block)
-                    await asyncio.sleep(0)  # a write that need not wait yields to no other task
+                    await asyncio.sleep(0)  # a write that does not block gives no other task a turn
         for aside in load.set_aside():
             await cursor.execute(statement(aside.statement), aside.parameters(load.encoding))
             load.note(aside, await cursor.fetchall())
