@@ -50,7 +50,7 @@ class DurationHistogram:
             wanted -= self._counts[duration]
             if wanted <= 0:
                 return min(max(duration, self.lowest), self.highest) / 1000
-        raise AssertionError("fewer are held than were counted")
+        raise AssertionError("fewer durations are stored than were counted")
 
     def summary(self) -> dict[str, float | None]:
         """Returns the percentiles that benchmarks report, in milliseconds."""

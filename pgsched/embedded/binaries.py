@@ -33,13 +33,13 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
     try:
         return _ask_major(bin_dir, account)
     except OSError as error:
-        raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: {error.strerror}") from error
+        raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: {error.strerror}") from error
 
 
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
     """Returns the directory, or a copy of its installation if the account cannot read the original."""
     if not (bin_dir / "postgres").exists():
-        raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: there is no `postgres` in it")
+        raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: there is no `postgres` in it")
     try:
         _ask_major(bin_dir, account)
     except PermissionError as error:

@@ -227,7 +227,7 @@ class EmbeddedPostgres:
 
         def decided() -> bool:
             if self._given_up.is_set():
-                raise EmbeddedPostgresError("PostgreSQL is no longer wanted")
+                raise EmbeddedPostgresError("the start of PostgreSQL was given up")
             return process.poll() is not None or cluster.is_ready(self._cluster, process.pid)
 
         if not processes.within(_START_TIMEOUT, decided):

@@ -264,7 +264,7 @@ def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
 def test_a_restart_after_giving_up_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         server.give_up()
-        with pytest.raises(EmbeddedPostgresError, match="no longer wanted"):
+        with pytest.raises(EmbeddedPostgresError, match="start of PostgreSQL was given up"):
             server.restart()
 
 
@@ -300,7 +300,7 @@ def test_a_missing_wheel_is_named_in_the_error(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_directory_without_programs_is_named_in_the_error(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddedPostgresError, match=f"no PostgreSQL runs from {tmp_path / 'bin'}"):
+    with pytest.raises(EmbeddedPostgresError, match=f"PostgreSQL cannot run from {tmp_path / 'bin'}"):
         EmbeddedPostgres(tmp_path / "data", bin_dir=tmp_path / "bin").start()
 
 

@@ -82,7 +82,7 @@ async def horizon(ground: CheckContext) -> list[Finding]:
 def _unseen(sessions: int, ground: CheckContext) -> Finding:
     login = ground.connection.info.user
     return note(
-        f"{counted(sessions, 'session')} of other logins in a transaction, whose start {login} may not see",
+        f"{counted(sessions, 'session')} of other logins in a transaction; since when is hidden from {login}",
         why="A transaction that stays open keeps the server from cleaning up, and its statements may be slow.",
         do=f"To let this login see it: grant pg_monitor to {identifier(login)}.",
     )
