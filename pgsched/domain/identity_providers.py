@@ -118,7 +118,7 @@ def _provider(issuer: str, given: Any) -> Provider:
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
         raise _invalid(
             issuer,
-            "write audience and rules; algorithms, leeway, rate and burst if not the defaults; sign_in for the dashboard",
+            "write audience and rules; algorithms, leeway, rate and burst if not default; sign_in for the dashboard",
         )
     algorithms, leeway, rules = (
         given.get("algorithms", ["RS256", "ES256", "EdDSA"]),

@@ -216,7 +216,7 @@ async def test_a_provider_that_is_away_is_told_and_keys_go_on(browser: httpx.Asy
 )
 def test_what_cannot_be_meant_is_refused_at_the_start(sign_in: Any) -> None:
     given = json.dumps({"https://login.example": {"audience": "pgsched", "rules": [RULE], "sign_in": sign_in}})
-    with pytest.raises(InvalidSettings, match="sign_in has the client_id"):
+    with pytest.raises(InvalidSettings, match="sign_in needs the"):
         parse_providers(given)
 
 

@@ -213,7 +213,7 @@ def test_what_cannot_be_declared_is_refused_where_it_stands() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ({}, r"no array of tables: write \[\[jobs\]\]"),
+    ({}, r"not an array of tables: write \[\[jobs\]\]"),
     ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs cron or every"),
     ([{"target": "python:x", "every": "1h"}], "job 1 has no key"),
     ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has an unknown field 'evry'; a job has key, target"),
@@ -294,7 +294,7 @@ def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
         ("log_level: debug\njobs: []", "nothing else"),
         ("- key: a", "nothing else"),
         ("", "nothing else"),
-        ("jobs: {key: a}", "no array"),
+        ("jobs: {key: a}", "not an array"),
         ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or refer to themselves"),
     ],
 )
