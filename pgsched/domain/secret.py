@@ -27,7 +27,8 @@ def check_secret(name: str, value: str) -> None:
     """Raises InvalidInput for a name or a value that cannot be stored."""
     if not _NAME.fullmatch(name):
         raise InvalidInput(
-            "a secret's name must be 1 to 100 letters, digits, dots, hyphens or underscores, first a letter or digit"
+            "a secret's name must be 1 to 100 letters, digits, dots, hyphens or underscores, and must start with a "
+            "letter or digit"
         )
     if not 1 <= len(value.encode(errors="surrogatepass")) <= LONGEST_SECRET or "\x00" in value:
         raise InvalidInput(f"a secret must be 1 to {LONGEST_SECRET} bytes of UTF-8, without NUL")
