@@ -41,7 +41,7 @@ def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, d
 def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url: str) -> None:
     made = run("admin", "keys", "create", "ann", "--scope", "admin", env=at(database_url))
     assert Token.parse(made.stdout.strip()) is not None
-    assert "shown this once" in made.stderr
+    assert "not shown again" in made.stderr
 
 
 @pytest.mark.parametrize(
