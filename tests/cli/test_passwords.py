@@ -54,7 +54,7 @@ def test_every_flag_that_might_have_a_password_refuses_it(run: Run, flag: str, g
 
 def test_a_signing_secret_comes_by_standard_input_alone(run: Run) -> None:
     result = run("clients", "rotate-signing-secret", "shop", "--secret", "whsec_hush")
-    assert (result.exit_code, "by standard input" in " ".join(result.stderr.split())) == (2, True)
+    assert (result.exit_code, "on standard input" in " ".join(result.stderr.split())) == (2, True)
     assert "hush" not in result.output
 
 
