@@ -49,7 +49,7 @@ def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"reason": "waits: the queue is paused"}, "Its queue orders is paused; pgsched queues resume orders"),
+        ({"reason": "waits: the queue is paused"}, "Its queue orders is paused; resume it with pgsched queues resume orders"),
         ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue orders"),
         ({"reason": "waits: an open transaction holds a lock"}, "postponed (an open transaction holds a lock)"),
         ({}, "nothing on record holds it back"),
@@ -72,10 +72,10 @@ def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
         ("host:shop.example", "limit of the host shop.example is used up"),
         ("queue:orders", "limit of the queue orders"),
         ("key:account-42", "limit of the key account-42"),
-        ("circuit:shop.example payments", "target host shop.example for the client payments fails"),
+        ("circuit:shop.example payments", "target host shop.example for the client payments is failing"),
         ("order", "ordering key k comes first, or blocks the key: see pgsched executions blocked --client payments"),
         ("worker:python:settle", "none has python:settle"),
-        ("error", "set aside (it has a broken row)"),
+        ("error", "parked (it has a broken row)"),
     ],
 )
 def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
@@ -87,14 +87,14 @@ def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
 def test_a_held_one_without_a_holder_waits_for_others_for_its_job_or_for_ever() -> None:
     held = {"status": "held", "fire_at": None}
     assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for {ID} to end."]
-    assert "its job before it" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
+    assert "its job's previous run" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
     assert "infinity" in reasons(_execution(**held), AT_NOON)[0]
 
 
 def test_one_that_runs_says_who_has_it() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
     assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
-    assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target has answered 202")
+    assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target answered 202")
 
 
 def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
