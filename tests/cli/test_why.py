@@ -49,7 +49,10 @@ def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"reason": "waits: the queue is paused"}, "Its queue orders is paused; resume it with pgsched queues resume orders"),
+        (
+            {"reason": "waits: the queue is paused"},
+            "Its queue orders is paused; resume it with pgsched queues resume orders",
+        ),
         ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue orders"),
         ({"reason": "waits: an open transaction holds a lock"}, "postponed (an open transaction holds a lock)"),
         ({}, "nothing on record holds it back"),
