@@ -69,7 +69,7 @@ def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Conn
         call(one, "discard", id=id)
         assert advance(db, many) == (1, False, False)
         assert state(db, other) == "replayed"
-        assert "open" in value(db, "select reason from pgsched.bulk_operations")
+        assert "locked" in value(db, "select reason from pgsched.bulk_operations")
         assert advance(db, many) == (0, False, False)
         one.rollback()
     assert advance(db, many) == (1, False, True)
