@@ -74,7 +74,7 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
     ("rules", "asked"),
     [
         ({"max_runs": 5}, b"one more run of each job"),
-        ({"window": "10m"}, b"how many rows wait in each of these spans"),
+        ({"window": "10m"}, b"how many rows wait in each of these time spans"),
         ({"after_completion": True}, b"the successors of jobs whose next instant is counted from the end of a run"),
     ],
 )

@@ -330,7 +330,7 @@ async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
         worker.pgconn.untrace()
         sent.seek(0)
         told = sent.read()
-    assert (planned.jobs, told.count(b"instants of jobs that have their row or their end already")) == (20, 1)
+    assert (planned.jobs, told.count(b"plan: instants that already have a row or an outcome")) == (20, 1)
 
 
 async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:
