@@ -63,7 +63,7 @@ def _address(flags: Mapping[str, Any], api: str | None) -> str | None:
     """The API's address, or None for the database. Flags take precedence over the environment."""
     is_of_database = any(flags.get(name) is not None for name in DATABASE)
     if api is not None and is_of_database:
-        raise InvalidInput("--api excludes --database-url and --data-dir: leave one or the other out")
+        raise InvalidInput("--api cannot be combined with --database-url or --data-dir: leave one of them out")
     if is_of_database:
         return None
     return os.environ.get(API) or None if api is None else api

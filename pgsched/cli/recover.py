@@ -51,7 +51,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     if not release and policy != HoldPolicy(**said):
         raise InvalidInput("--skip-older-than, --rate and --hold-client say how to release: add --release")
     if hold and release:
-        raise InvalidInput("--hold excludes --release: give one of them")
+        raise InvalidInput("--hold and --release cannot be combined: give one of them")
     found = await recovery.preview(connection)
     if hold or release:  # the rest may take a while, and applies to the rows just found
         await verbs.pause(connection, "installation", **said)

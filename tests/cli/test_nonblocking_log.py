@@ -57,7 +57,7 @@ def test_lines_beyond_what_is_kept_are_counted(pipe: tuple[int, int], monkeypatc
     logger, _ = _logger(writes)
     for number in range(3_000):
         logger.warning("%d %s", number, "x" * 200)
-    *found, last = _read_lines(reads, "left out")
+    *found, last = _read_lines(reads, "were dropped")
     assert [line.split()[0] for line in found] == [*map(str, range(len(found)))]
     assert last == f"{3_000 - len(found)} lines were dropped here because the log was not being read"
 

@@ -258,6 +258,6 @@ def test_the_database_that_a_flag_names_counts_before_the_variable(run: Run, mod
     environment = {"PGSCHED_API": "http://127.0.0.1:1", "PGPASSWORD": parts.password}
     assert run("jobs", "list", "--database-url", url, env=environment).exit_code == 0
     both = run("jobs", "list", "--database-url", url, "--api", address)
-    assert (both.exit_code, "give --api, or --database-url" in both.stderr) == (2, True)
+    assert (both.exit_code, "--api cannot be combined with --database-url" in both.stderr) == (2, True)
     actor = run("jobs", "pause", "x", "--api", address, "--actor", "ann")
     assert (actor.exit_code, "--actor does not go with --api" in actor.stderr) == (2, True)

@@ -69,7 +69,7 @@ def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connecti
     ("words", "message"),
     [
         (["--rate", "5"], "add --release"),
-        (["--hold", "--release"], "not both"),
+        (["--hold", "--release"], "cannot be combined"),
         (["--release", "--rate", "0"], "--rate"),
         (["--release", "--skip-older-than", "soon"], "--skip-older-than"),
     ],
