@@ -184,7 +184,7 @@ async def test_the_workers_password_is_told_to_no_other_login(database_url: str)
 
 
 async def test_a_login_that_is_no_connection_parameters_is_refused_at_the_start(database_url: str) -> None:
-    with pytest.raises(InvalidSettings, match=re.escape("write such as user={role} password=")):
+    with pytest.raises(InvalidSettings, match=re.escape("write, for example, user={role} password=")):
         Sessions(database_url, "billing", most=1)
 
 
