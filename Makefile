@@ -13,12 +13,7 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-# They ask the database and measure no time, so they may stand beside what mostly waits.
-ROWS := tests/migrations tests/store
-# Two targets at once; both are told of to their end, each in one piece where make can do that.
-BESIDE := --jobs 2 --keep-going $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-
-.PHONY: help run test check lint types imports test-most test-timed test-attacks test-rows test-15 smoke fuzz docs incident pictures soak format constraints clean
+.PHONY: help run test check lint types imports test-18 test-15 smoke fuzz docs incident pictures soak format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
@@ -34,9 +29,7 @@ help:
 run: $(VENV)/.run
 	@$(BIN)/pgsched up $(ARGS)
 
-# Attacks mostly wait, so the rows take little more than what the attacks leave of two cores.
-test: lint types imports test-most test-timed
-	$(MAKE) $(BESIDE) test-attacks test-rows
+test: lint types imports test-18 test-15
 
 check: test
 
@@ -51,23 +44,14 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-test-most: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_TWO) -m "not timed and not attack" \
-	  $(addprefix --ignore ,$(ROWS)) $(PYTEST_ARGS)
-
-test-timed: $(VENV)/.dev
+test-18: $(VENV)/.dev
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_TWO) -m "not timed and not attack" $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -m timed tests/worker $(PYTEST_ARGS)
-
-test-attacks: $(VENV)/.dev
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal -m attack tests/adversary $(PYTEST_ARGS)
-
-test-rows: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) -m "not timed and not attack" $(ROWS) $(PYTEST_ARGS)
-	$(MAKE) test-15
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
-	$(BIN)/pytest $(EVERYWHERE) -m oldest_postgresql $(ROWS) $(PYTEST_ARGS)
+	$(BIN)/pytest $(AND_TWO) -m oldest_postgresql tests/migrations tests/store $(PYTEST_ARGS)
 
 smoke: smoke-15 smoke-16 smoke-17 smoke-18
 
