@@ -15,7 +15,7 @@ from typing import Generic, ParamSpec, Protocol, TypeVar
 
 import psycopg
 
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 _LONGEST_REST = 1.0
 _SUDDEN = 1.0  # seconds that a piece of work may always count for, however short the previous one was

@@ -16,17 +16,17 @@ from pgsched.delivery.exception_outcomes import describe
 from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.threads import LoopsThreads
 from pgsched.errors import InvalidSettings
-from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler import Containment, Worker
 from pgsched.service import collect_seldom, event_text, is_away
 from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import check_schema
-from pgsched.store.admin.workers import check_queues
+from pgsched.store.admin.worker_registry import check_queues
 from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.pooler import check_sessions, watch_sessions
-from pgsched.worker.run.event_loop import run_to_its_end
+from pgsched.telemetry import Events
+from pgsched.worker.run.event_loop_runner import run_to_its_end
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit, end_forked_children, named
 
 Orders = Callable[[Callable[[], None]], None]

@@ -54,8 +54,8 @@ from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litesta
 from pgsched.api.request_reading import ApiRequest, Application, check_query, check_request
 from pgsched.api.routing import answering
 from pgsched.errors import InvalidSettings, PgschedError
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from pgsched.version import __version__
 
 _SCHEME = "key"

@@ -15,9 +15,7 @@ from psycopg_pool import AsyncConnectionPool
 from pgsched.api.quotas import Deadline, FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
-from pgsched.event_emitter import Events
 from pgsched.service import event_text, is_away
-from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pooler import is_pooled
 from pgsched.store.core.query import first, read_exactly
 from pgsched.store.core.refusals import refusal
@@ -30,6 +28,8 @@ from pgsched.store.core.session_settings import (
     pin,
     request_locally,
 )
+from pgsched.store.core.timeline_fencing import Lineage
+from pgsched.telemetry import Events
 from pgsched.upkeep.failover_watch import Primaries
 
 _Given = ParamSpec("_Given")

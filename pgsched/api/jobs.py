@@ -37,9 +37,9 @@ from pgsched.api.parameters import (
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes, sets
 from pgsched.api_responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of
-from pgsched.domain.jitter import identity_of
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
+from pgsched.domain.start_jitter import identity_of
 from pgsched.domain.states import JobState
 from pgsched.errors import InvalidSchedule
 from pgsched.store import verbs

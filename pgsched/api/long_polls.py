@@ -21,11 +21,11 @@ from pgsched.domain.queue_partitions import queue_of
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.domain.wake_notice import CHANNEL, parse_notice
 from pgsched.errors import PgschedError, Unavailable
-from pgsched.event_emitter import Events
 from pgsched.store import internal_verbs
 from pgsched.store.core.listening import listen
 from pgsched.store.core.pooler import has_sessions
 from pgsched.store.core.session_settings import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
+from pgsched.telemetry import Events
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0

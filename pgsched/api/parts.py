@@ -24,11 +24,11 @@ from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
 from pgsched.api.shared_event_reader import Feed
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.event_emitter import Events
 from pgsched.extras import extra
 from pgsched.optional_tracing import recording
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
+from pgsched.telemetry import Events
 
 if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens

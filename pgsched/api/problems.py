@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from pgsched import errors
 from pgsched.errors import InvalidInput, PgschedError
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 MEDIA_TYPE = "application/problem+json"
 _STATUS: list[tuple[type[PgschedError], int]] = [

@@ -17,7 +17,7 @@ import httpx
 
 from pgsched.domain.identity_providers import may_be_asked
 from pgsched.errors import Unavailable
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0

@@ -17,8 +17,8 @@ from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant
 from pgsched.domain.identity_providers import Provider, parse_providers
 from pgsched.errors import Unauthenticated
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 
 _LONGEST = 16 * 1024
 _LARGEST_KEY = 8192  # bits of an RSA modulus: the larger it is, the longer a signature check takes

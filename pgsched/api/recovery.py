@@ -17,9 +17,9 @@ from pgsched.api.parameters import Actor, Duration, Noted, Pooled, note_in
 from pgsched.api.routing import acts, problems, reads
 from pgsched.domain.duration import length_of
 from pgsched.store import verbs
-from pgsched.store.admin import installation_settings, recovery
+from pgsched.store.admin import installation_settings, recovery_preview
 from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
-from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
+from pgsched.store.admin.recovery_preview import Called, Overdue, OverdueExecution
 
 _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
@@ -69,7 +69,7 @@ async def get_recovery(database: Pooled) -> Recovery:
     """Workers hold an installation whose database was restored or copied. All due executions are counted, so this may
     take seconds."""
     async with database.page() as connection:
-        found = await recovery.preview(connection)
+        found = await recovery_preview.preview(connection)
         state = await installation_settings.get_installation(connection)
     return Recovery(
         held_since=state.held_since, reason=state.reason, overdue=found.overdue, oldest=found.oldest, calls=found.calls

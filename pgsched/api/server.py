@@ -16,12 +16,12 @@ from pgsched.api.app import create_app
 from pgsched.api.http_connections import MOST, Connections
 from pgsched.api.middleware import limited
 from pgsched.errors import InvalidSettings
-from pgsched.event_emitter import Events
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
 from pgsched.store import internal_verbs
 from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.session_settings import AS_API, locally
+from pgsched.telemetry import Events
 
 _OWN_DESCRIPTORS = 200
 _IDLE = 130

@@ -21,9 +21,9 @@ from pgsched.api.quotas import FairShares
 from pgsched.domain.api_key import Grant
 from pgsched.domain.event_position import Position, VisibilityHorizon
 from pgsched.errors import PgschedError, TooManyRequests
-from pgsched.event_emitter import Events
 from pgsched.store.lookup import events as ends
 from pgsched.store.lookup.row_types import Event
+from pgsched.telemetry import Events
 
 MOST, MOST_EACH = 200, 20
 """The most readers of a process, and of one client, whichever keys it uses."""

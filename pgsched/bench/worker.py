@@ -13,12 +13,12 @@ import uvloop
 
 from pgsched.bench.worker_report import Trace, WorkerReport
 from pgsched.delivery.app import App
-from pgsched.event_emitter import Events, logging_listener
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, logging_listener
 from pgsched.worker_process import tune_interpreter
 
 

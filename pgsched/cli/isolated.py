@@ -22,10 +22,10 @@ from pgsched.delivery.isolation import Call, StartChild, framed
 from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import Threads
 from pgsched.domain.attempt_outcome import Failed, Outcome
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.worker.run.event_loop import run_to_its_end
+from pgsched.telemetry import Events
+from pgsched.worker.run.event_loop_runner import run_to_its_end
 from pgsched.worker.run.forced_exit import end_forked_children
 from pgsched.worker.run.handler_reports import Reports
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pgsched.cli.nonblocking_log import LogWriter
-from pgsched.event_emitter import FIELDS, printable
 from pgsched.password_hiding import without_passwords
 from pgsched.settings import Settings
+from pgsched.telemetry import FIELDS, printable
 
 _OF_EVERY_RECORD = logging.makeLogRecord({}).__dict__.keys() | {"message", "asctime", "taskName", FIELDS}
 

@@ -13,7 +13,7 @@ from pgsched.cli.reply import table
 from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
 from pgsched.store import internal_verbs, verbs
-from pgsched.store.admin import installation_settings, recovery
+from pgsched.store.admin import installation_settings, recovery_preview
 from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
 from pgsched.store.core.own_connection import lending
 
@@ -52,7 +52,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
         raise InvalidInput("--skip-older-than, --rate and --hold-client say how to release: add --release")
     if hold and release:
         raise InvalidInput("--hold and --release cannot be combined: give one of them")
-    found = await recovery.preview(connection)
+    found = await recovery_preview.preview(connection)
     if hold or release:  # the rest may take a while, and applies to the rows just found
         await verbs.pause(connection, "installation", **said)
     state = await installation_settings.get_installation(connection)
@@ -71,7 +71,7 @@ _NEXT = (
 )
 
 
-def _text(state: installation_settings.Installation, found: recovery.RecoveryPreview) -> str:
+def _text(state: installation_settings.Installation, found: recovery_preview.RecoveryPreview) -> str:
     held = f"held since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}" if state.held_since else "not held"
     parts = [held]
     for title, columns, lines in (

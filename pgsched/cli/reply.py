@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
+from pgsched.telemetry import printable
 
 _UNCUT = 36
 _UNPRINTABLE = re.compile(r"[^ -~]")

@@ -21,13 +21,13 @@ from pgsched.cli.settings_flags import API, WORKER, load_settings, settings_opti
 from pgsched.cli.supervised import Orders, counting_words, hear_settings, program, stop_when_orphaned
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
-from pgsched.event_emitter import Events, logging_listener
 from pgsched.extras import extra
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.settings import Settings
-from pgsched.store.admin.workers import of_host
+from pgsched.store.admin.worker_registry import of_host
 from pgsched.store.core.own_connection import transaction
+from pgsched.telemetry import Events, logging_listener
 
 if TYPE_CHECKING:
     from pgsched.metrics.serving import MetricsPage

@@ -16,12 +16,12 @@ from pgsched.cli.database_connection import explained
 from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
-from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from pgsched.store.core.own_connection import Lend, lending
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.lookup.now import Edge, Now, look
 from pgsched.store.lookup.now_lines import Shown, WorkerLine, lines_of
+from pgsched.telemetry import printable
 
 _KEYS: dict[str, Callable[[Edge], float]] = {
     "late": lambda edge: -(edge.oldest_due or 0.0),

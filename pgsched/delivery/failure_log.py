@@ -20,7 +20,7 @@ from pgsched.delivery.own_context import own_context
 from pgsched.domain.attempt_outcome import Failed, Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
-from pgsched.event_emitter import Events, Field
+from pgsched.telemetry import Events, Field
 
 LONGEST_TRACEBACK = 6_000
 """The most characters of a traceback that are logged, counted from its end."""

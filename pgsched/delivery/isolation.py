@@ -24,7 +24,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.attempt_outcome import Failed, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 LOSSES = 2
 """How many times an execution must be lost or stopped with its worker before it is called in isolation."""

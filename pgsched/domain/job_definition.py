@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from pgsched.domain.jitter import identity_of
 from pgsched.domain.recurrence import Recurrence, recurrence
 from pgsched.domain.recurrence_rules import NO_RULES, Rules, parse_rules
+from pgsched.domain.start_jitter import identity_of
 
 
 @dataclass(frozen=True, kw_only=True)

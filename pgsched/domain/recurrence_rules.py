@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
-from pgsched.domain.after_rule import After, parse_after
 from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.excluded_times import Exclusion, begins_with_a_date, parse_exclusion
 from pgsched.domain.headers import shown
 from pgsched.domain.json_values import encode_json
 from pgsched.domain.schedule import Every, Schedule, from_parts, instant_of
+from pgsched.domain.upstream_run import After, parse_after
 from pgsched.errors import InvalidSchedule
 
 MOST_PATTERNS = 20

@@ -12,7 +12,7 @@ from typing import TypedDict, TypeVar, assert_never
 
 from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
 from pgsched.domain.duration import check_duration, length_of
-from pgsched.domain.jitter import resolve_hashes
+from pgsched.domain.start_jitter import resolve_hashes
 from pgsched.errors import InvalidSchedule
 
 _SUCH = "2026-03-01T09:00:00Z"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from pgsched.event_emitter import WARNINGS, Field
 from pgsched.metrics.catalogue import ALL
 from pgsched.metrics.counts import Counts, Labels
 from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Observer
+from pgsched.telemetry import WARNINGS, Field
 
 _Counted = TypeVar("_Counted")
 _FROM_THE_START = ("pgsched_claims", "pgsched_claimed_executions")

@@ -14,11 +14,11 @@ from threading import Lock
 
 import msgspec
 
-from pgsched.event_emitter import Events
 from pgsched.metrics.catalogue import OF_WORKERS
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.counts import Counts
 from pgsched.service import Service
+from pgsched.telemetry import Events
 
 _EVERY, _FRESH = 1.0, 60.0  # seconds
 _GAUGES = {name for name, metric in OF_WORKERS.items() if metric.kind == "gauge"}

@@ -19,7 +19,6 @@ from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.threads import Threads
 from pgsched.errors import InvalidSettings
-from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting, Writing
 from pgsched.optional_tracing import recording
 from pgsched.scheduler import wiring
@@ -27,11 +26,12 @@ from pgsched.scheduler.channels import make_channels
 from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection, Link, signed
-from pgsched.store.core.lineage import Lineage
+from pgsched.store.core.timeline_fencing import Lineage
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live.warming import warm_claims, warm_settles
+from pgsched.telemetry import Events
 from pgsched.upkeep.failover_watch import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
@@ -59,7 +59,7 @@ from pgsched.worker.run.handler_reports import Reports
 from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog
 from pgsched.worker.run.payload_memory import Payloads
 from pgsched.worker.run.renewer import Renewer
-from pgsched.worker.settle.counting import Minutes
+from pgsched.worker.settle.minute_counts import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
 
@@ -305,7 +305,7 @@ class Assembly:
                 for claiming in self.claiming:
                     await claiming.leases.close()
                 if self.assignment.number:
-                    await workers.retire(await self.chores.get(), self.assignment.number)
+                    await worker_registry.retire(await self.chores.get(), self.assignment.number)
         attempts = (self.completion, self.channels, self.payloads, self.beginnings, self.reports)
         for part in (self.settler, self.listener, self.sweeper, self.upkeep, *attempts, self.vault):
             with contextlib.suppress(psycopg.Error, OSError):

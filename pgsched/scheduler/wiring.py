@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.worker.claim.listener import Hints
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.delivery.app import App
-from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import NO_CONTAINMENT, Assembly, Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 
 _UNSETTLED, _WELL = 60.0, 1.0
 

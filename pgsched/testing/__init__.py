@@ -17,7 +17,7 @@ from importlib.util import find_spec
 
 from pgsched.testing.kit import Kit
 from pgsched.testing.scheduled import ScheduledCall
-from pgsched.testing.stepped import Ran
+from pgsched.testing.stepped_worker import Ran
 
 if find_spec("pytest"):
     from pgsched.testing.fixtures import pgsched_app, pgsched_database_url, pgsched_kit

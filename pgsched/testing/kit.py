@@ -24,7 +24,7 @@ from pgsched.store.jobs import declaring
 from pgsched.testing import scheduled
 from pgsched.testing.inline import inline
 from pgsched.testing.scheduled import ANYTHING, Expected, ScheduledCall
-from pgsched.testing.stepped import Ran, SteppedWorker
+from pgsched.testing.stepped_worker import Ran, SteppedWorker
 
 _MOST = 1_000
 _T = TypeVar("_T")

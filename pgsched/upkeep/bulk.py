@@ -13,12 +13,12 @@ from uuid import UUID
 
 from pgsched.domain.round_robin import Turns
 from pgsched.errors import InvalidSchedule
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.bulk import advancing
 from pgsched.store.bulk.values import Active, Chunk
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_lock, is_of_a_row, took_too_long
+from pgsched.telemetry import Events
 
 _EVERY, _LOOK_EVERY = 1.0, 10.0
 _TURN = 1.0  # seconds after which it checks for new operations

@@ -14,11 +14,11 @@ import time
 from collections import deque
 from uuid import UUID
 
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
+from pgsched.telemetry import Events
 
 _MOST = 200
 _MOST_LARGE = 1_000  # ends whose progress is remembered

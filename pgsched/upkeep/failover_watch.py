@@ -4,9 +4,9 @@ A frozen primary keeps its sessions, and they do not show that a standby was pro
 seconds, all hosts in the database's URL are asked for their timeline. With a single host there is nothing to check.
 """
 
-from pgsched.event_emitter import Events
 from pgsched.service import Service
-from pgsched.store.core.lineage import Lineage
+from pgsched.store.core.timeline_fencing import Lineage
+from pgsched.telemetry import Events
 
 _EVERY = 5.0
 

@@ -16,7 +16,7 @@ workers get time to extend their leases.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.worker.assignment import RENEWALS, TERM
 
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks

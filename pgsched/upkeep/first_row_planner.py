@@ -6,10 +6,10 @@ one; if it does, it plans the row and reports it.
 
 import time
 
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.jobs import unplanned_jobs
+from pgsched.telemetry import Events
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep checks

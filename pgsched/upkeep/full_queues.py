@@ -5,10 +5,10 @@ a second while any queue has a maximum. Counting takes longer the higher the max
 the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
 """
 
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import queue_depth
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 10

@@ -13,7 +13,6 @@ import psycopg
 
 from pgsched.domain.gate import CLIENT
 from pgsched.domain.queue_partitions import partitions_from
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
@@ -22,6 +21,7 @@ from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import reaping
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claiming_connection import new_token
 from pgsched.worker.clock import DatabaseClock

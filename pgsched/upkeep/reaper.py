@@ -14,16 +14,16 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pgsched.domain.queue_partitions import partitions_from
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
-from pgsched.store.admin import workers
-from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.store.admin import worker_registry
+from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import reaping
+from pgsched.store.live.parked_rows import SetAside
 from pgsched.store.live.reaping import ReapRange, reap_others
-from pgsched.store.live.set_aside import SetAside
 from pgsched.store.pull import pull_upkeep
+from pgsched.telemetry import Events
 from pgsched.upkeep.failure_detector import CATCH_UP, FailureDetector
 from pgsched.worker.assignment import Assignment
 
@@ -106,7 +106,7 @@ class Reaper(Service):
     async def turn(self) -> float:
         connection = await self._watching.get()
         sent = time.monotonic()
-        found = await workers.watch(connection)
+        found = await worker_registry.watch(connection)
         self.detector.observe(found, sent, time.monotonic())
         self.seen(found)
         if not any(worker.id == self._assignment.number and not worker.lost for worker in found):
@@ -129,7 +129,7 @@ class Reaper(Service):
             await self._prove(connection)
         condemned = set(self.detector.lost()) - {self._assignment.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
-            declared = set(await workers.declare_lost(connection, lost))
+            declared = set(await worker_registry.declare_lost(connection, lost))
             self._declared |= declared
             for worker in lost:
                 if worker.id in declared:
@@ -173,7 +173,7 @@ class Reaper(Service):
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
         connection = await self._link.get()
         if id != _NO_WORKER:
-            await workers.forget(connection, [id])
+            await worker_registry.forget(connection, [id])
             self._declared.discard(id)
         elif count := await pull_upkeep.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
             self.events.emit("deferred.reaped", count=count)

@@ -13,13 +13,13 @@ import random
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal_verbs
-from pgsched.store.admin import retention
+from pgsched.store.admin import expired_rows
 from pgsched.store.admin.archive import DAILY
 from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.core.connect import Connection, Link
+from pgsched.telemetry import Events
 
 _EVERY = 3600.0
 _AHEAD = 14
@@ -57,11 +57,11 @@ class Retention(Service):
         dropped = await self._drop(connection, kept)
         if changed := made.done + adopted.done + dropped.done:
             self.events.emit("history.days", changed=changed)
-        if jobs := await self._all_of(partial(retention.delete_ended_jobs, connection)):
+        if jobs := await self._all_of(partial(expired_rows.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
         await self._all_of(partial(internal_verbs.tidy_keys, connection))
-        await self._all_of(partial(retention.delete_progress, connection))
-        delete_audit = partial(retention.delete_audit, connection, kept=rules.audit_days)
+        await self._all_of(partial(expired_rows.delete_progress, connection))
+        delete_audit = partial(expired_rows.delete_audit, connection, kept=rules.audit_days)
         if rules.audit_days and (rows := await self._all_of(delete_audit)):
             self.events.emit("audit.deleted", rows=rows)
         return _AGAIN if made.left or adopted.left or dropped.left else _EVERY

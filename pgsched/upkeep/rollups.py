@@ -8,12 +8,12 @@ count twice.
 
 from collections.abc import Callable, Mapping
 
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
 from pgsched.store.live import rollups
-from pgsched.worker.settle.counting import Minutes, with_everybody
+from pgsched.telemetry import Events
+from pgsched.worker.settle.minute_counts import Minutes, with_everybody
 
 _MOST_NOTES = 10_000
 _EVERY = 5.0

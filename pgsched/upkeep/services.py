@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.dependent_releaser import DependentReleaser
 from pgsched.upkeep.failover_watch import Primaries
@@ -20,7 +20,7 @@ from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.settle.counting import Minutes
+from pgsched.worker.settle.minute_counts import Minutes
 
 
 class Upkeep:

@@ -6,10 +6,10 @@ execution was held at the very moment when its predecessor ended elsewhere. Whil
 reads no keys.
 """
 
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 20

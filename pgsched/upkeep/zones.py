@@ -14,10 +14,10 @@ from uuid import UUID
 import psycopg
 
 from pgsched.domain.time_zone import version_in_use
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Link
 from pgsched.store.jobs import unplanned_jobs, zone_rules
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 _EVERY = 60.0

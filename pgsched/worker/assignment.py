@@ -16,7 +16,7 @@ from pgsched.domain.capability import crews
 from pgsched.domain.queue_partitions import partitions_from
 from pgsched.service import Signal
 from pgsched.store import internal_verbs
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
@@ -86,12 +86,12 @@ class Assignment:
 
     async def _join(self, connection: Connection) -> None:
         await self.check_in(connection)
-        found = await workers.served(connection, self._queues)
+        found = await worker_registry.served(connection, self._queues)
         self.queue_names = found.names
         self._take(found.queues, found.paused)
-        if self.number and await workers.renew(connection, self.number, self.term):
+        if self.number and await worker_registry.renew(connection, self.number, self.term):
             return
-        introduction = workers.Introduction(
+        introduction = worker_registry.Introduction(
             name=self._name,
             instance=self.instance,
             queues=self._queues,
@@ -102,14 +102,14 @@ class Assignment:
             term=self.term,
             former=self.number,
         )
-        self.number = await workers.register(connection, introduction)
+        self.number = await worker_registry.register(connection, introduction)
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
         """Says that this worker lives. Returns False if it was declared lost meanwhile."""
-        return not self.number or await workers.renew(connection, self.number, self.term)
+        return not self.number or await worker_registry.renew(connection, self.number, self.term)
 
-    def share(self, alive: Sequence[workers.RegisteredWorker]) -> bool:
+    def share(self, alive: Sequence[worker_registry.RegisteredWorker]) -> bool:
         """Works out this worker's share among the workers that serve the same queues. Returns whether other partitions
         are open now than before."""
         me = next((worker for worker in alive if worker.id == self.number), None)
@@ -122,7 +122,7 @@ class Assignment:
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
-    def _own_of(self, queue: int, alive: Sequence[workers.RegisteredWorker]) -> list[int]:
+    def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
         """Its share among all that serve the queue, and among those that have a capability which not all have."""
         peers = {
             worker.id: frozenset(worker.delivers)

@@ -18,10 +18,10 @@ from pgsched.domain.attempt_outcome import Failed, Outcome, kept_error
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.failure_window import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.gate import RECOVERED, circuits_of, host_of, path_of
-from pgsched.event_emitter import Events
 from pgsched.service import Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import circuits
+from pgsched.telemetry import Events
 from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0

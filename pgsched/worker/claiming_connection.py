@@ -10,7 +10,6 @@ from typing import LiteralString
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import Unavailable
-from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
@@ -20,7 +19,8 @@ from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import claim_culprits, executions, looking, reaping
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, PartitionShare
 from pgsched.store.live.looking import RowFilter
-from pgsched.store.live.set_aside import SetAside
+from pgsched.store.live.parked_rows import SetAside
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 

@@ -92,7 +92,7 @@ class InHand:
         self.eased()
 
 
-class Tenure:
+class LeaseValidity:
     """Every row in hand may be started up to the moment ``until``. ``doubts`` counts how often rows that had not begun
     were handed back."""
 

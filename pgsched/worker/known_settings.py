@@ -9,12 +9,12 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options, parse_options, without_spans
 from pgsched.domain.queue_partitions import first_of, queue_of
 from pgsched.errors import InvalidInput
-from pgsched.event_emitter import Events, Field
 from pgsched.sealing import CannotOpen
 from pgsched.service import Service
 from pgsched.store.admin import client_and_queue_settings
 from pgsched.store.admin.client_and_queue_settings import ClientForWorker
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events, Field
 
 _Owner = TypeVar("_Owner", str, int)
 _EVERY = 10.0

@@ -13,9 +13,9 @@ from pgsched.api import connection_pool
 from pgsched.api.app import create_app
 from pgsched.api.connection_pool import WAIT
 from pgsched.api.parts import Parts
-from pgsched.event_emitter import Events
 from pgsched.sealing import new_key
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import OWN, signed_in
 from tests.api.serving import serving

@@ -16,9 +16,9 @@ from pgsched.api.connection_pool import Database
 from pgsched.api.quotas import RateLimits
 from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
 from pgsched.errors import SchemaMismatch, TooManyRequests, Unauthenticated
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings, is_loopback
 from pgsched.store import internal_verbs
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.api.serving import serving
 from tests.conftest import Connection

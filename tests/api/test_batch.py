@@ -15,7 +15,7 @@ from pgsched.api import authentication, batch_lines
 from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 
 Db = psycopg.Connection[tuple[Any, ...]]

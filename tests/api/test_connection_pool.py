@@ -13,7 +13,7 @@ import pytest
 from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 _PATIENCE = 4.0  # the driver alone waits for five seconds until a statement is cancelled
 

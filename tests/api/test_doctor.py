@@ -9,10 +9,10 @@ from pgsched.api import doctor
 from pgsched.api.app import create_app
 from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from pgsched.store.doctor.examination import CHECKS, examine
 from pgsched.store.doctor.finding import Report
+from pgsched.telemetry import Events
 from tests.api.serving import serving
 from tests.conftest import Connection
 from tests.store.doctor.doctor_arrange import register

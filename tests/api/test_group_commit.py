@@ -11,8 +11,8 @@ from pgsched.api.connection_pool import Database
 from pgsched.api.group_commit import GroupCommit, leaves_nothing
 from pgsched.domain.api_key import ANYBODY
 from pgsched.errors import NotFound, Unavailable
-from pgsched.event_emitter import Events
 from pgsched.store.schedule.schedule_parameters import request_of
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.store.store_arrange import value

@@ -11,9 +11,9 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.api.app import create_app
-from pgsched.event_emitter import Events, Faults, Field
 from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import expected_revision
+from pgsched.telemetry import Events, Faults, Field
 from tests.api.serving import serving
 
 pytestmark = pytest.mark.smoke

@@ -12,12 +12,12 @@ from pgsched.api.connection_pool import Database
 from pgsched.api.metrics import Metrics
 from pgsched.api.middleware import RequestCounts
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.event_emitter import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.database import measured
 from pgsched.settings import Settings
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.api.serving import serving
 from tests.conftest import Connection

@@ -21,8 +21,8 @@ from pgsched.api.connection_pool import Database
 from pgsched.api.provider_tokens import BearerTokens
 from pgsched.domain.identity_providers import parse_providers
 from pgsched.errors import InvalidSettings, Refused, TooManyRequests, Unauthenticated, Unavailable
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.api.oidc_arrange import EC, RSA, RULE, Faked, faked_provider, real_provider, settings
 from tests.api.serving import serving

@@ -10,8 +10,8 @@ import pytest
 
 from pgsched.cli.log_setup import Relay, decided, formatter
 from pgsched.errors import InvalidSettings
-from pgsched.event_emitter import Events, logging_listener
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, logging_listener
 
 NASTY = 'a"b\n2026-11-23 ERROR forged \x1b[2J \u2028 \x9b'
 

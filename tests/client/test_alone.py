@@ -74,7 +74,7 @@ def test_scheduling_works_without_the_server_packages(database_url: str) -> None
 
 def test_a_worker_runs_without_uvloop() -> None:
     hidden = "import sys; sys.modules['uvloop'] = None; "
-    text = hidden + "from pgsched.worker.run.event_loop import loop_factory; assert loop_factory() is None"
+    text = hidden + "from pgsched.worker.run.event_loop_runner import loop_factory; assert loop_factory() is None"
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 

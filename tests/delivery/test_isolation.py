@@ -16,8 +16,8 @@ from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.attempt_outcome import Failed, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 
 APP = """

@@ -18,7 +18,7 @@ from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 from tests.delivery.test_python_channel import Transactions
 

@@ -18,7 +18,7 @@ from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Post
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.errors import InvalidInput, StaleLease
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 
 

@@ -19,7 +19,7 @@ from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.errors import InvalidInput, StaleLease
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 from tests.delivery.test_python_channel import Transactions
 

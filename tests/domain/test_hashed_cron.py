@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.domain.cron import Cron
-from pgsched.domain.jitter import identity_of, resolve_hashes
 from pgsched.domain.schedule import from_parts
+from pgsched.domain.start_jitter import identity_of, resolve_hashes
 from pgsched.errors import InvalidSchedule
 
 FORMS = [

@@ -11,14 +11,14 @@ from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import executions, reaping, recorded_starts
+from pgsched.store.live.claimed_row_recheck import Recall, recall
 from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange
-from pgsched.store.live.row_after_job_change import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.known_gates import GateCounts
@@ -184,7 +184,7 @@ def reaper(ledger: Ledger, numbers: list[int]) -> Part:
             async with actor.connection.transaction():
                 await reap(actor, ledger.partitions, [number])
                 await actor.step("commit the reap")
-            await workers.forget(actor.connection, [number])
+            await worker_registry.forget(actor.connection, [number])
 
     return part
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pgsched.event_emitter import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.counts import Counts
 from pgsched.metrics.exposition import page
 from pgsched.metrics.files import Counting, Reading, Writing
 from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, QueueOutcome, Timed
+from pgsched.telemetry import Events
 
 Read = dict[tuple[str, tuple[str, ...]], float]
 

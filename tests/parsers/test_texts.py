@@ -26,9 +26,9 @@ from pgsched.domain.api_key import Token
 from pgsched.domain.duration import format_duration, length_of, parse_duration, parse_shift
 from pgsched.domain.event_position import Position
 from pgsched.domain.excluded_times import parse_exclusion
-from pgsched.domain.jitter import resolve_hashes
 from pgsched.domain.schedule import from_parts, instant_of, next_instant
 from pgsched.domain.secret import parse_signing_secret
+from pgsched.domain.start_jitter import resolve_hashes
 from pgsched.domain.target import parse_target
 from pgsched.domain.time_zone import zone_named
 from pgsched.domain.trace import traceparent_in

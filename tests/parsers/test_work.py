@@ -30,8 +30,8 @@ from pgsched.delivery.url import Origin
 from pgsched.domain.attempt_outcome import escaped, json_text
 from pgsched.domain.execution_options import parse_options
 from pgsched.domain.wake_notice import parse_notice
-from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
+from pgsched.telemetry import printable
 from tests.delivery.receiver import calling, execution
 from tests.parsers.work import LONGEST_TURN, growth, longest_turn, saying_in_a_thread
 

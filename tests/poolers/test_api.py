@@ -9,8 +9,8 @@ from psycopg import sql
 
 from pgsched.api.app import create_app
 from pgsched.api.connection_pool import Database
-from pgsched.event_emitter import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.api.serving import serving
 from tests.poolers.calls import call_at_once
 from tests.poolers.conftest import Connection

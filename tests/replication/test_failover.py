@@ -12,10 +12,10 @@ import pytest
 from pgsched.api.app import create_app
 from pgsched.delivery.app import App
 from pgsched.errors import Unavailable
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from tests.api.serving import serving
 from tests.faults.site import signalled
 from tests.replication.pair import Connection, until

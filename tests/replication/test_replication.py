@@ -13,10 +13,10 @@ from psycopg.sql import SQL, Identifier
 from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail
 from pgsched.errors import Conflict
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from pgsched.worker_process import run_worker
 from tests.replication.conftest import Follow
 from tests.replication.pair import Connection, Pair, until

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.store.bulk.values import Active, Chunk
+from pgsched.telemetry import Events
 from pgsched.upkeep import bulk
 from pgsched.upkeep.bulk import Bulk
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.upkeep.failure_detector import CATCH_UP, FailureDetector
 
 LEASE = 30.0

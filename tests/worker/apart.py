@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 
 Calls = list[str]
 _PATIENCE = 60.0

@@ -11,10 +11,10 @@ import pytest
 
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.event_emitter import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core import connect
+from pgsched.telemetry import Events, Field
 from pgsched.upkeep import retention
 from pgsched.worker.assignment import Assignment
 from tests.databases import Databases, Janitor, kept, lending_with

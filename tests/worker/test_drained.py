@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.delivery.app import App
-from pgsched.store.admin.workers import RegisteredWorker as Seen
+from pgsched.store.admin.worker_registry import RegisteredWorker as Seen
 from pgsched.worker.assignment import Assignment
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 

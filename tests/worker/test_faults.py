@@ -5,10 +5,10 @@ import logging
 
 import pytest
 
-from pgsched.event_emitter import Events, Faults, Field, logging_listener
 from pgsched.scheduler import Worker
 from pgsched.service import Service
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, Faults, Field, logging_listener
 
 AWAY: dict[str, Field] = {"away": True, "error": "OperationalError: connection refused"}
 

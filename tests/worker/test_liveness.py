@@ -15,10 +15,10 @@ import pytest
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from pgsched.upkeep.reaper import TakeBackWalk
 from tests.installed import find_bin_dir
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value

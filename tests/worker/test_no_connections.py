@@ -9,10 +9,10 @@ import pytest
 
 from pgsched.delivery.app import App
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from tests.worker.conftest import Connection, Recorder, until, until_history, value
 
 _SETTINGS = {"max_connections": "40", "reserved_connections": "12", "fsync": "off", "shared_buffers": "16MB"}

@@ -9,10 +9,10 @@ import pytest
 
 from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
-from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.worker.conftest import Connection, until_history
 
 MANY = """

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgsched.errors import Conflict
-from pgsched.store.admin.workers import check_queues
+from pgsched.store.admin.worker_registry import check_queues
 from tests.store.pull.pull_arrange import Handed, claim, complete, pulled_queue, put, run_out
 from tests.store.store_arrange import Connection as Consumer
 from tests.store.store_arrange import call

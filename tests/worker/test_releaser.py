@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.dependent_releaser import DependentReleaser
 from tests.worker.conftest import Connection, Recorder, value
 

@@ -4,16 +4,16 @@ import psycopg
 import pytest
 
 from pgsched.domain.histogram import BUCKETS
-from pgsched.event_emitter import Events
 from pgsched.metrics.counters import Counters
 from pgsched.observer import AttemptsEnded, QueueOutcome, Timed
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.store.live.rollups import EVERYBODY
+from pgsched.telemetry import Events
 from pgsched.upkeep.rollups import Rollups
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.settle.counting import Minutes, with_everybody
+from pgsched.worker.settle.minute_counts import Minutes, with_everybody
 from tests.worker.conftest import Connection, until_history
 from tests.worker.test_observer import ONCE_MORE, an_app
 
@@ -92,7 +92,7 @@ async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Con
 
 
 def test_of_names_that_anybody_can_make_up_so_many_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsched.worker.settle.counting._MOST_STRANGERS", 2)
+    monkeypatch.setattr("pgsched.worker.settle.minute_counts._MOST_STRANGERS", 2)
     minutes = Minutes(DatabaseClock(), {"known"}.__contains__)
     for client in ("a", "b", "c", "known", "c", "a"):  # b is the least busy
         minutes.ended(attempts(client))

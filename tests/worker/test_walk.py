@@ -15,7 +15,7 @@ DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 secon
 JOB = "select pgsched.schedule('python:do', every => '1 second')"
 NOTICED = {"worker/claim/listener.py", "domain/wake_notice.py"}
 """What takes notifications: a run of a job is planned before its instant, and none is needed."""
-EARLY_OR_LATE = {"worker/run/upcoming.py", "worker/run/alarm.py", "worker/claim/claim_order.py"}
+EARLY_OR_LATE = {"worker/run/upcoming.py", "worker/run/precise_timer.py", "worker/claim/claim_order.py"}
 """What holds a row that was claimed before its instant, as the run of a job is unless the machine is slow; and what
 goes first by its priority once claims are late."""
 

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import Conflict
 from pgsched.store import internal_verbs, verbs
-from pgsched.store.admin import recovery
+from pgsched.store.admin import recovery_preview
 from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.core.own_connection import Lend
@@ -60,7 +60,7 @@ class HoldPolicy:
         skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
         spread = 0
         if is_done and self.rate is not None:
-            spread, is_done = await recovery.spread(lend, self.rate, until=until)
+            spread, is_done = await recovery_preview.spread(lend, self.rate, until=until)
         if is_done:
             async with lend() as connection:
                 await verbs.resume(connection, "installation", note=self.note, actor=self.actor)

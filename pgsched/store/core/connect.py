@@ -12,8 +12,8 @@ from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store.core import wire
-from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.session_settings import KEPT_ALIVE, SILENT, WORKER, pin, waiting_for_locks
+from pgsched.store.core.timeline_fencing import Lineage
 
 Connection = AsyncConnection[tuple[Any, ...]]
 

@@ -3,7 +3,7 @@
 A batch is one transaction over many rows of many clients, so one bad row fails them all. The batch is then split in
 half, and each half again, down to single rows. With k bad rows among n, that takes about k log n transactions; if all
 goes well, it costs nothing. The caller decides what to do with a bad row: a locked one waits (``is_a_lock``), and any
-other is parked (``store.live.set_aside``).
+other is parked (``store.live.parked_rows``).
 """
 
 import re

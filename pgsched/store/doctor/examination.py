@@ -12,7 +12,6 @@ from typing import Any
 import psycopg
 
 from pgsched.errors import PgschedError, Unavailable
-from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from pgsched.sealing import KeyRing
 from pgsched.store.core.own_connection import Lend
@@ -30,6 +29,7 @@ from pgsched.store.doctor.finding import (
     error,
     warning,
 )
+from pgsched.telemetry import printable
 from pgsched.version import __version__
 
 CHECKS: Mapping[str, Check] = {

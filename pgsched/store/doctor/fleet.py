@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from pgsched.store.admin.installation_settings import get_installation
-from pgsched.store.admin.workers import RegisteredWorker, watch
+from pgsched.store.admin.worker_registry import RegisteredWorker, watch
 from pgsched.store.doctor.finding import CheckContext, Finding, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
 from pgsched.version import __version__

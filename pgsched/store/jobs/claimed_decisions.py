@@ -20,8 +20,8 @@ from pgsched.domain.recurrence_rules import Rules
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
-from pgsched.store.ends.ends_without_run import mark_invalid
 from pgsched.store.jobs.definition_cache import ClaimedDefinition
+from pgsched.store.jobs.skipped_instants import mark_invalid
 
 _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of CPU time
 

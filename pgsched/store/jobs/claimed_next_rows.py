@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.after_rule import LookAgain, SkipRun, WaitFor
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.misfire_and_overlap import InstantDecision, OverlapDecision, decide_overlap
+from pgsched.domain.upstream_run import LookAgain, SkipRun, WaitFor
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs.claimed_decisions import DecidedChanges, DecidedRow, changed_since, decide_rows
 from pgsched.store.jobs.definition_cache import Definitions, fires_late

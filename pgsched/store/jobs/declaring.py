@@ -15,9 +15,9 @@ import msgspec
 from psycopg import AsyncConnection
 
 from pgsched.domain.declared_job import DeclaredJob
-from pgsched.domain.jitter import identity_of
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import Fire
+from pgsched.domain.start_jitter import identity_of
 from pgsched.errors import Conflict
 from pgsched.store import verbs
 from pgsched.store.core.query import rows

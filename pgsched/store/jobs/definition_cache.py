@@ -16,12 +16,12 @@ from psycopg import AsyncConnection
 from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.jitter import resolve_hashes
 from pgsched.domain.job_definition import Definition
 from pgsched.domain.misfire_and_overlap import InstantDecision, decide_delayed, decide_instant
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.recurrence_rules import Rules
 from pgsched.domain.schedule import from_parts, next_instant
+from pgsched.domain.start_jitter import resolve_hashes
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Uuids, to_datetime, to_instant

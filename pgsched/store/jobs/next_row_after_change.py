@@ -22,8 +22,8 @@ from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.recurrence_rules import NO_RULES
 from pgsched.store.core.query import first, rows
 from pgsched.store.core.wire import LAST, LONG_AGO, to_datetime, to_instant
-from pgsched.store.jobs.planned_starts import Planning, starts_of
 from pgsched.store.jobs.rows_held_by_edits import Withdrawn
+from pgsched.store.jobs.start_windows import Planning, starts_of
 
 Connection = AsyncConnection[Any]
 _Given = ParamSpec("_Given")

@@ -16,9 +16,9 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.culprits import by_halves, is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.sql import statement
-from pgsched.store.ends.ends_without_run import finish_jobs, mark_invalid, skip_further
 from pgsched.store.jobs.next_row_after_change import NextRow, PlannedJob, next_row, taken_instants
 from pgsched.store.jobs.rows_held_by_edits import plan_withdrawn, skip_withdrawn, withdrawn_rows
+from pgsched.store.jobs.skipped_instants import finish_jobs, mark_invalid, skip_further
 
 FIRST = UUID(int=0)
 _AT_ONCE = 100  # jobs whose existing rows are read together

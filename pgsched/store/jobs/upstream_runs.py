@@ -1,4 +1,4 @@
-"""Finds the runs of other jobs that claimed rows depend on, and makes the rows wait (``domain.after_rule``)."""
+"""Finds the runs of other jobs that claimed rows depend on, and makes the rows wait (``domain.upstream_run``)."""
 
 from datetime import datetime
 from typing import Any
@@ -6,9 +6,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.after_rule import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.upstream_run import After, Decision, Other, OtherRun, WaitFor, decide_upstream
 from pgsched.errors import InvalidSchedule
 from pgsched.store import internal_verbs
 from pgsched.store.core.sql import statement, statement_in
@@ -25,7 +25,7 @@ async def decide_after(
     instant = to_datetime(row.scheduled_for)
     begin, end = after.period(instant, definition.timezone)
     other = await _other(connection, definition.client, after.job, instant, (begin, end))
-    return decide(after, other, instant, begin)
+    return decide_upstream(after, other, instant, begin)
 
 
 async def queue_after(connection: Connection, row: ClaimedExecution, decided: WaitFor, *, carries_on: bool) -> None:

@@ -13,9 +13,9 @@ from pgsched.domain.misfire_and_overlap import SkippedRange
 from pgsched.domain.recurrence_rules import Rules
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids
-from pgsched.store.ends.ends_without_run import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.definition_cache import ClaimedDefinition, fires_late
-from pgsched.store.jobs.planned_starts import Planning, starts_of
+from pgsched.store.jobs.skipped_instants import finish_jobs, skip_claimed, skip_further
+from pgsched.store.jobs.start_windows import Planning, starts_of
 from pgsched.store.live.locked_rows import PutOff
 
 Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]

@@ -24,7 +24,7 @@ from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, Lease, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.store.live.set_aside import SetAside, park
+from pgsched.store.live.parked_rows import SetAside, park
 
 Connection = AsyncConnection[Any]
 _TRIES = 3

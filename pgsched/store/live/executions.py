@@ -20,7 +20,7 @@ from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
-from pgsched.store.live.set_aside import SetAside
+from pgsched.store.live.parked_rows import SetAside
 
 Answer = AsyncCursor[tuple[Any, ...]]
 # Like _make, in half the time.

@@ -8,7 +8,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.culprits import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instant, Instants, Tokens
-from pgsched.store.live.set_aside import SetAside, park
+from pgsched.store.live.parked_rows import SetAside, park
 
 
 class ReapRange(NamedTuple):

@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 from psycopg import AsyncConnection, OperationalError
 
 from pgsched.domain.wake_notice import CHANNEL, MOST_ROWS, STOP, parse_notice
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.listening import listen
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import UNIX_TO_WIRE
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1

@@ -12,7 +12,7 @@ gone; its poll interval finds the rows that come in meanwhile.
 import time
 from collections.abc import Iterable
 
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 
 # A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
@@ -46,20 +46,20 @@ class Polling:
         """Starts polling, unless another worker polls these queues."""
         self.is_called_for, self._worker, self._over = False, worker, list(partitions)
         self._kept_at = time.monotonic()
-        self.on = await workers.watch_queues(connection, worker, self._over)
+        self.on = await worker_registry.watch_queues(connection, worker, self._over)
         self._found, self._since = 0, time.monotonic()
 
     async def keep(self, connection: Connection) -> None:
         """Says again that this worker polls, if it is time to; another worker may have taken over."""
         if self.on and time.monotonic() - self._kept_at >= _KEPT:
             self._kept_at = time.monotonic()
-            if not await workers.watch_queues(connection, self._worker, self._over):
+            if not await worker_registry.watch_queues(connection, self._worker, self._over):
                 self.lose()
 
     async def stop(self, connection: Connection) -> None:
         """Makes writers notify again."""
         self.lose()
-        await workers.unwatch_queues(connection, self._worker, self._over)
+        await worker_registry.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
         """Notes that this worker does not poll any more, or cannot say so."""

@@ -24,13 +24,13 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import InstantRange
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.earliest_due import HELP_AFTER, Front
 from pgsched.worker.claim.row_filters import RowFilters

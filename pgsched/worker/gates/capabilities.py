@@ -17,12 +17,12 @@ from functools import partial
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.domain.queue_partitions import queue_of
-from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
-from pgsched.store.admin import workers
-from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.store.admin import worker_registry
+from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.gates.gate_timers import Round
 
@@ -139,7 +139,7 @@ class Capabilities(Service):
         """Says what this worker can deliver, where that has changed."""
         saying = (self._assignment.number, self.mine)
         if saying != self._declared:
-            await workers.declare(await self._link.get(), saying[0], sorted(saying[1]))
+            await worker_registry.declare(await self._link.get(), saying[0], sorted(saying[1]))
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:

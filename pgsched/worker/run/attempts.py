@@ -22,11 +22,11 @@ from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.live import recorded_starts
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
+from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, LeaseValidity
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.lane_watchdog import Lane
@@ -108,7 +108,7 @@ class Attempts:
         equipment: Equipment,
         *,
         clock: DatabaseClock,
-        tenure: Tenure,
+        tenure: LeaseValidity,
         pace: AttemptPace,
         unbegun: UnbegunRows,
         waiting: Waiting,

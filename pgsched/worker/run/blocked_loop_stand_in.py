@@ -27,15 +27,15 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import blocked_loop, executions
 from pgsched.store.live.executions import Group
 from pgsched.store.live.reaping import release_claims
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.claiming_connection import SURE
-from pgsched.worker.in_hand import InHand, Tenure
+from pgsched.worker.in_hand import InHand, LeaseValidity
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 
@@ -49,7 +49,7 @@ _DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are loo
 class RowsInHand:
     """The rows that the dispatcher has in hand, for a thread beside the loop."""
 
-    tenure: Tenure
+    tenure: LeaseValidity
     in_hand: InHand
     unbegun: UnbegunRows
 

@@ -8,7 +8,7 @@ Rows claimed a moment early are held in a heap until their instant; one timer se
 one timer too, not by one a row.
 
 Due rows start in rounds (``upcoming``). Rows for which there is no slot (``delivery.slots``) wait beside the lanes.
-Rows that others may have by now (``in_hand.Tenure``) are handed back.
+Rows that others may have by now (``in_hand.LeaseValidity``) are handed back.
 
 ``in_hand`` has every claimed row that has not been settled or handed back: this process is responsible for them.
 """
@@ -25,7 +25,7 @@ from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.execution_options import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.in_hand import AttemptPace, Tenure
+from pgsched.worker.in_hand import AttemptPace, LeaseValidity
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
 from pgsched.worker.run.lane_watchdog import Lane, LaneWatch, Watchdog
@@ -60,7 +60,7 @@ class Dispatcher:
         self._pace = AttemptPace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares, self._waiting = events, payloads, shares, Waiting(self._resume)
         self._postponing = Postponing(self._waiting, self._settle, events)
-        self.tenure = Tenure()
+        self.tenure = LeaseValidity()
         self._rounds = StartOrder(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)

@@ -30,7 +30,7 @@ from typing import Any
 
 import pgsched
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 _TOLD = 10
 _UNTIL_TOLD = 5.0

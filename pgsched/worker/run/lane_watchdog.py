@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand, StandIn
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
 

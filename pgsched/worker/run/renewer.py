@@ -15,14 +15,14 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 from pgsched.store.live import executions
+from pgsched.store.live.claimed_row_recheck import Recall, recall
 from pgsched.store.live.executions import Group
-from pgsched.store.live.row_after_job_change import Recall, recall
 from pgsched.store.live.settle_locks import still_leased
+from pgsched.telemetry import Events
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.run.dispatcher import Dispatcher

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.run.alarm import Alarm
+from pgsched.worker.run.precise_timer import PreciseTimer
 
 _APART = 0.0005  # rows whose instants are closer than this may start together
 _EACH = 8
@@ -30,14 +30,14 @@ class Upcoming:
         self._rows: list[tuple[int, int, ClaimedExecution]] = []
         self.far: set[bytes] = set()
         self._order = 0
-        self._alarm: Alarm | None = None
+        self._alarm: PreciseTimer | None = None
         self._rang_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def start(self) -> None:
-        self._alarm = Alarm(self._ring)
+        self._alarm = PreciseTimer(self._ring)
 
     def add(self, row: ClaimedExecution, now: int) -> None:
         """Adds a row. ``set_alarm`` must be called after the last one."""

@@ -17,7 +17,7 @@ from pgsched.delivery.slots import Slots
 from pgsched.domain.attempt_outcome import NO_SLOT, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import DEFAULT_OPTIONS, Options
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 _Rows = deque[tuple[float, ClaimedExecution]]
 Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]

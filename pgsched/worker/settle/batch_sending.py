@@ -3,7 +3,7 @@
 A client's open transaction may lock rows that are in hand, and jobs whose outcomes are counted. No other outcome waits
 for that: ``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is tried again later. A
 row that the database refuses to settle is first settled without its answer, and if that fails, too, it is set aside
-(``store.live.set_aside``).
+(``store.live.parked_rows``).
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from pgsched.store.ends import completed_later
 from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions, settle_locks
-from pgsched.store.live.set_aside import SetAside, park
+from pgsched.store.live.parked_rows import SetAside, park
 from pgsched.worker.settle.batch import CUT_SHORT, DISCARDED, RELEASED, Batch
 
 Turn = tuple[int, str, str]

@@ -34,19 +34,19 @@ from pgsched.domain.capability import WORKER
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
 from pgsched.observer import AttemptsEnded, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definition_cache import Definitions
+from pgsched.telemetry import Events
 from pgsched.worker.circuit_breakers import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.batch_sending import LockAvoidingSettle, SettleReport, Turn, let_turns, settle
-from pgsched.worker.settle.counting import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
+from pgsched.worker.settle.minute_counts import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
 
 SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""

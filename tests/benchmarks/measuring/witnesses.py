@@ -12,8 +12,8 @@ import psycopg
 from pgsched.bench.processes import CONTEXT
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from pgsched.event_emitter import Events, Field
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, Field
 from pgsched.worker.claim.listener import Hints
 from pgsched.worker_process import run_worker
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.event_emitter import Events
-from pgsched.store.admin import retention
+from pgsched.store.admin import expired_rows
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
 
@@ -135,5 +135,5 @@ async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, 
 
 async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
     wrote(db, days=[500, 501, 502])
-    assert await retention.delete_audit(worker, kept=400, most=2) == 2
+    assert await expired_rows.delete_audit(worker, kept=400, most=2) == 2
     assert column(db, "select action from pgsched.audit_log") == ["500"]

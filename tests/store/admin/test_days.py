@@ -7,9 +7,9 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from pgsched.event_emitter import Events
 from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.store_arrange import Connection, column, finish, schedule, value
 

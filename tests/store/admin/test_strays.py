@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.doctor.doctor_arrange import make_days
 from tests.store.store_arrange import Connection, column, finish, row, schedule, value

@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import BulkAsked, Chunk, Runs
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup.row_types import filter_json
+from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.backfill_arrange import HOUR, MARCH, plan, planned, progress, ran, run_pace, start
 from tests.store.bulk.bulk_arrange import backfill

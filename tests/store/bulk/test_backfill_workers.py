@@ -6,12 +6,12 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.event_emitter import Events, Field
 from pgsched.store.bulk.advancing import NOTHING
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
+from pgsched.telemetry import Events, Field
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.backfill_arrange import claim, plan, planned, progress, run_pace, start
 from tests.store.store_arrange import Connection, call, column, finish, lease, status, value

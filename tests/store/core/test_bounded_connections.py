@@ -12,10 +12,10 @@ import pytest
 from pgsched.api.connection_pool import Database
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.domain.api_key import Grant
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import connect
 from pgsched.store.core.own_connection import lending, transaction_async
 from pgsched.store.core.role_sessions import Sessions
+from pgsched.telemetry import Events
 from tests.docs.fences import ROOT
 
 Opened = AsyncIterator[psycopg.AsyncConnection[Any]]
@@ -98,8 +98,8 @@ _WHERE = {
     "api/long_polls.py", "api/connection_pool.py", "delivery/handler_transaction.py", "store/core/connect.py",
     "store/core/role_sessions.py", "store/core/own_connection.py",
     # for as long as one question takes, and within a bound of time
-    "store/admin/logins.py", "store/core/lineage.py", "store/core/pooler.py", "store/doctor/database_connection.py",
-    "embedded/server.py",
+    "store/admin/logins.py", "store/core/timeline_fencing.py", "store/core/pooler.py",
+    "store/doctor/database_connection.py", "embedded/server.py",
 }  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.core.wire import LONG_AGO, to_instant
@@ -17,6 +16,7 @@ from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pull_upkeep
+from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, state

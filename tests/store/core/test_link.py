@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.core.lineage import Lineage
+from pgsched.store.core.timeline_fencing import Lineage
 
 
 class _Heard:

@@ -11,7 +11,6 @@ import pytest_asyncio
 from psycopg import sql
 
 from pgsched.api.connection_pool import Database
-from pgsched.event_emitter import Events
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
 from pgsched.store.admin.schema_revisions import check_schema
@@ -23,6 +22,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
+from pgsched.telemetry import Events
 from tests.store.store_arrange import Connection, call, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.sql import statement, statement_over
 from pgsched.store.core.wire import LONG_AGO, to_instant
@@ -178,10 +178,10 @@ async def test_a_watch_over_several_queues_is_taken_whole_or_not_at_all(
     watched = "select pgsched_internal.is_watched(n) from unnest(array[0, 1]) n"
     other = await connect(store_url, "other")
     try:
-        assert await workers.watch_queues(other, 2, range(16, 32))
-        assert not await workers.watch_queues(worker, 1, range(32))
+        assert await worker_registry.watch_queues(other, 2, range(16, 32))
+        assert not await worker_registry.watch_queues(worker, 1, range(32))
         assert column(db, watched) == [False, True]
-        await workers.unwatch_queues(other, 2, range(16, 32))
-        assert await workers.watch_queues(worker, 1, range(32))
+        await worker_registry.unwatch_queues(other, 2, range(16, 32))
+        assert await worker_registry.watch_queues(worker, 1, range(32))
     finally:
         await other.close()

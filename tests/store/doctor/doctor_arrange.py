@@ -12,7 +12,7 @@ import psycopg
 
 from pgsched.sealing import KeyRing
 from pgsched.store import internal_verbs
-from pgsched.store.admin import workers
+from pgsched.store.admin import worker_registry
 from pgsched.store.core.own_connection import lending, transaction_async
 from pgsched.store.doctor.examination import CHECKS, make
 from pgsched.store.doctor.finding import Bounds, Finding
@@ -35,7 +35,7 @@ async def seen(url: str, name: str, **more: Any) -> list[tuple[str, str]]:
 
 async def register(url: str, *, queues: list[str] | None = None, release: str = __version__, term: float = 60) -> int:
     """A worker that says that it lives for so many seconds from now."""
-    introduction = workers.Introduction(
+    introduction = worker_registry.Introduction(
         name="host-1",
         instance="abcdef",
         queues=queues or ["default"],
@@ -46,7 +46,7 @@ async def register(url: str, *, queues: list[str] | None = None, release: str = 
         term=timedelta(seconds=term),
     )
     async with transaction_async(url) as connection:
-        return await workers.register(connection, introduction)
+        return await worker_registry.register(connection, introduction)
 
 
 async def make_days(url: str, *, ahead: int = 14) -> None:

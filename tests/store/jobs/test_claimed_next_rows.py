@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.jitter import resolve_hashes
+from pgsched.domain.start_jitter import resolve_hashes
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in

@@ -6,12 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.event_emitter import Events
-from pgsched.store.admin import retention
+from pgsched.store.admin import expired_rows
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.row_types import JobFilter
+from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.bulk.bulk_arrange import bulk, count, progress
 from tests.store.store_arrange import (
@@ -135,22 +135,22 @@ async def test_a_job_that_ended_goes_after_its_time(db: Connection, worker: conn
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
     young = ended(db, state, ago="29 days", rules={"delete_after": "30d"})
     kept = ended(db, state, ago="9 years", rules=None)
-    assert await retention.delete_ended_jobs(worker, most=10) == 1
+    assert await expired_rows.delete_ended_jobs(worker, most=10) == 1
     assert set(states(db)) == {young, kept}
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "invalid"])
 async def test_a_job_that_has_not_ended_stays(db: Connection, worker: connect.Connection, state: str) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
-    assert await retention.delete_ended_jobs(worker, most=10) == 0
+    assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
 async def test_a_job_stays_while_something_of_it_waits(db: Connection, worker: connect.Connection) -> None:
     id = ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     execution = call(db, "trigger", job_id=id)
-    assert await retention.delete_ended_jobs(worker, most=10) == 0
+    assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
     finish(db, execution)
-    assert await retention.delete_ended_jobs(worker, most=10) == 1
+    assert await expired_rows.delete_ended_jobs(worker, most=10) == 1
     assert value(db, "select job_id from pgsched.history where id = %s", [execution]) == id
 
 
@@ -161,7 +161,7 @@ async def test_a_job_that_somebody_has_locked_is_passed_over(
     ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     with psycopg.connect(store_url) as editor:
         editor.execute("select from pgsched.jobs where id = %s for update", [id])
-        assert await retention.delete_ended_jobs(worker, most=10) == 1
+        assert await expired_rows.delete_ended_jobs(worker, most=10) == 1
     assert set(states(db)) == {id}
 
 

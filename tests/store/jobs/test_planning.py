@@ -10,13 +10,13 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
+from pgsched.telemetry import Events
 from pgsched.upkeep import first_row_planner
 from pgsched.upkeep.first_row_planner import Planner
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting

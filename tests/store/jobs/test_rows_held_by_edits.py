@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.jitter import identity_of, jittered
+from pgsched.domain.start_jitter import identity_of, jittered
 from pgsched.store.core.connect import Connection
 from pgsched.store.jobs import unplanned_jobs
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row

@@ -14,9 +14,9 @@ import pytest_asyncio
 
 from pgsched.domain.recurrence import recurrence
 from pgsched.domain.recurrence_rules import parse_rules
-from pgsched.event_emitter import Events, Field
 from pgsched.store.core.connect import Link
 from pgsched.store.jobs import unplanned_jobs
+from pgsched.telemetry import Events, Field
 from pgsched.upkeep.zones import Zones
 from tests.store.store_arrange import Connection, column, lease, row, schedule, value
 from tests.worker.conftest import numbered

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.errors import InvalidInput
-from pgsched.store.admin import retention
+from pgsched.store.admin import expired_rows
 from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
@@ -108,7 +108,7 @@ async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connect
     ended = job(db, rules={"delete_after": "1s"}, state="finished")
     backfill(db, ended, BEGAN, BEGAN + HOUR)
     db.execute("update pgsched.jobs set updated_at = now() - interval '1 hour'")
-    assert await retention.delete_ended_jobs(worker, most=10) == 0
+    assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
 def test_of_a_job_that_no_claim_has_read_successes_count() -> None:

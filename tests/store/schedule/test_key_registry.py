@@ -10,8 +10,8 @@ import pytest
 
 from pgsched.client import schedule_many
 from pgsched.errors import Conflict
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.admin.queue_arrange import queue, session
 from tests.store.bulk.bulk_arrange import advance, bulk

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.telemetry import Events
 from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.known_settings import _NO_SETTINGS, KnownSettings

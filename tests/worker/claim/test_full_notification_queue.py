@@ -12,10 +12,10 @@ import pytest
 
 from pgsched.api.app import create_app
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from tests.api.serving import serving
 from tests.worker.claim.test_foreign_notices import app_that_does_nothing
 from tests.worker.conftest import Connection, Recorder, until_history, value

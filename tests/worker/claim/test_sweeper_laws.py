@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsched.event_emitter import Events
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.looking import InstantRange, WaitingRange
+from pgsched.telemetry import Events
 from pgsched.worker.claim import sweeper as sweeper_module
 from pgsched.worker.claim.sweeper import Sweeper
 from tests.worker.claim.still import CLOCK, stopped_clock

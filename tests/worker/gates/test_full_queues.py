@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.full_queues import FullQueues
 from tests.worker.conftest import Connection, Recorder, numbered, value
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.app import App
-from pgsched.store.admin.workers import RegisteredWorker as Seen
+from pgsched.store.admin.worker_registry import RegisteredWorker as Seen
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claim_order import Stream
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value

@@ -5,7 +5,7 @@ import pytest
 from pgsched.delivery.app import App
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.domain.attempt_outcome import Failed
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until_history, value
 

@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import psycopg
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import connect, signed
 from pgsched.store.live import blocked_loop
+from pgsched.telemetry import Events
 from tests.worker.apart import Blockable, in_a_thread, told, until_so
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from pgsched.event_emitter import Events
 from pgsched.scheduler import worker as module
 from pgsched.service import Service
+from pgsched.telemetry import Events
 from tests.worker.conftest import Recorder, Running, until
 
 

@@ -15,9 +15,9 @@ from pgsched.delivery.handler_call import Context
 from pgsched.domain.attempt_outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings

@@ -12,7 +12,7 @@ from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.failure_log import LONGEST_TRACEBACK, FailureLog, Raised
 from pgsched.delivery.threads import THREAD_NAME
-from pgsched.event_emitter import Events, logging_listener
+from pgsched.telemetry import Events, logging_listener
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until_history, value
 

@@ -12,7 +12,7 @@ import pytest
 from pgsched import Context, Retry
 from pgsched.delivery.app import App
 from pgsched.errors import StaleLease
-from pgsched.store.admin import retention
+from pgsched.store.admin import expired_rows
 from pgsched.store.core.connect import Link
 from pgsched.store.live import handler_reports
 from pgsched.store.live.handler_reports import HandlerReport
@@ -91,7 +91,7 @@ async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connec
     rows = [await leased(db, token=7) for _ in range(3)]
     await handler_reports.keep(db, [row._replace(fraction=0.5) for row in rows])
     await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
-    assert [await retention.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
+    assert [await expired_rows.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from pgsched.event_emitter import Events
-from pgsched.worker.run.event_loop import run_to_its_end
+from pgsched.telemetry import Events
+from pgsched.worker.run.event_loop_runner import run_to_its_end
 from tests.worker.conftest import Recorder
 
 

@@ -11,8 +11,8 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.domain.attempt_outcome import Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings

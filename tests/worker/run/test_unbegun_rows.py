@@ -9,9 +9,9 @@ import pytest
 
 from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 Early = Callable[[], Any]

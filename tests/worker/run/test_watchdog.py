@@ -51,7 +51,7 @@ def test_a_process_whose_clock_somebody_replaced_ends_itself() -> None:
 
 _REPLACED = """
 import asyncio, time
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 from pgsched.worker.run.forced_exit import ProcessExit
 from pgsched.worker.run.lane_watchdog import Watchdog
 

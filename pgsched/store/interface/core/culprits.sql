@@ -1,4 +1,4 @@
--- Continuing without a row that makes a batch fail, as pgsched.store.core.culprits and pgsched.store.live.set_aside do
+-- Continuing without a row that makes a batch fail, as pgsched.store.core.culprits and pgsched.store.live.parked_rows do
 -- for workers.
 
 create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from pgsched.worker.run.alarm import Alarm
+from pgsched.worker.run.precise_timer import PreciseTimer
 
 LATE = 0.02  # the machines that run this are slow; on a free one it is a fiftieth of that
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
-MakeAlarm = Callable[[Callable[[], None]], Alarm]
+MakeTimer = Callable[[Callable[[], None]], PreciseTimer]
 
 
 class Bell:
@@ -45,19 +45,19 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(params=["kernel", "loop"])
-def make_alarm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeAlarm:
+def make_alarm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeTimer:
     """Makes alarms of the kernel's timer, where it has one, or of the loop's."""
 
-    def make(ring: Callable[[], None]) -> Alarm:
+    def make(ring: Callable[[], None]) -> PreciseTimer:
         with monkeypatch.context() as patch:
             if request.param == "loop":
                 patch.setattr(sys, "platform", "elsewhere")
-            return Alarm(ring)
+            return PreciseTimer(ring)
 
     return make
 
 
-async def rings_until(make_alarm: MakeAlarm, moment: float, bell: Bell) -> list[float]:
+async def rings_until(make_alarm: MakeTimer, moment: float, bell: Bell) -> list[float]:
     """When the bell has been rung up to a moment, which an alarm of its own tells."""
     over = Bell()
     end = make_alarm(over.ring)
@@ -67,7 +67,7 @@ async def rings_until(make_alarm: MakeAlarm, moment: float, bell: Bell) -> list[
     return bell.rang
 
 
-def test_it_rings_once(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_it_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -81,7 +81,7 @@ def test_it_rings_once(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
     assert runner.run(rung()) == 1
 
 
-async def lateness(make_alarm: MakeAlarm) -> list[float]:
+async def lateness(make_alarm: MakeTimer) -> list[float]:
     """How long after its moment the alarm rings, for moments at any place between two milliseconds."""
     bell, late = Bell(), list[float]()
     alarm = make_alarm(bell.ring)
@@ -93,18 +93,18 @@ async def lateness(make_alarm: MakeAlarm) -> list[float]:
     return late
 
 
-def test_it_never_rings_before_its_moment(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_it_never_rings_before_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert min(runner.run(lateness(make_alarm))) >= 0
 
 
 @pytest.mark.timed
-def test_it_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_it_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert statistics.median(runner.run(lateness(make_alarm))) < LATE
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize("ago", [0.0, 0.001, 3600.0])
-def test_a_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeAlarm, ago: float) -> None:
+def test_a_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
     async def waited() -> float:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -119,7 +119,7 @@ def test_a_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: 
 
 @pytest.mark.parametrize(("first", "second"), [(0.005, 0.03), (60.0, 0.005)])
 def test_setting_it_anew_replaces_the_moment(
-    runner: asyncio.Runner, make_alarm: MakeAlarm, first: float, second: float
+    runner: asyncio.Runner, make_alarm: MakeTimer, first: float, second: float
 ) -> None:
     async def rung() -> list[float]:
         bell = Bell()
@@ -137,7 +137,7 @@ def test_setting_it_anew_replaces_the_moment(
     assert waited < 10
 
 
-def test_it_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_it_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -150,10 +150,10 @@ def test_it_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: M
     assert runner.run(rung()) == 3
 
 
-def test_one_that_is_put_off_as_its_moment_comes_does_not_ring(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_one_that_is_put_off_as_its_moment_comes_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
-        alarms: list[Alarm] = []
+        alarms: list[PreciseTimer] = []
 
         def ring() -> None:  # both moments have come, and whichever rings puts both off
             bell.ring()
@@ -172,7 +172,7 @@ def test_one_that_is_put_off_as_its_moment_comes_does_not_ring(runner: asyncio.R
     assert runner.run(rung()) == 1
 
 
-def test_a_cancelled_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_a_cancelled_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -186,7 +186,7 @@ def test_a_cancelled_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeA
     assert runner.run(rung()) == []
 
 
-def test_a_cancelled_one_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_a_cancelled_one_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -200,7 +200,7 @@ def test_a_cancelled_one_can_be_set_again(runner: asyncio.Runner, make_alarm: Ma
     assert runner.run(rung()) == 1
 
 
-def test_a_closed_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_a_closed_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -212,7 +212,7 @@ def test_a_closed_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeAlar
     assert runner.run(rung()) == []
 
 
-def test_closing_it_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeAlarm) -> None:
+def test_closing_it_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def left() -> set[str]:
         before = open_files()
         alarm = make_alarm(lambda: None)

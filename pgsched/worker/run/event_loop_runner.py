@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from pgsched.event_emitter import Events
+from pgsched.telemetry import Events
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.jitter import emptiest, jittered, slots
+from pgsched.domain.start_jitter import emptiest, jittered, slots
 
 INSTANT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 _LENGTHS = st.timedeltas(min_value=timedelta(milliseconds=1), max_value=timedelta(hours=24))

@@ -121,7 +121,7 @@ Decision = WaitFor | LookAgain | SkipRun | None
 """The decision about a run; None if it runs."""
 
 
-def decide(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
+def decide_upstream(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
     """Decides about the run of ``instant``, whose period starts at ``begin``."""
     ran = [run for run in other.runs if run.instant >= begin and run.status != "skipped"]
     before = [run for run in ran if run.instant <= instant]

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from pgsched.store import verbs
-from pgsched.store.admin import installation_settings, recovery
+from pgsched.store.admin import installation_settings, recovery_preview
 from tests.conftest import Connection
 from tests.store.store_arrange import TARGET, schedule, value
 
@@ -125,7 +125,7 @@ async def test_the_preview_counts_what_fires_at_once_by_client_and_queue(
             "insert into pgsched.executions (client_id, target, fire_at) values (%s, %s, now() - %s::interval)",
             [client, TARGET, fire_at],
         )
-    found = await recovery.preview(planning)
+    found = await recovery_preview.preview(planning)
     counted = [(one.client, one.queue, one.executions, one.an_hour_late, one.a_day_late) for one in found.overdue]
     assert counted == [("shop", "default", 2, 2, 1), ("bank", "default", 1, 0, 0)]
     assert [one.client for one in found.oldest] == ["shop", "shop", "bank"]
@@ -142,7 +142,7 @@ async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
     )
     later = schedule(db, delay="1 hour")
     begun = value(db, "select clock_timestamp()")
-    assert await recovery.spread(lambda: nullcontext(planning), 10) == (20, True)
+    assert await recovery_preview.spread(lambda: nullcontext(planning), 10) == (20, True)
     fired = db.execute(
         "select partition, (payload #>> '{}')::int, fire_at, fire_at > %(begun)s, scheduled_for < %(begun)s"
         " from pgsched.executions where id <> %(later)s order by partition, fire_at",

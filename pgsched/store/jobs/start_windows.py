@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.job_definition import Definition
+from pgsched.domain.start_jitter import emptiest, jittered, slots
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, Instants, to_datetime, to_instant
 

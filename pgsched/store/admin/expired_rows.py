@@ -1,4 +1,4 @@
-"""Deletes what has exceeded its retention, except whole days of history (``interface/admin/days.sql``)."""
+"""Deletes what has exceeded its retention, except whole days of history (``interface/admin/day_partitions.sql``)."""
 
 from typing import Any
 

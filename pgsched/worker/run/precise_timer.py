@@ -26,7 +26,7 @@ class _Itimerspec(ctypes.Structure):
     _fields_ = (("interval", _Timespec), ("value", _Timespec))
 
 
-class Alarm:
+class PreciseTimer:
     """Calls ``ring`` in the running loop once the moment has come; setting it anew replaces the moment."""
 
     def __init__(self, ring: Callable[[], None]) -> None:

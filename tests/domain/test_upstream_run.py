@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsched.domain.after_rule import After, OnFailure, Same, parse_after
+from pgsched.domain.upstream_run import After, OnFailure, Same, parse_after
 from pgsched.errors import InvalidSchedule
 
 

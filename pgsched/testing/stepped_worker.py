@@ -16,7 +16,6 @@ from pgsched.domain.duration import NO_TIME
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.domain.json_values import decode_json
-from pgsched.event_emitter import Events, Field
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
 from pgsched.store import internal_verbs, verbs
@@ -25,6 +24,7 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends import dependencies
 from pgsched.store.live.executions import PartitionShare
+from pgsched.telemetry import Events, Field
 from pgsched.worker.settle.settler import Settler
 
 _MOST = 500
