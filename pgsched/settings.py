@@ -1,20 +1,10 @@
-"""The settings: one frozen object, merged from flags, environment and ``pgsched.toml``, in this order of precedence.
+"""The settings: one frozen object. ``cli.settings_sources`` merges it from flags, environment and ``pgsched.toml``."""
 
-"Unset" is not a default: a source leaves out the settings it does not give, and defaults are filled in once, at the end
-of the merge. Only the command line and the API's entry point call ``load`` and read the environment.
-"""
-
-import difflib
 import ipaddress
 import json
 import re
-import tomllib
-import types
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pgsched.errors import InvalidSettings
 
@@ -140,7 +130,7 @@ class Settings:
             raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
         if self.database_url is not None:
             _check_address(self.database_url)
-        for name, example in _JSON_OBJECTS.items():
+        for name, example in JSON_OBJECTS.items():
             _check_json_object(name, getattr(self, name), example)
 
     @property
@@ -162,102 +152,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-_JSON_OBJECTS = {
+JSON_OBJECTS = {
     "kafka_config": '{"linger.ms": 5}',
     "oidc": '{"https://login.example": {"audience": "pgsched", "rules": […]}}',
     "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
 }
-_WITH_PASSWORD = {setting.name for setting in fields(Settings) if not setting.repr}
-_PREFIX = "PGSCHED_"
-API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
-"""Variables that are not settings: the API's address and a key, for commands that use the API."""
-_RESEMBLANCE = 0.8
-# Variables that Kubernetes sets in every container for each service, and Docker for each linked container.
-_INJECTED = re.compile(
-    r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
-)
+WITH_PASSWORD = {setting.name for setting in fields(Settings) if not setting.repr}
 _ADDRESS_WITH_PORT = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
-_ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_FORMATS = ("auto", "human", "json")
 _DASHBOARDS = ("on", "read-only", "off")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
-
-
-def load(
-    *,
-    flags: Mapping[str, Any],
-    environment: Mapping[str, str],
-    file: Path | None = None,
-    defaults: Mapping[str, Any] | None = None,
-) -> Settings:
-    """Merges the three sources; ``defaults`` apply to settings that none of them gives. Flags that are None count as
-    not given.
-
-    Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for
-    an invalid value.
-    """
-    given = {name: value for name, value in flags.items() if value is not None}
-    merged = dict(defaults or {}) | _from_file(file) | _from_environment(environment) | given
-    return Settings(**{name: _convert(name, value) for name, value in merged.items()})
-
-
-def _from_file(file: Path | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
-    except RecursionError:
-        raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
-    except ValueError as error:  # also for invalid UTF-8, or a number with thousands of digits
-        raise InvalidSettings(f"{file} is not TOML: {error}") from error
-    found.pop("jobs", None)  # for pgsched apply
-    for name in found:
-        _known(name, f"{file}: ")
-    return found
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the environment variables. Others may begin with ``PGSCHED_`` too: a Kubernetes service or a
-    linked container named ``pgsched`` gives every process variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
-
-    Raises InvalidSettings for a variable that looks like a misspelt setting.
-    """
-    found = {}
-    for variable, value in environment.items():
-        if not variable.startswith(_PREFIX) or _is_injected(variable, value):
-            continue
-        name = variable.removeprefix(_PREFIX).lower()
-        if name in _TYPES:
-            found[name] = value
-        elif near := difflib.get_close_matches(name, _TYPES, n=1, cutoff=_RESEMBLANCE):
-            _known(name, f"{variable}: ", f" (did you mean {_PREFIX}{near[0].upper()}?)")
-    return found
-
-
-def unread(environment: Mapping[str, str]) -> list[str]:
-    """The variables that begin with ``PGSCHED_`` and are neither settings, nor injected by a cluster, nor used by
-    tests."""
-    return sorted(
-        variable
-        for variable, value in environment.items()
-        if variable.startswith(_PREFIX)
-        and not variable.startswith("PGSCHED_TEST_")
-        and variable not in (API, API_KEY)
-        and not _is_injected(variable, value)
-        and variable.removeprefix(_PREFIX).lower() not in _TYPES
-    )
-
-
-def _is_injected(variable: str, value: str) -> bool:
-    return bool(_INJECTED.fullmatch(variable)) or (variable.endswith("_PORT") and bool(_ADDRESS.match(value)))
-
-
-def _known(name: str, where: str, hint: str = "") -> None:
-    if name not in _TYPES:
-        settings = ", ".join(sorted(_TYPES))
-        raise InvalidSettings(f"{where}there is no setting {name!r}{hint}; the settings are {settings}")
 
 
 def _check_address(url: str) -> None:
@@ -282,40 +186,5 @@ def _check_json_object(name: str, text: str, example: str) -> None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        given = "invalid" if name in _WITH_PASSWORD else repr(text)
+        given = "invalid" if name in WITH_PASSWORD else repr(text)
         raise InvalidSettings(f"{name} is {given}; it must be a JSON object, such as {example}")
-
-
-def _convert(name: str, value: Any) -> Any:
-    kind = _TYPES[name]
-    if name in _JSON_OBJECTS and isinstance(value, dict):  # a table in the file
-        return json.dumps(value, default=str)
-    try:
-        if kind is bool:
-            return _boolean(value)
-        if isinstance(value, bool) or (kind is int and isinstance(value, float)):
-            raise ValueError
-        if kind is str and not isinstance(value, str | Path):  # such as a list in the file
-            raise ValueError
-        return kind(value)
-    except (TypeError, ValueError, OverflowError):
-        given = "invalid" if name in _WITH_PASSWORD else repr(value)[:80]
-        raise InvalidSettings(f"{name} is {given}; it must be {_KINDS[kind]}") from None
-
-
-def _boolean(value: Any) -> bool:
-    word = str(value).lower()
-    if word not in _TRUE + _FALSE:
-        raise ValueError
-    return word in _TRUE
-
-
-def _plain(annotation: Any) -> type:
-    if isinstance(annotation, types.UnionType):
-        annotation = next(kind for kind in typing.get_args(annotation) if kind is not types.NoneType)
-    return typing.cast(type, annotation)
-
-
-_TYPES: dict[str, type] = {field.name: _plain(field.type) for field in fields(Settings)}
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-_KINDS = {int: "a whole number", float: "a number of seconds", bool: "true or false", str: "text"}

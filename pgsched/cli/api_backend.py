@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from pgsched.api_responses import Page
+from pgsched.cli.settings_sources import API_KEY
 from pgsched.cli.why import Around
 from pgsched.client.http import AsyncClient
 from pgsched.domain.event_position import Position
 from pgsched.domain.id_or_key import id_or_key
 from pgsched.errors import NotFound, Refused, Unauthenticated
-from pgsched.settings import API_KEY
 from pgsched.store.lookup.named import Kind
 from pgsched.store.lookup.row_types import Event, Execution
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from pgsched.cli.settings_flags import DATABASE, load_settings, with_database
+from pgsched.cli.settings_sources import API, API_KEY
 from pgsched.errors import InvalidInput, InvalidSettings
 from pgsched.password_hiding import has_password
-from pgsched.settings import API, API_KEY
 
 Question = Callable[[Any], Awaitable[Any]]
 Ask = Callable[[Question], Any]

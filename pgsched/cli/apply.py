@@ -12,10 +12,10 @@ from pgsched.cli.command_decorators import database_command
 from pgsched.cli.load_app import load_app
 from pgsched.cli.options import actor_option
 from pgsched.cli.settings_flags import DEFAULT_FILE
+from pgsched.cli.settings_sources import load
 from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import InvalidInput
 from pgsched.extras import extra
-from pgsched.settings import load
 from pgsched.store.jobs import declaring
 
 _YAML = frozenset({".yaml", ".yml"})

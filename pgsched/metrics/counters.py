@@ -9,7 +9,8 @@ from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Observer
 from pgsched.telemetry import WARNINGS, Field
 
 _Counted = TypeVar("_Counted")
-_FROM_THE_START = ("pgsched_claims", "pgsched_claimed_executions")
+_COUNTERS = ("pgsched_claims", "pgsched_claimed_executions")
+_HISTOGRAMS = ("pgsched_claim_duration_seconds", "pgsched_settle_duration_seconds")
 
 
 class Counters(Observer):
@@ -18,8 +19,10 @@ class Counters(Observer):
     def __init__(self) -> None:
         self._counts = Counts()
         # Start at 0: Prometheus sees no increase in a series whose first value is 1.
-        for name in _FROM_THE_START:
+        for name in _COUNTERS:
             self._counts.count(0, name)
+        for name in _HISTOGRAMS:
+            self._counts.observe(0.0, name, times=0)
         for event in WARNINGS:
             self._counts.count(0, "pgsched_events", event)
 

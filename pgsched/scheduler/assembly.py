@@ -5,7 +5,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,6 @@ from pgsched.optional_tracing import recording
 from pgsched.scheduler import wiring
 from pgsched.scheduler.channels import make_channels
 from pgsched.sealing import KeyRing
-from pgsched.service import Signal
 from pgsched.settings import Settings
 from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection, Link, signed
@@ -177,7 +176,7 @@ class Assembly:
             settings, self.link, self.events, self.chores, self.assignment, self.clock, self.minutes, primaries
         )
         self.settler = settler_type(
-            self.link("settle", warm=self._warm_settles if self._warms else None, patience=SETTLING_PATIENCE),
+            self.link("settle", warm=self._warm(warm_settles), patience=SETTLING_PATIENCE),
             self.clock,
             self.events,
             self.known_settings,
@@ -190,8 +189,7 @@ class Assembly:
     def _run(self) -> None:
         """Makes the parts that start executions and renew their leases."""
         settings, process_exit = self.settings, self.containment.process_exit
-        self.relieved: Signal[[]] = Signal()
-        shares = Shares(lanes=settings.concurrency, is_wanted=self.known_settings.are_several, relieved=self.relieved)
+        shares = Shares(lanes=settings.concurrency, is_wanted=self.known_settings.are_several)
         stand_in = StandIn(
             self.url,
             self.assignment,
@@ -267,7 +265,7 @@ class Assembly:
             selection=self.selection,
         )
         self.claimer = Claimer(
-            self._leases("claim", warm=self._warm_claims if self._warms else None),
+            self._leases("claim", warm=self._warm(warm_claims)),
             self.dispatcher,
             batch=settings.batch,
             poll=timedelta(seconds=settings.poll_interval),
@@ -329,8 +327,8 @@ class Assembly:
 
         return TracingChannel(self.channels, self.spans)
 
-    async def _warm_claims(self, connection: Connection, first: bool) -> None:
-        await warm_claims(connection, self.assignment.partitions, each=first)
-
-    async def _warm_settles(self, connection: Connection, first: bool) -> None:
-        await warm_settles(connection, self.assignment.partitions, each=first)
+    def _warm(self, statements: Callable[..., Awaitable[None]]) -> Callable[[Connection, bool], Awaitable[None]] | None:
+        """Plans these statements when a connection is made, if statements are planned in advance."""
+        if not self._warms:
+            return None
+        return lambda connection, first: statements(connection, self.assignment.partitions, each=first)

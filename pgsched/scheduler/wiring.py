@@ -17,7 +17,7 @@ def connect(parts: "Assembly") -> None:
         told_of_a_row.connect(claimer.expect)
     for wakes in (parts.sweeper.has_found, parts.dispatcher.room):
         wakes.connect(claimer.wake)
-    for looks in (parts.relieved, reaper.reaped, parts.capabilities.changed):
+    for looks in (parts.dispatcher.shares.relieved, reaper.reaped, parts.capabilities.changed):
         looks.connect(claimer.look)
     parts.capabilities.found.connect(gate_claimer.feed_from)
     circuits.changed.connect(gate_claimer.look)

@@ -39,7 +39,7 @@ class _Sighting:
 
 
 class FailureDetector:
-    """Observes each result of ``workers.watch``. ``lost`` returns the workers to declare lost."""
+    """Observes each result of ``worker_registry.watch``. ``lost`` returns the workers to declare lost."""
 
     def __init__(self) -> None:
         self._sightings: dict[int, _Sighting] = {}

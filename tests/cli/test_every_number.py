@@ -7,8 +7,9 @@ import click
 import pytest
 
 from pgsched.cli.main import cli
+from pgsched.cli.settings_sources import load
 from pgsched.errors import InvalidSettings
-from pgsched.settings import Settings, load
+from pgsched.settings import Settings
 
 _NONSENSE = (
     "nan",

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from pgsched.cli.settings_flags import as_environment, load_settings, with_database
+from pgsched.cli.settings_sources import load
 from pgsched.embedded import processes
 from pgsched.embedded.processes import running_url
 from pgsched.errors import InvalidSettings
-from pgsched.settings import Settings, load
+from pgsched.settings import Settings
 
 
 def test_a_flag_counts_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from litestar.routes import HTTPRoute
 from pgsched.api.request_reading import read_body
 from pgsched.cli.main import cli
 from pgsched.cli.reply import Reply
-from pgsched.settings import load
+from pgsched.cli.settings_sources import load
 from tests.docs.fences import ROOT, Block
 
 # Programs whose arguments are not checked here.

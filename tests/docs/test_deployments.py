@@ -11,8 +11,9 @@ import pytest
 from litestar import Litestar
 
 from pgsched.api.app import create_app
+from pgsched.cli.settings_sources import load
 from pgsched.sealing import new_key
-from pgsched.settings import Settings, load
+from pgsched.settings import Settings
 from pgsched.version import __version__
 from tests.docs.chart import CHART, MANIFESTS, kept, objects
 from tests.docs.console import check

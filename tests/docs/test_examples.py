@@ -12,7 +12,8 @@ import yaml
 from litestar import Litestar
 
 from pgsched.api.app import create_app
-from pgsched.settings import Settings, load
+from pgsched.cli.settings_sources import load
+from pgsched.settings import Settings
 from tests.docs.console import check, commands_of
 from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 from tests.node.running import node

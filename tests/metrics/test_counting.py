@@ -104,6 +104,11 @@ def test_batches_and_events_are_counted() -> None:
     assert found["pgsched_worker_in_hand", ()] == 3
 
 
+def test_durations_start_at_zero_so_that_the_first_is_an_increase() -> None:
+    found = page_of(Counters().counts({}, {}))
+    assert found["pgsched_claim_duration_seconds_count", ()] == found["pgsched_settle_duration_seconds_count", ()] == 0
+
+
 def test_each_queue_has_its_own_histograms() -> None:
     counters = counters_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
     found = page_of(counters.counts({0: "q", 1: "r"}, {}))

@@ -19,8 +19,9 @@ from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.crontab import CrontabEntry, lines_of
 from pgsched.cli.crontab_shell_words import address_of, name_of, words_of
 from pgsched.cli.main import cli
+from pgsched.cli.settings_sources import load, unread
 from pgsched.errors import InvalidInput, InvalidSettings
-from pgsched.settings import Settings, load, unread
+from pgsched.settings import Settings
 from tests.parsers.drawn import JSON, garbled, objects, thoroughly
 
 _TOML = """\

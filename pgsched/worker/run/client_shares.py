@@ -7,20 +7,22 @@ here.
 from collections.abc import Callable, Mapping
 
 from pgsched.delivery.slots import NoFreeSlot, Slots
+from pgsched.service import Signal
 
 _FEWEST_CROWDING = 16
 
 
 class Shares(Slots):
     """``idle`` returns how many lanes sleep. Lanes are counted only while fewer than ``scarce`` sleep, because quick
-    rows need few. ``is_wanted`` says whether there are several clients, and ``relieved`` is called when claims no
+    rows need few. ``is_wanted`` says whether there are several clients, and ``relieved`` says that claims no
     longer pass over a client. ``crowded`` are the clients that claims pass over."""
 
-    def __init__(self, *, lanes: int, is_wanted: Callable[[], bool], relieved: Callable[[], None]) -> None:
+    def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
         self.scarce = lanes * 3 // 4
         self.idle: Callable[[], int] = lambda: lanes
-        self._is_wanted, self._relieved = is_wanted, relieved
+        self._is_wanted = is_wanted
+        self.relieved: Signal[[]] = Signal()
         self._crowd = max(lanes // 4, _FEWEST_CROWDING)
         self._returned = 0
         self.wanted = False
@@ -50,7 +52,7 @@ class Shares(Slots):
             crowded = [client for client, count in waiting.items() if count >= self._most(client)]
             self.crowded = frozenset(crowded if self.wanted else ())
         if before - self.crowded:
-            self._relieved()
+            self.relieved()
 
     def _most(self, client: str) -> int:
         """The number of waiting rows from which a client crowds."""

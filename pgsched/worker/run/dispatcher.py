@@ -108,15 +108,15 @@ class Dispatcher:
         """The same, for those who claim nothing."""
         return max(self._slots_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
-    def taken(self, client: str) -> int:
-        """How much of the room this client takes."""
-        in_hand = [row.client_id for row in self.in_hand.rows.values()].count(client)
-        return in_hand - self._waiting.by_client()[client]
-
     @property
     def free_for_held(self) -> int:
         """The same for rows that gates held, with some slots more: claims take every other one at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
+
+    def taken(self, client: str) -> int:
+        """How much of the room this client takes."""
+        in_hand = [row.client_id for row in self.in_hand.rows.values()].count(client)
+        return in_hand - self._waiting.by_client()[client]
 
     @property
     def _slots_left(self) -> int:

@@ -15,7 +15,7 @@ class Crew:
     """So many lanes, shared by clients."""
 
     def __init__(self, lanes: int) -> None:
-        self.shares = Shares(lanes=lanes, is_wanted=lambda: True, relieved=lambda: None)
+        self.shares = Shares(lanes=lanes, is_wanted=lambda: True)
         self.shares.idle = lambda: self.idle
         self.idle = lanes
         self.taken: list[str] = []
@@ -52,7 +52,8 @@ def test_what_is_given_back_others_may_have() -> None:
 
 def test_a_client_of_which_much_waits_is_passed_over_until_less_does() -> None:
     relieved = list[int]()
-    shares = Shares(lanes=100, is_wanted=lambda: True, relieved=lambda: relieved.append(1))
+    shares = Shares(lanes=100, is_wanted=lambda: True)
+    shares.relieved.connect(lambda: relieved.append(1))
     shares.look(Counter(slow=25, quick=24))
     assert shares.crowded == {"slow"}
     shares.look(Counter(slow=13))
@@ -64,7 +65,7 @@ def test_a_client_of_which_much_waits_is_passed_over_until_less_does() -> None:
 
 
 def test_nobody_is_passed_over_where_there_is_but_one_client() -> None:
-    shares = Shares(lanes=100, is_wanted=lambda: False, relieved=lambda: None)
+    shares = Shares(lanes=100, is_wanted=lambda: False)
     shares.look(Counter(slow=1000))
     assert not shares.crowded
     assert not shares.wanted

@@ -106,7 +106,7 @@ async def dispatcher(
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
-        shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
+        shares=Shares(lanes=LANES, is_wanted=lambda: False),
     )
     made = Dispatcher(equipment, clock, concurrency=LANES, ahead=AHEAD)
     settled.dispatcher = made

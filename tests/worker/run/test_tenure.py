@@ -62,7 +62,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
-        shares=Shares(lanes=2, is_wanted=lambda: False, relieved=lambda: None),
+        shares=Shares(lanes=2, is_wanted=lambda: False),
     )
     made = Dispatcher(equipment, clock, concurrency=2, ahead=0.02)
     settled.dispatcher = made
