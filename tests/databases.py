@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import ConnStatus, ExecStatus, PGconn, TransactionStatus, abc
 from pytest_postgresql.janitor import DatabaseJanitor
 
-from tests.kept_sessions import CLEARED, end_idle, idle_pids
+from tests.kept_sessions import end_idle, idle_pids, is_cleared
 
 Session = psycopg.Connection[tuple[Any, ...]]
 
@@ -50,7 +50,6 @@ _OTHERS = """
 select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid() and pid <> all(%s)
    and backend_type = 'client backend'"""
-_CLEARED = CLEARED + b"deallocate all"
 
 
 class Kept:
@@ -121,10 +120,7 @@ def _is_cleared(pgconn: abc.PGconn) -> bool:
         pgconn.exec_(b"rollback")
     if pgconn.transaction_status != TransactionStatus.IDLE:
         return False
-    done = pgconn.exec_(_CLEARED)
-    while pgconn.notifies():
-        pass
-    return done.status in {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}
+    return is_cleared(pgconn, b"deallocate all")
 
 
 class Janitor:

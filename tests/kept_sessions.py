@@ -14,14 +14,21 @@ from psycopg._preparing import PrepareManager
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import ConnStatus, ExecStatus, PGconn, PipelineStatus, TransactionStatus, abc
 
-CLEARED = b"""
+_CLEARED = b"""
 reset session authorization; reset role; reset all; close all; unlisten *; select pg_advisory_unlock_all();
 discard temp; discard sequences;"""
-_BETWEEN_TESTS = CLEARED + b"set application_name = 'between tests'"
 _NAMED = sql.SQL("set application_name = {};")
 _SETTINGS = b"""
 select string_agg(s::text, ' ' order by s::text) from pg_db_role_setting s
  where setdatabase in (0, (select oid from pg_database where datname = current_database()))"""
+
+
+def is_cleared(pgconn: abc.PGconn, and_then: bytes) -> bool:
+    """Clears all session state but prepared statements. Returns False if that was not possible."""
+    done = pgconn.exec_(_CLEARED + and_then)
+    while pgconn.notifies():
+        pass
+    return done.status == ExecStatus.COMMAND_OK
 
 
 class _Use(NamedTuple):
@@ -91,11 +98,9 @@ class KeptConnection(AsyncConnection[tuple[Any, ...]]):
         return None
 
     async def close(self) -> None:
-        if not self._is_idle() or self.pgconn.exec_(_BETWEEN_TESTS).status != ExecStatus.COMMAND_OK:
+        if not self._is_idle() or not is_cleared(self.pgconn, b"set application_name = 'between tests'"):
             await super().close()
             return
-        while self.pgconn.notifies():
-            pass
         _IDLE[self._place].append(_Idle(self._use, self.pgconn, self._prepared, self._settings))
         self.pgconn = PGconn()  # as one that was closed
 

@@ -32,11 +32,6 @@ select pgsched.schedule('notify:trip', client => 'travel', queue => 'default') f
 select pgsched.schedule('notify:report', client => 'bank', queue => 'reports', delay => '20 minutes') from generate_series(1, 3);
 """  # noqa: E501
 
-_WAITING = """
-select pgsched.schedule('notify:export', client => 'bank', queue => 'exports') from generate_series(1, 40);
-select pgsched.schedule('notify:later', client => 'shop', delay => n * interval '2 s') from generate_series(1, 1500) n;
-"""
-
 
 @contextmanager
 def living(db: Connection, url: str) -> Iterator[None]:

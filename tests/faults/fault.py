@@ -37,7 +37,7 @@ FAULTS: dict[str, Fault] = {}
 
 def fault(
     *,
-    promised: str,
+    promised: str = "no repeats",
     seconds: float = 5.0,
     within: float = 5.0,
     repeats: str | None = None,

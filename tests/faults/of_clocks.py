@@ -15,7 +15,6 @@ from tests.faults.clocks import Clock
 from tests.faults.fault import CLOCK, EVENING, WATCHES, fault
 from tests.faults.site import Connection, Site
 
-_NOTHING_TWICE = "no repeats"
 _HOUR = 3600
 _NOW = "select extract(epoch from clock_timestamp())::float8"
 _TOMORROW = """
@@ -41,13 +40,13 @@ def _stepped(site: Site, seconds: int) -> Iterator[None]:
         site.clock.step(0)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+@fault(seconds=15, keeps_order=False, needs=CLOCK)
 def clock_forward(site: Site) -> Iterator[None]:
     """Steps one hour, permanently."""
     yield from _stepped(site, _HOUR)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+@fault(seconds=15, keeps_order=False, needs=CLOCK)
 def clock_back(site: Site) -> Iterator[None]:
     """Steps back one hour, then forward again."""
     yield from _stepped(site, -_HOUR)
@@ -67,12 +66,12 @@ def _over_midnight(site: Site, *, without: tuple[str, ...]) -> Iterator[None]:
         assert db.execute(f"select from pgsched_internal.{home} limit 1".encode()).rowcount, f"nothing is in {home}"
 
 
-@fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
+@fault(seconds=12, keeps_order=False, needs=EVENING)
 def midnight(site: Site) -> Iterator[None]:
     yield from _over_midnight(site, without=())
 
 
-@fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
+@fault(seconds=12, keeps_order=False, needs=EVENING)
 def midnight_without_a_partition(site: Site) -> Iterator[None]:
     """History, attempts and rollups of the new day go to the default partitions, which become that day's tables while
     the load continues. Each session that takes a step is killed before it commits, and the next one repeats it."""
@@ -108,7 +107,7 @@ def _told_by(clock: Clock) -> float:
     return float(subprocess.run(words, env=environment, capture_output=True, check=True).stdout)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=6, needs=WATCHES)
+@fault(seconds=6, needs=WATCHES)
 def workers_clocks_step(site: Site) -> Iterator[None]:
     """One worker's clock is an hour ahead and the other's an hour behind, then the other way round, then both are
     correct."""

@@ -32,7 +32,7 @@ def _free(site: Site, filler: Path) -> None:
         site.server.restart()
 
 
-@fault(promised="no repeats", seconds=15, within=5, needs=SMALL_DISK)
+@fault(seconds=15, within=5, needs=SMALL_DISK)
 def disk_full(site: Site) -> Iterator[None]:
     """Data and log share the disk."""
     assert site.disk is not None
@@ -41,7 +41,7 @@ def disk_full(site: Site) -> Iterator[None]:
     _free(site, filler)
 
 
-@fault(promised="no repeats", seconds=15, within=5, needs=SMALL_LOG)
+@fault(seconds=15, within=5, needs=SMALL_LOG)
 def disk_of_the_log_full(site: Site) -> Iterator[None]:
     """The data has space, but the write-ahead log has none, so the server stops."""
     assert site.disk is not None

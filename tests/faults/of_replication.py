@@ -17,7 +17,7 @@ _ON_THE_WAY = 2.0
 """Seconds, on a busy machine, until the ends of arrived executions are recorded and replicated."""
 
 
-@fault(promised="no repeats", seconds=20, needs=PAIR)
+@fault(seconds=20, needs=PAIR)
 def standby_away(site: Site) -> Iterator[None]:
     """All commits wait for the standby."""
     assert site.standby is not None
@@ -25,7 +25,7 @@ def standby_away(site: Site) -> Iterator[None]:
         yield
 
 
-@fault(promised="no repeats", seconds=0, needs=PAIR)
+@fault(seconds=0, needs=PAIR)
 def promotion(site: Site) -> Iterator[None]:
     """Kills the primary and promotes the standby."""
     assert site.standby is not None
@@ -62,7 +62,7 @@ def _lead_the_client(site: Site, standby: Standby) -> None:
         old.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'faults_first'")
 
 
-@fault(promised="no repeats", seconds=10, needs=PAIR)
+@fault(seconds=10, needs=PAIR)
 def primary_wakes_after_promotion(site: Site) -> Iterator[None]:
     """Freezes the primary, promotes the standby, then lets the primary continue."""
     assert site.standby is not None

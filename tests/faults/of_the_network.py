@@ -9,7 +9,6 @@ from tests.faults.fault import PROXY, fault
 from tests.faults.proxy import CUT, PASS, SILENT, SLOW, TRICKLE
 from tests.faults.site import Site
 
-_NOTHING_TWICE = "no repeats"
 _UNKNOWN_ANSWER = "calls whose answer was lost are repeated"
 _NO_ANSWER = "no answer within 5 s"
 
@@ -21,23 +20,23 @@ def _network(site: Site, state: str) -> Iterator[None]:
     site.proxy.state = PASS
 
 
-@fault(promised=_NOTHING_TWICE, within=3, needs=PROXY)
+@fault(within=3, needs=PROXY)
 def network_cut(site: Site) -> Iterator[None]:
     yield from _network(site, CUT)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=15, needs=PROXY)
+@fault(seconds=15, needs=PROXY)
 def network_silent(site: Site) -> Iterator[None]:
     """Sessions are half open: neither end is notified."""
     yield from _network(site, SILENT)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=10, needs=PROXY)
+@fault(seconds=10, needs=PROXY)
 def network_slow(site: Site) -> Iterator[None]:
     yield from _network(site, SLOW)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=10, needs=PROXY)
+@fault(seconds=10, needs=PROXY)
 def network_trickles(site: Site) -> Iterator[None]:
     yield from _network(site, TRICKLE)
 

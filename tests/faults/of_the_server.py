@@ -16,7 +16,6 @@ from tests.faults.fault import OLD_TRANSACTIONS, fault
 from tests.faults.site import Connection, Site, descendants, signalled
 from tests.replication.pair import until
 
-_NOTHING_TWICE = "no repeats"
 _OURS = "application_name like 'pgsched%%' and pid <> pg_backend_pid()"
 HOT = (
     "pgsched.executions", "pgsched.history", "pgsched.attempts", "pgsched.workers", "pgsched.jobs", "pgsched.clients",
@@ -33,25 +32,25 @@ def _restarted(site: Site, number: signal.Signals) -> None:
     server.restart()
 
 
-@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+@fault(seconds=0, within=3)
 def postgresql_stopped_fast(site: Site) -> Iterator[None]:
     _restarted(site, signal.SIGINT)
     yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+@fault(seconds=0, within=3)
 def postgresql_stopped_immediately(site: Site) -> Iterator[None]:
     _restarted(site, signal.SIGQUIT)
     yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+@fault(seconds=0, within=3)
 def postgresql_killed(site: Site) -> Iterator[None]:
     _restarted(site, signal.SIGKILL)
     yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+@fault(seconds=0, within=3)
 def backend_killed(site: Site) -> Iterator[None]:
     """The server ends all sessions and recovers, since a backend may have corrupted shared memory."""
     with site.owner() as db:
@@ -61,20 +60,20 @@ def backend_killed(site: Site) -> Iterator[None]:
     yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=0, within=1)
+@fault(seconds=0, within=1)
 def sessions_terminated(site: Site) -> Iterator[None]:
     with site.owner() as db:
         db.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {_OURS}".encode(), [])
     yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=20)
+@fault(seconds=20)
 def postgresql_frozen(site: Site) -> Iterator[None]:
     with signalled([site.server.pid, *descendants(site.server.pid)], signal.SIGSTOP, signal.SIGCONT):
         yield
 
 
-@fault(promised=_NOTHING_TWICE)
+@fault()
 def connections_exhausted(site: Site) -> Iterator[None]:
     """Terminates all our sessions; others then take all connections."""
     with ExitStack() as stack:
@@ -96,7 +95,7 @@ def _transaction(site: Site, *statements: str) -> Iterator[None]:
         db.rollback()
 
 
-@fault(promised=_NOTHING_TWICE, seconds=18)
+@fault(seconds=18)
 def each_hot_table_locked(site: Site) -> Iterator[None]:
     """Locks one table after another, each for two seconds, while the fault lasts."""
     ended = threading.Event()
@@ -122,7 +121,7 @@ def _beside(work: Callable[[], None], ended: threading.Event) -> Iterator[None]:
         thread.join()
 
 
-@fault(promised=_NOTHING_TWICE, seconds=10)
+@fault(seconds=10)
 def tables_rewritten(site: Site) -> Iterator[None]:
     """VACUUM FULL and CREATE INDEX, as run by hand."""
     ended = threading.Event()
@@ -141,7 +140,7 @@ def tables_rewritten(site: Site) -> Iterator[None]:
         yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=20)
+@fault(seconds=20)
 def old_snapshot(site: Site) -> Iterator[None]:
     with _transaction(site, "set transaction isolation level repeatable read", "select 1 from pgsched.executions"):
         yield
@@ -152,7 +151,7 @@ insert into pgsched.executions (client_id, target, fire_at)
 values ('limited', 'python:mallory', now() + interval '80 ms')"""
 
 
-@fault(promised=_NOTHING_TWICE, seconds=30)
+@fault(seconds=30)
 def writer_commits_late(site: Site) -> Iterator[None]:
     """By the time it commits, the execution that it scheduled is long overdue."""
     with psycopg.connect(site.url, application_name="the faults") as db:
@@ -166,7 +165,7 @@ def writer_commits_late(site: Site) -> Iterator[None]:
             time.sleep(0.05)
 
 
-@fault(promised=_NOTHING_TWICE, seconds=8)
+@fault(seconds=8)
 def many_due_at_once(site: Site) -> Iterator[None]:
     with site.owner() as db:
         db.execute("insert into pgsched.clients (client_id) values ('crowd') on conflict do nothing")
@@ -186,7 +185,7 @@ def _until_none_waits(site: Site, client: str) -> None:
             time.sleep(0.2)
 
 
-@fault(promised=_NOTHING_TWICE)
+@fault()
 def deadlocks(site: Site) -> Iterator[None]:
     """Other sessions lock due rows in a different order, hold them for half a second, and lock more."""
     ended = threading.Event()
@@ -207,7 +206,7 @@ def deadlocks(site: Site) -> Iterator[None]:
         yield
 
 
-@fault(promised=_NOTHING_TWICE, seconds=10)
+@fault(seconds=10)
 def notification_queue_full(site: Site) -> Iterator[None]:
     """A listening session stays in a transaction, so that the queue cannot be emptied; then the queue is filled."""
     with psycopg.connect(site.url, autocommit=True, application_name="the faults") as listening, site.owner() as db:
@@ -227,7 +226,7 @@ select max(age(relfrozenxid)) from pg_class
  where relkind = 'r' and relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)"""
 
 
-@fault(promised=_NOTHING_TWICE, seconds=15, needs=OLD_TRANSACTIONS)
+@fault(seconds=15, needs=OLD_TRANSACTIONS)
 def wraparound_near(site: Site) -> Iterator[None]:
     """Tables are older than ``autovacuum_freeze_max_age``, so their vacuum does not yield to other sessions."""
     with site.owner() as db:

@@ -50,7 +50,7 @@ def handler_never_ends(site: Site) -> Iterator[None]:
     yield
 
 
-@fault(promised="no repeats")
+@fault()
 def result_of_50_megabytes(site: Site) -> Iterator[None]:
     for _ in range(4):
         _harm(site, "large", "1")

@@ -294,5 +294,5 @@ def test_a_malformed_head_gives_a_status_or_is_refused(text: str) -> None:
     received = text.encode("latin-1", "replace")
     with suppress(Malformed):
         head = read_malformed(received)
-        assert 0 <= head.status <= 999
+        assert head.status in {0, *range(100, 1000)} - {101}  # 0: its first line is incomplete
         assert all(b"\n" not in part and b"\r" not in part for part in (head.reason, head.retry_after or b""))
