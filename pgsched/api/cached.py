@@ -9,7 +9,8 @@ from pgsched.api.access import check_everywhere
 from pgsched.domain.api_key import Grant
 
 _Found = TypeVar("_Found")
-_GLANCE = 0.1  # seconds
+GLANCE = 0.1
+"""Seconds that a caller waits who only wants what is known."""
 
 
 class Cached(Generic[_Found]):
@@ -27,7 +28,7 @@ class Cached(Generic[_Found]):
         check_everywhere(grant)
         return await asyncio.shield(self._latest(self._seconds))
 
-    async def glance(self, grant: Grant, *, kept: float | None = None, within: float = _GLANCE) -> _Found | None:
+    async def glance(self, grant: Grant, *, kept: float | None = None, within: float = GLANCE) -> _Found | None:
         """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds. The
         call then continues, and its result serves a later caller."""
         check_everywhere(grant)
@@ -50,6 +51,7 @@ class Cached(Generic[_Found]):
         return looking
 
     async def _find(self) -> _Found:
+        self._found_at = float("-inf")  # a failure is not kept
         found = await self._look()
         self._found_at = time.monotonic()
         return found

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.access import grant_of
-from pgsched.api.cached import Cached
+from pgsched.api.cached import GLANCE, Cached
 from pgsched.api.connection_pool import Database
 from pgsched.api.middleware import RequestCounts
 from pgsched.api.request_reading import ApiRequest
@@ -21,7 +21,7 @@ from pgsched.metrics.exposition import CONTENT_TYPE, page
 from pgsched.metrics.objectives import Objectives
 from pgsched.store.doctor.finding import Report
 
-_KEPT, _FINDINGS_KEPT, _LONGEST, _GLANCE = 5.0, 60.0, 5.0, 0.1  # seconds
+_KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
 
 
 class Metrics:
@@ -61,7 +61,7 @@ class Metrics:
     async def _add_findings(self, found: Counts) -> None:
         """Adds the doctor's findings. On a server in trouble the checks may take longer than a scrape waits, and a
         failed scrape resets an alert: so while the checks run again, their previous findings are reported."""
-        within = _LONGEST if self._report is None else _GLANCE
+        within = _LONGEST if self._report is None else GLANCE
         self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT, within=within) or self._report
         if self._report:
             add_findings(self._report, found)

@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-import httpx
 import msgspec
 
-from pgsched.api.provider_keys import Unusable, answered, asking, discovered
+from pgsched.api.provider_keys import Unusable, answered, asking, discovered, faults
 from pgsched.api.quotas import RateLimits
 from pgsched.domain.identity_providers import SignIn, may_be_asked
 from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds before a failed request is retried
 _RETURNS, _RETURNS_AT_ONCE = 5, 50  # answers that an address may send per second, and at once after a quiet period
 _REMEMBERED = 10_000  # states that a provider has been asked about
-_FAULTS = (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +150,7 @@ class SignIns:
                 told = await answered(client, "POST", address, **given)
         except Unusable:
             raise Unauthenticated("the provider returned no token for its code: start again") from None
-        except _FAULTS as error:
+        except faults() as error:
             raise _away(begun.issuer, error) from None
         token = told.get("id_token")
         if not isinstance(token, str):
@@ -171,7 +169,7 @@ class SignIns:
             async with asking(tokens.context) as client:
                 told = await discovered(client, issuer)
             found = _address(told, "authorization_endpoint"), _address(told, "token_endpoint")
-        except _FAULTS as error:
+        except faults() as error:
             self._failed[issuer] = now
             raise _away(issuer, error) from None
         self._known[issuer] = now, found

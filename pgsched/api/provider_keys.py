@@ -11,13 +11,14 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from pgsched.domain.identity_providers import may_be_asked
 from pgsched.errors import Unavailable
 from pgsched.telemetry import Events
+
+if TYPE_CHECKING:  # it takes 50 ms, and most installations ask no provider
+    import httpx
 
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0
@@ -31,6 +32,13 @@ Keys = Mapping[str, list[dict[str, Any]]]
 
 class Unusable(Exception):
     """The provider's answer cannot be used."""
+
+
+def faults() -> tuple[type[Exception], ...]:
+    """The exceptions that requests to a provider raise."""
+    import httpx
+
+    return httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable
 
 
 class SigningKeys:
@@ -64,7 +72,7 @@ class SigningKeys:
     async def _refresh(self) -> None:
         try:
             found = await self._ask()
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable) as error:
+        except faults() as error:
             self._failed = f"{type(error).__name__}: {error}"[:300].rstrip(": ")
             self._events.emit("oidc.unavailable", issuer=self._issuer, error=self._failed)
         else:
@@ -82,9 +90,11 @@ class SigningKeys:
 
 
 @asynccontextmanager
-async def asking(context: ssl.SSLContext) -> AsyncIterator[httpx.AsyncClient]:
+async def asking(context: ssl.SSLContext) -> AsyncIterator["httpx.AsyncClient"]:
     """An HTTP client for a provider: follows no redirects, and ends the block after five seconds. Raises TimeoutError,
     in addition to httpx's errors."""
+    import httpx
+
     headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
     async with (
         asyncio.timeout(LONGEST),
@@ -93,7 +103,7 @@ async def asking(context: ssl.SSLContext) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def discovered(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
+async def discovered(client: "httpx.AsyncClient", issuer: str) -> dict[str, Any]:
     """Fetches an issuer's discovery document. Raises Unusable, or httpx's errors."""
     told = await answered(client, "GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if told.get("issuer") != issuer:
@@ -101,7 +111,7 @@ async def discovered(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
     return told
 
 
-async def answered(client: httpx.AsyncClient, method: str, url: str, **given: Any) -> dict[str, Any]:
+async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: Any) -> dict[str, Any]:
     """Returns the JSON object that a provider answers with, of bounded size. Raises Unusable and httpx's errors."""
     async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:

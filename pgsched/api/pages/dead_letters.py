@@ -1,7 +1,6 @@
 """*Dead letters*: executions that failed for good, grouped by reason; replay, replay with changes, or discard them."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -90,5 +89,4 @@ def _as_fields(letter: DeadLetter) -> dict[str, str]:
     return found | as_fields(payload=letter.payload, options=without_secrets(letter.options))
 
 
-_DISCARD = partial(verbs.discard, note=None)
-discard_execution = does_to(_DISCARD, "/executions/{execution_id:uuid}/discard", "discard", scope="operate")
+discard_execution = does_to(verbs.discard, "/executions/{execution_id:uuid}/discard", "discard", scope="operate")
