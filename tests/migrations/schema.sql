@@ -1004,7 +1004,7 @@ function pgsched_internal.fault_of_json(jsonb) returns text volatility i paralle
 function pgsched_internal.fault_of_values(jsonb) returns record volatility i parallel s
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
-function pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) returns pgsched.history volatility v parallel u
+function pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone,boolean) returns pgsched.history volatility v parallel u
 function pgsched_internal.first_partition_of(integer) returns smallint volatility i parallel s
 function pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) returns void volatility v parallel u
@@ -1163,7 +1163,7 @@ function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,t
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_together(text,jsonb) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
-function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.sealed_with() returns TABLE(head bytea, secrets bigint) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.seconds_since(integer) returns double precision volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1601,8 +1601,8 @@ grant execute on pgsched_internal.find_execution(text,text) to pgsched_api
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_api
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
-grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) to pgsched_api
-grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone,boolean) to pgsched_api
+grant execute on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone,boolean) to pgsched_worker
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
@@ -1918,8 +1918,8 @@ grant execute on pgsched_internal.schedule_plain(text,jsonb,timestamp with time 
 grant execute on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_api
 grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_worker
-grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_api
-grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,jsonb,text,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,jsonb,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.sealed_with() to pgsched_api
 grant execute on pgsched_internal.sealed_with() to pgsched_reader
 grant execute on pgsched_internal.sealed_with() to pgsched_worker
@@ -2471,7 +2471,7 @@ comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is rejected as 
 comment on pgsched_internal.fault_of_values(jsonb) is 'What is wrong with a rule that has a single value, and what to write instead; nulls if nothing is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, otherwise the last that ended. Raises PS010 if there is none, and PS011 for a job.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that no longer wait for anything; returns their ids.'
-comment on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone) is 'The first row of history that meets a condition, in which $3 to $6 are id, client, key and instant; null if there is none. Holds no lock afterwards.'
+comment on pgsched_internal.first_in_history(text,timestamp with time zone,uuid,text,text,timestamp with time zone,boolean) is 'The first row of history that meets a condition, in which $3 to $6 are id, client, key and instant; null if there is none. Weeks before the instant are skipped if the search is only onward. Holds no lock afterwards.'
 comment on pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.'
 comment on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) is 'Adapts a run that has not begun to its job, which was changed since it was planned: it waits again, ends, or is left to the next plan.'
 comment on pgsched_internal.follow_edit(pgsched.jobs,pgsched.jobs,text,boolean,boolean) is 'Adapts the waiting rows of a job after an edit or a replacement of its definition. They keep their instants, unless the instants or their partition changed.'
@@ -2631,7 +2631,7 @@ comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'Schedules one execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) is 'Schedules one execution without a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_together(text,jsonb) is 'Schedules one-shots of a client that arrived together, in order; all of them or none. Each is an object with the parameters of pgsched.schedule_outcome by name; JSON parameters are given as text. Waits only briefly for locks.'
-comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'Schedules one execution under a key that is locked and has been used before; called by schedule_keyed.'
+comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,jsonb,text,jsonb) is 'Schedules one execution under a key that is locked and has been used before; called by schedule_keyed.'
 comment on pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by their identifying bytes, and the number of secrets for each; reads about 100,000 secrets at most.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'The value of a duration option in seconds; null if it is not given.'
 comment on pgsched_internal.seconds_since(integer) is 'How many seconds ago, at least, a transaction began, given how many have started since, by the rollups of the last two hours; null if they do not tell.'

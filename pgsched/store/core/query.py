@@ -71,9 +71,11 @@ async def rows(
         return await cursor.fetchall()
 
 
-async def one(connection: AsyncConnection[Any], kind: type[Row], name: str, missing: str, /, **parameters: Any) -> Row:
+async def one(
+    connection: AsyncConnection[Any], kind: type[Row], name: str, missing: str, /, *clauses: str, **parameters: Any
+) -> Row:
     """Returns the first row as an object of this kind. Raises NotFound with the text ``missing`` if there is none."""
-    found = await rows(connection, kind, name, **parameters)
+    found = await rows(connection, kind, name, *clauses, **parameters)
     if not found:
         raise NotFound(missing)
     return found[0]

@@ -17,7 +17,7 @@ from pgsched.store import verbs
 from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
 from pgsched.store.jobs.unplanned_jobs import plan_job
-from pgsched.store.lookup.listings import get_edited_job, get_job
+from pgsched.store.lookup.listings import get_edited_job, get_job, no_job
 from pgsched.store.lookup.row_types import EditPreview, JobRow
 from pgsched.store.schedule import calls
 
@@ -52,7 +52,7 @@ async def edit_job(
     """
     async with connection.transaction():
         if not await calls.is_job(connection, job_id):
-            raise NotFound(f"there is no job {job_id}: look it up among the jobs")
+            raise NotFound(no_job(job_id))
         changed = await verbs.edit(connection, job_id, changes, actor=actor, force=force)
         if not changed:
             return False

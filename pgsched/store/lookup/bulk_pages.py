@@ -6,29 +6,26 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.errors import NotFound
 from pgsched.store.bulk.values import BulkDetail, BulkOperation, Runs
-from pgsched.store.core.query import rows
+from pgsched.store.core.query import one, rows
 from pgsched.store.lookup.clauses import Query, SortOrder, found, given, query
 
 
 def page_of_operations(
     *,
     limit: int,
-    id: UUID | None = None,
     action: str | None = None,
     job: UUID | None = None,
     after: UUID | None = None,
 ) -> Query:
-    wanted = given({"id": id, "action": action, "job": job}) | SortOrder.NEWEST.between(after)
+    wanted = given({"action": action, "job": job}) | SortOrder.NEWEST.between(after)
     return query("lookup/bulk_operations", wanted, limit=limit)
 
 
 async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
     """Returns a bulk operation. Raises NotFound."""
-    for one in await found(connection, BulkOperation, page_of_operations(id=id, limit=1)):
-        return one
-    raise NotFound(f"there is no bulk operation {id}; look it up among the bulk operations")
+    missing = f"there is no bulk operation {id}; look it up among the bulk operations"
+    return await one(connection, BulkOperation, "lookup/bulk_operations", missing, "id", id=id, limit=1)
 
 
 async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:

@@ -15,10 +15,9 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.job_definition import Definition
-from pgsched.errors import NotFound
 from pgsched.store.core.query import first, one, rows
 from pgsched.store.ends.dependencies import waits_for
-from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value, query
+from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value
 from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.pages import (
     page_of_dead_letters,
@@ -121,9 +120,8 @@ async def reasons_of(
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter:
-    asked = query("lookup/dead_letters", {"id": id}, limit=1, contents=True)
     missing = f"there is no dead letter {id}: look it up among those of every state"
-    return _there(await found(connection, DeadLetter, asked), missing)
+    return await one(connection, DeadLetter, "lookup/dead_letters", missing, "id", id=id, limit=1, contents=True)
 
 
 async def dead_letter_detail(connection: AsyncConnection[Any], id: UUID) -> DeadLetterDetail:
@@ -164,15 +162,16 @@ async def last_outcomes(
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow:
-    return _there(await found(connection, JobRow, query("lookup/jobs", {"id": id}, limit=1)), _no_job(id))
+    return await one(connection, JobRow, "lookup/jobs", no_job(id), "id", id=id, limit=1)
 
 
 async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow:
     """Returns a job as it would be after ``pgsched.edit`` with this JSON text; writes nothing."""
-    return await one(connection, JobRow, "lookup/edited_job", _no_job(id), job=id, changes=changes)
+    return await one(connection, JobRow, "lookup/edited_job", no_job(id), job=id, changes=changes)
 
 
-def _no_job(id: UUID) -> str:
+def no_job(id: UUID) -> str:
+    """The error for an id that no job has."""
     return f"there is no job {id}: look it up among the jobs, one-shots among the executions"
 
 
@@ -180,12 +179,6 @@ async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tup
     """Returns the instant of a job's waiting row, or None; and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
-
-
-def _there(rows: Sequence[_Listed], missing: str) -> _Listed:
-    if not rows:
-        raise NotFound(missing)
-    return rows[0]
 
 
 def _fields(row: Execution | DeadLetter) -> dict[str, Any]:

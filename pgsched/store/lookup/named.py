@@ -36,7 +36,7 @@ async def id_of(
         raise InvalidInput(
             f"several clients have a {kind} with the key {name[:200]!r}: name the client, one of {theirs}"
         )
-    raise NotFound(f"{_nothing(kind, name, clients)}{_but(kind, under)}")
+    raise NotFound(f"{_nothing(kind, name, clients)}{_but(under)}")
 
 
 def _of(kind: Kind, under: SimpleNamespace) -> UUID | None:
@@ -51,7 +51,7 @@ def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
     return f"there is no {kind} with the key {name[:200]!r}{whose}"
 
 
-def _but(kind: Kind, under: list[SimpleNamespace]) -> str:
+def _but(under: list[SimpleNamespace]) -> str:
     """Returns a hint about what else has the key."""
     if not under:
         return ": list them, or name it by its id"

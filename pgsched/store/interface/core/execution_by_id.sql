@@ -54,13 +54,14 @@ come last.';
 
 -- The condition, with the order after it, is always a text written in these files.
 create or replace function pgsched_internal.first_in_history(
-  condition text, since timestamptz, id uuid default null, client text default null, key text default null, instant timestamptz default null
+  condition text, since timestamptz, id uuid default null, client text default null, key text default null, instant timestamptz default null,
+  onward boolean default false
 ) returns pgsched.history language plpgsql volatile as $$
 declare
   found_row pgsched.history;
   week record;
 begin
-  for week in select w.low, w.high from pgsched_internal.weeks_of_history(since) w loop
+  for week in select w.low, w.high from pgsched_internal.weeks_of_history(since) w where not onward or w.high > since loop
     begin
       execute format('select h.* from pgsched.history h where h.finished_at >= $1 and h.finished_at < $2 and %s limit 1', condition)
          into found_row using week.low, week.high, first_in_history.id, client, first_in_history.key, instant;
@@ -71,9 +72,9 @@ begin
   end loop;
   return found_row;
 end $$;
-comment on function pgsched_internal.first_in_history(text, timestamptz, uuid, text, text, timestamptz)
+comment on function pgsched_internal.first_in_history(text, timestamptz, uuid, text, text, timestamptz, boolean)
   is 'The first row of history that meets a condition, in which $3 to $6 are id, client, key and instant; null if there
-is none. Holds no lock afterwards.';
+is none. Weeks before the instant are skipped if the search is only onward. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.in_history(id uuid) returns pgsched.history language plpgsql volatile as $$
 begin

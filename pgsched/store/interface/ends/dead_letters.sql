@@ -115,7 +115,7 @@ begin
   return (pgsched_internal.first_in_history('h.status = ''succeeded'' and ' || case when letter.job_id is not null
             then 'h.job_id = $3 and h.scheduled_for = $6' else 'h.client_id = $4 and h.key = $5 and h.finished_at > $6' end,
     letter.finished_at, letter.job_id, letter.client_id, letter.key,
-    case when letter.job_id is not null then letter.scheduled_for else letter.finished_at end)).id;
+    case when letter.job_id is not null then letter.scheduled_for else letter.finished_at end, onward => letter.job_id is null)).id;
 end $$;
 comment on function pgsched_internal.superseded_by(pgsched.history)
   is 'The execution that is waiting, is running or has succeeded since, under the same key or for the same instant of

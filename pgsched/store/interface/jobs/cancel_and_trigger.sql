@@ -54,7 +54,7 @@ create or replace function pgsched_internal.lock_execution(id uuid) returns pgsc
 declare
   home constant smallint := pgsched_internal.partition_with(lock_execution.id);
 begin
-  if not pgsched_internal.acts_for((pgsched_internal.live_execution(home, lock_execution.id)).client_id) then
+  if pgsched_internal.acts_for((pgsched_internal.live_execution(home, lock_execution.id)).client_id) is not true then
     return null;
   end if;
   return pgsched_internal.lock_live(home, lock_execution.id);

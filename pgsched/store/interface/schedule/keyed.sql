@@ -70,7 +70,7 @@ comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, te
 -- If the execution that holds this key is running and the caller debounces, the new execution gets the key.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
-  ordering_key text, queue text, options jsonb, on_conflict text, labels jsonb
+  ordering_key text, options jsonb, on_conflict text, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   there constant pgsched.executions := case when on_conflict in ('keep', 'reject') then pgsched_internal.live_execution(held.partition, held.id)
@@ -105,7 +105,7 @@ begin
   perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home, labels);
   return row(new_id, case when replaces then 'replaced' else 'created' end, fire_at, home)::pgsched_internal.placement;
 end $$;
-comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
+comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, jsonb, text, jsonb)
   is 'Schedules one execution under a key that is locked and has been used before; called by schedule_keyed.';
 
 -- A new key takes the short path: nothing can be live under it, and nothing has succeeded under it recently.
@@ -132,7 +132,7 @@ begin
   elsif held.id is not null and held.partition is null and pgsched_internal.is_live(held) then
     perform pgsched_internal.refuse_taken(held, 'give another key, or cancel the job');
   end if;
-  return pgsched_internal.schedule_under(held, new_id, home, target, payload, fire_at, client, key, ordering_key, queue, options, on_conflict, labels);
+  return pgsched_internal.schedule_under(held, new_id, home, target, payload, fire_at, client, key, ordering_key, options, on_conflict, labels);
 end $$;
 comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
   is 'Schedules one execution under a key; called by pgsched.schedule_outcome.';
