@@ -140,11 +140,11 @@ async def test_a_handler_does_not_see_variables_of_another_client(app: App, hand
 
 @pytest.mark.parametrize("handler", HANDLERS)
 async def test_the_applications_decimal_context_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
-    decimal.getcontext().prec = 28  # from now on the lane's context holds an object, which copies of it share
     app.handler("work")(handler)
-    lane = Lane(app)
-    assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
-    assert decimal.getcontext().prec == 28
+    with decimal.localcontext(prec=28):  # copies of the lane's context share the object that this puts into it
+        lane = Lane(app)
+        assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
+        assert decimal.getcontext().prec == 28
 
 
 async def test_a_handler_sees_variables_set_around_its_worker(app: App) -> None:

@@ -76,15 +76,15 @@ async def test_a_lane_keeps_its_task_where_handlers_do_not_wait(
     db: Connection, running: Running, precision: int
 ) -> None:
     app, tasks = App(), list[asyncio.Task[Any]]()
-    decimal.getcontext().prec = precision
 
     @app.handler("work")
     async def work() -> None:
         tasks.append(task())
 
-    async with running(app, concurrency=1):
-        for nth in (1, 2):
-            await deliver(db, "acme", nth)
+    with decimal.localcontext(prec=precision):
+        async with running(app, concurrency=1):
+            for nth in (1, 2):
+                await deliver(db, "acme", nth)
     assert tasks[0] is tasks[1]
 
 
@@ -226,14 +226,14 @@ async def test_decimal_is_as_the_application_set_it(
     db: Connection, running: Running, precision: int, expected: list[int]
 ) -> None:
     app, found = App(), list[int]()
-    decimal.getcontext().prec = precision
 
     @app.handler("work")
     async def work() -> None:
         found.append(decimal.getcontext().prec)
         decimal.getcontext().prec = 5
 
-    async with running(app, concurrency=1):
-        for nth, client in enumerate(("acme", "globex"), 1):
-            await deliver(db, client, nth)
-    assert (found, decimal.getcontext().prec) == (expected, precision)
+    with decimal.localcontext(prec=precision):
+        async with running(app, concurrency=1):
+            for nth, client in enumerate(("acme", "globex"), 1):
+                await deliver(db, client, nth)
+        assert (found, decimal.getcontext().prec) == (expected, precision)
