@@ -1,4 +1,4 @@
-"""What the tests of queues share: a database of their own, since a queue has tables."""
+"""Arrange queues. Tests of queues need a private database, since a queue has tables."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from tests.store.store_arrange import Connection, call
 
 
 def queue(db: Connection, name: str, **changes: Any) -> int:
-    """A new queue; its first partition."""
+    """Create a queue and return its first partition."""
     first = call(db, "create_queue", name=name, changes=changes)
     assert isinstance(first, int)
     return first
 
 
 def fill(db: Connection, name: str) -> None:
-    """Marks a queue as full, as a worker would that counted it."""
+    """Mark a queue as full, as the worker that counts it does."""
     db.execute("update pgsched.queues set max_waiting = 1, full_since = now() where name = %s", [name])
 
 

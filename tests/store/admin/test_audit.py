@@ -1,4 +1,4 @@
-"""Who did what is on record, whichever way it was asked for."""
+"""The audit log names who did what, and is deleted after the days that are set."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def _nothing_logged(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_names_the_actor_it_was_told(db: Connection, verb: str) -> None:
+def test_each_verb_logs_the_given_actor(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
     call(db, verb, **{name: str(job)}, actor="ann", **arguments)
@@ -46,14 +46,14 @@ def test_each_verb_names_the_actor_it_was_told(db: Connection, verb: str) -> Non
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_names_the_role_of_the_session_where_it_was_told_nobody(db: Connection, verb: str) -> None:
+def test_each_verb_without_an_actor_logs_the_current_role(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
     call(db, verb, **{name: str(job)}, **arguments)
     assert logged(db) == [(value(db, "select current_user::text"), verb, job)]
 
 
-def test_the_role_that_was_taken_counts_and_not_the_login(db: Connection) -> None:
+def test_set_role_is_logged_rather_than_the_login_role(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction():
         db.execute("set local role pgsched_worker")
@@ -61,7 +61,7 @@ def test_the_role_that_was_taken_counts_and_not_the_login(db: Connection) -> Non
     assert column(db, "select actor from pgsched.audit_log where action = 'pause'") == ["pgsched_worker"]
 
 
-def test_a_resume_says_why(db: Connection) -> None:
+def test_resume_logs_its_note(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "pause", kind="job", name=str(job))
     call(db, "resume", kind="job", name=str(job), note="open again", actor="ann")
@@ -69,7 +69,7 @@ def test_a_resume_says_why(db: Connection) -> None:
     assert found == ("ann", {"note": "open again"})
 
 
-def test_a_move_of_an_execution_says_from_where_to_where(db: Connection) -> None:
+def test_moving_an_execution_logs_the_old_and_the_new_fire_at(db: Connection) -> None:
     id = schedule(db, fire_at="2030-01-01Z")
     call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"}, actor="ann")
     actor, action, before, after = row(db, "select actor, action, before, after from pgsched.audit_log")
@@ -77,13 +77,13 @@ def test_a_move_of_an_execution_says_from_where_to_where(db: Connection) -> None
     assert (before["fire_at"][:4], after["fire_at"][:4]) == ("2030", "2040")
 
 
-def test_cancelling_an_execution_by_its_key_is_on_record(db: Connection) -> None:
+def test_cancelling_by_key_is_logged(db: Connection) -> None:
     id = schedule(db, key="k")
     call(db, "cancel", client="default", key="k", actor="ann")
     assert logged(db) == [("ann", "cancel", id)]
 
 
-def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
+def test_no_ops_are_not_logged(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "resume", kind="job", name=str(job))
     call(db, "edit", id=job, changes={"target": TARGET})
@@ -94,7 +94,7 @@ def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
     assert [action for _, action, _ in logged(db)] == ["pause", "cancel"]
 
 
-def test_what_is_rolled_back_is_not_on_record(db: Connection) -> None:
+def test_a_rolled_back_change_is_not_logged(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction(force_rollback=True):
         call(db, "pause", kind="job", name=str(job))
@@ -102,7 +102,7 @@ def test_what_is_rolled_back_is_not_on_record(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("actor", ["", "x" * 201])
-def test_an_actor_is_text_of_some_length(db: Connection, actor: str) -> None:
+def test_an_empty_or_overlong_actor_is_refused(db: Connection, actor: str) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS000", hint="leave it out"):
         call(db, "pause", kind="job", name=str(job), actor=actor)
@@ -110,7 +110,7 @@ def test_an_actor_is_text_of_some_length(db: Connection, actor: str) -> None:
 
 
 def wrote(db: Connection, *, days: Sequence[int]) -> None:
-    """The log has rows so many days old, the oldest first."""
+    """Write one row to the log for each age in days, the oldest first."""
     db.execute(
         "insert into pgsched.audit_log (at, actor, action) select now() - days * interval '1 day', 'ann', days::text"
         " from unnest(%s::int[]) days order by days desc",
@@ -119,9 +119,9 @@ def wrote(db: Connection, *, days: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [(400, ["399", "1"]), (365, ["1"]), (0, ["900", "401", "401", "399", "1"])])
-async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, kept: int, left: list[str]) -> None:
+async def test_the_log_is_deleted_after_audit_days(db: Connection, store_url: str, kept: int, left: list[str]) -> None:
     db.execute("update pgsched.installation set audit_days = %s", [kept])
-    db.execute("delete from pgsched.audit_log")  # which has that change
+    db.execute("delete from pgsched.audit_log")  # the update above is logged
     wrote(db, days=[900, 401, 401, 399, 1])
     seen: list[tuple[str, dict[str, Any]]] = []
     link = Link(store_url, "chores", raw=False)
@@ -133,7 +133,7 @@ async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, 
     assert [fields["rows"] for event, fields in seen if event == "audit.deleted"] == [5 - len(left)] * (kept > 0)
 
 
-async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
+async def test_the_log_is_deleted_in_batches(db: Connection, worker: connect.Connection) -> None:
     wrote(db, days=[500, 501, 502])
     assert await expired_rows.delete_audit(worker, kept=400, most=2) == 2
     assert column(db, "select action from pgsched.audit_log") == ["500"]

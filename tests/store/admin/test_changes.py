@@ -1,4 +1,4 @@
-"""What was so before and after is on record for every change, whichever way it was made; and no secret with it."""
+"""The audit log has the values before and after each change, however it was made, and no secrets."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def worker(db: Connection) -> int:
 
 
 def planned(db: Connection) -> Any:
-    """The execution that waits for the next run of a job."""
+    """Create a job and return the planned execution of its next run."""
     id = job(db)
     planned_row(db, id, value(db, "select pgsched.now() + interval '1 hour'"))
     return value(db, "select id from pgsched.executions where job_id = %s", [id])
@@ -54,8 +54,8 @@ def replay(db: Connection) -> Any:
 
 
 _OTHERWISE = {"set key rate", "edit job", "edit execution", "set paused", "bulk"}
-"""Functions that are called otherwise than what they do is called in the log."""
-# Each function that writes the log, with what there has to be for it to change something; which returns the id.
+"""Functions whose action has another name in the log."""
+# Each function that writes the log: what to arrange first, which returns the id, and the call.
 VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "set_client": (lambda db: None, "pgsched.set_client('shop', '{\"weight\": 5}')"),
     "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
@@ -109,7 +109,7 @@ def do(db: Connection, verb: str) -> None:
     db.execute(f"select {asked}".encode(), {"id": id})
 
 
-def test_all_functions_that_change_something_are_in_this_test(db: Connection) -> None:
+def test_verbs_lists_each_function_that_writes_the_log(db: Connection) -> None:
     writing = column(
         db,
         "select distinct proname::text from pg_proc where pronamespace::regnamespace::text like 'pgsched%%'"
@@ -119,7 +119,7 @@ def test_all_functions_that_change_something_are_in_this_test(db: Connection) ->
     assert set(writing) == VERBS.keys()
 
 
-def test_every_verb_has_before_or_after_and_names_what_it_changed(db: Connection) -> None:
+def test_each_verb_logs_its_action_and_the_values_before_or_after(db: Connection) -> None:
     for verb in VERBS:
         with db.transaction(force_rollback=True):
             do(db, verb)
@@ -144,7 +144,7 @@ PAUSED: dict[str, tuple[Callable[[Connection], Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", PAUSED)
-def test_a_pause_and_its_end_are_told_in_one_way(db: Connection, kind: str) -> None:
+def test_pause_and_resume_log_the_same_fields_for_each_kind(db: Connection, kind: str) -> None:
     made, named = PAUSED[kind]
     if (name := made(db)) is not None:
         named = named | {"name": str(name)}
@@ -158,7 +158,7 @@ def test_a_pause_and_its_end_are_told_in_one_way(db: Connection, kind: str) -> N
     assert all(before != after for *_, before, after in found)
 
 
-def test_the_end_of_a_block_is_told_as_that_of_a_pause(db: Connection) -> None:
+def test_unblocking_an_ordering_key_is_logged_as_a_resume(db: Connection) -> None:
     blocked(db)
     named = {"kind": "ordering_key", "name": "order-42", "client": "shop"}
     assert [call(db, "resume", **named, note="why", actor="ann") for _ in range(2)] == [True, False]
@@ -166,7 +166,7 @@ def test_the_end_of_a_block_is_told_as_that_of_a_pause(db: Connection) -> None:
     assert found == ("ann", "resume", "ordering_key", "shop/order-42", "shop", {"note": "why"})
 
 
-def test_a_change_says_what_was_so_before_and_after_and_nothing_else(db: Connection) -> None:
+def test_an_edit_logs_only_the_changed_fields(db: Connection) -> None:
     id = job(db)
     call(db, "edit", id=id, changes={"every": "2h", "target": f"{TARGET}/x?token=hush"}, actor="ann")
     found = row(db, "select actor, kind, name, before, after from pgsched.audit_log where action = 'edit'")
@@ -174,7 +174,7 @@ def test_a_change_says_what_was_so_before_and_after_and_nothing_else(db: Connect
     assert found == ("ann", "job", str(id), before, after)
 
 
-def test_what_somebody_changes_by_a_statement_of_his_own_is_on_record(db: Connection) -> None:
+def test_changes_by_plain_sql_are_logged(db: Connection) -> None:
     id = job(db)
     db.execute("update pgsched.jobs set cron = '0 2 * * *', every = null where id = %s", [id])
     db.execute("insert into pgsched.clients (client_id, weight) values ('shop', 3)")
@@ -190,7 +190,7 @@ def test_what_somebody_changes_by_a_statement_of_his_own_is_on_record(db: Connec
     assert (found[4][2]["weight"], found[4][3]) == (4, None)
 
 
-def test_what_one_transaction_does_to_one_thing_is_one_change(db: Connection) -> None:
+def test_changes_of_a_row_in_one_transaction_are_one_log_entry(db: Connection) -> None:
     with db.transaction():
         id = job(db)
         call(db, "edit", id=id, changes={"declared_by": "jobs.toml"}, actor="ann")
@@ -198,7 +198,7 @@ def test_what_one_transaction_does_to_one_thing_is_one_change(db: Connection) ->
     assert found == ("ann", "edit", None, "jobs.toml", "01:00:00")
 
 
-def test_a_verb_takes_no_change_of_another_thing_for_its_own(db: Connection) -> None:
+def test_changes_of_two_jobs_in_one_transaction_are_logged_apart(db: Connection) -> None:
     other = job(db)
     with db.transaction():
         schedule(db, every="1 hour", key="k")
@@ -208,7 +208,7 @@ def test_a_verb_takes_no_change_of_another_thing_for_its_own(db: Connection) -> 
     assert [tuple(one) for one in db.execute(query, [other])] == [("insert", False), ("trigger", True), ("pause", True)]
 
 
-def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> None:
+def test_payloads_headers_and_secrets_are_not_logged(db: Connection) -> None:
     secret = "hush-" * 5
     headers = {"headers": {"X-Token": secret}}
     there = {"target": f"{TARGET}?k={secret}", "payload": {"pin": secret}, "options": headers}
@@ -229,13 +229,13 @@ def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> N
     assert [list(one["payload"]) for one in edited] == [["bytes"], ["bytes"]]
 
 
-def test_a_row_of_the_log_is_bounded(db: Connection) -> None:
+def test_the_size_of_a_log_entry_is_bounded(db: Connection) -> None:
     labels = {f"label-{n}": "x" * 60 for n in range(30)}
     schedule(db, every="1 hour", payload={"x": "x" * 100_000}, labels=labels)
     assert value(db, "select pg_column_size(after) < 20000 from pgsched.audit_log")
 
 
-def test_what_workers_note_in_the_same_rows_is_not_in_it(db: Connection) -> None:
+def test_columns_that_workers_update_are_not_logged(db: Connection) -> None:
     id = job(db)
     db.execute("delete from pgsched.audit_log")
     db.execute(
@@ -249,7 +249,7 @@ def test_what_workers_note_in_the_same_rows_is_not_in_it(db: Connection) -> None
     assert column(db, "select action from pgsched.audit_log") == []
 
 
-def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the_workers(db: Connection) -> None:
+def test_each_settings_column_is_logged_or_belongs_to_workers(db: Connection) -> None:
     text = value(db, "select substring(prosrc from 'ours constant.*?];') from pg_proc where proname = 'log_change'")
     ours = set(re.findall(r"'(\w+)'", text))
     query = """

@@ -1,4 +1,4 @@
-"""What is set for clients: by functions, whole or not at all, and by whom."""
+"""Clients: settings, signing secrets, pausing and dropping, and who may do what."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,24 +21,24 @@ def settings(db: Connection, client: str) -> tuple[Any, ...]:
     return row(db, "select keep::text, options, weight, state from pgsched.clients where client_id = %s", [client])
 
 
-def test_a_client_has_settings_once_something_is_set(db: Connection) -> None:
+def test_set_client_creates_a_client_with_defaults(db: Connection) -> None:
     assert call(db, "set_client", client="shop", changes={"weight": 5}) is True
     assert settings(db, "shop") == ("all", None, 5, "active")
 
 
-def test_only_what_is_named_changes(db: Connection) -> None:
+def test_set_client_changes_only_the_given_settings(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5, "keep": "nothing"})
     call(db, "set_client", client="shop", changes={"options": {"timeout": "5s"}})
     assert settings(db, "shop") == ("nothing", {"timeout": "5s"}, 5, "active")
 
 
-def test_null_is_the_default(db: Connection) -> None:
+def test_null_restores_the_default(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5, "keep": "nothing", "options": {"timeout": "5s"}})
     call(db, "set_client", client="shop", changes={"weight": None, "keep": None, "options": None})
     assert settings(db, "shop") == ("all", None, 1, "active")
 
 
-def test_who_is_told_of_dead_letters_and_how_long_they_are_kept(db: Connection) -> None:
+def test_the_dead_letter_target_and_retention_are_set_and_reset(db: Connection) -> None:
     stored = "select dead_letter_target, dead_letters_for from pgsched.clients where client_id = 'shop'"
     call(db, "set_client", client="shop", changes={"dead_letter_target": "python:dead", "dead_letters_for": "P90D"})
     assert row(db, stored) == ("python:dead", timedelta(days=90))
@@ -46,19 +46,19 @@ def test_who_is_told_of_dead_letters_and_how_long_they_are_kept(db: Connection) 
     assert row(db, stored) == (None, timedelta(days=365))
 
 
-def test_setting_what_is_so_already_changes_nothing(db: Connection) -> None:
+def test_setting_the_current_value_is_a_no_op(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5})
     assert call(db, "set_client", client="shop", changes={"weight": 5}) is False
     assert column(db, "select action from pgsched.audit_log") == ["set client"]
 
 
-def test_the_log_tells_what_was_set_and_by_whom(db: Connection) -> None:
+def test_set_client_logs_the_actor_and_the_changed_settings(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5, "keep": "failures"}, actor="ann")
     logged = row(db, "select actor, action, detail from pgsched.audit_log")
     assert logged == ("ann", "set client", {"client": "shop", "changed": ["keep", "weight"]})
 
 
-def test_workers_are_told(db: Connection, store_url: str) -> None:
+def test_set_client_notifies_workers(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         call(db, "set_client", client="shop", changes={"weight": 5})
         assert "clients" in heard(listener, db)
@@ -99,9 +99,7 @@ def test_workers_are_told(db: Connection, store_url: str) -> None:
         ("PS004", "each execution", {"options": {"priority": 5}}),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
-    db: Connection, state: str, hint: str, changes: Any
-) -> None:
+def test_invalid_settings_are_refused_and_nothing_is_set(db: Connection, state: str, hint: str, changes: Any) -> None:
     from psycopg.types.json import Jsonb
 
     with refused(state, hint=hint):
@@ -111,12 +109,12 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
 
 @pytest.mark.parametrize("client", ["", "x" * 101, None])
 @pytest.mark.parametrize("function", ["set_client", "drop_signing_secret", "drop_client"])
-def test_a_name_that_no_client_has_is_refused(db: Connection, function: str, client: str | None) -> None:
+def test_an_invalid_client_name_is_refused(db: Connection, function: str, client: str | None) -> None:
     with refused("PS000", hint="client =>"):
         call(db, function, client=client)
 
 
-def test_a_client_is_held_with_a_reason_and_released(db: Connection) -> None:
+def test_a_client_is_paused_with_a_reason_and_resumed(db: Connection) -> None:
     assert call(db, "pause", kind="client", name="shop", note="unpaid") is True
     assert call(db, "pause", kind="client", name="shop") is False
     held = "select state, reason from pgsched.clients where client_id = 'shop'"
@@ -127,13 +125,13 @@ def test_a_client_is_held_with_a_reason_and_released(db: Connection) -> None:
     assert column(db, "select detail ->> 'note' from pgsched.audit_log order by id") == ["unpaid", "paid"]
 
 
-def test_setting_something_does_not_release_a_client(db: Connection) -> None:
+def test_set_client_does_not_resume_a_held_client(db: Connection) -> None:
     call(db, "pause", kind="client", name="shop", note="unpaid")
     call(db, "set_client", client="shop", changes={"weight": 2})
     assert settings(db, "shop")[3] == "held"
 
 
-def test_a_dropped_client_goes_by_the_defaults_and_its_rows_stay(db: Connection) -> None:
+def test_dropping_a_client_deletes_its_secrets_and_keeps_its_executions(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5})
     rotate(db)
     rotate(db)
@@ -159,7 +157,7 @@ def test_a_client_with_api_keys_cannot_be_dropped(db: Connection) -> None:
     assert call(db, "drop_client", client="shop") is True
 
 
-def test_a_secret_is_known_by_its_end_and_the_log_has_nothing_else_of_it(db: Connection) -> None:
+def test_only_the_last_four_characters_of_a_secret_are_shown_and_logged(db: Connection) -> None:
     made = rotate(db)
     hints = row(db, "select hint, valid_until from pgsched.signing_secrets('shop')")
     assert hints == ("whsec_…" + made[-4:], None)
@@ -168,7 +166,7 @@ def test_a_secret_is_known_by_its_end_and_the_log_has_nothing_else_of_it(db: Con
     assert made not in logged[3]
 
 
-def test_the_secret_before_stays_valid_for_a_day(db: Connection) -> None:
+def test_the_former_secret_stays_valid_for_a_day(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     former = "select hint, valid_until - pgsched.now() > '23:59' from pgsched.signing_secrets('shop')"
@@ -176,20 +174,20 @@ def test_the_secret_before_stays_valid_for_a_day(db: Connection) -> None:
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA", "whsec_…LaSw"]
 
 
-def test_rotating_can_end_the_former_secrets_at_once(db: Connection) -> None:
+def test_rotating_with_keep_for_0_ends_the_former_secrets(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     rotate(db, keep_for="0")
     assert column(db, "select valid_until from pgsched_internal.signing_secrets") == [None]
 
 
-def test_a_former_secret_can_be_the_secret_again(db: Connection) -> None:
+def test_a_former_secret_can_become_current_again(db: Connection) -> None:
     for secret in (SECRET, OTHER, SECRET):
         rotate(db, secret)
     assert column(db, "select hint from pgsched.signing_secrets('shop')")[:2] == ["whsec_…LaSw", "whsec_…AAAA"]
 
 
-def test_secrets_that_have_ended_are_not_shown(db: Connection) -> None:
+def test_expired_secrets_are_not_shown(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     db.execute("update pgsched_internal.signing_secrets set valid_until = now() - interval '1 s' where hint = 'LaSw'")
@@ -197,19 +195,19 @@ def test_secrets_that_have_ended_are_not_shown(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("keep_for", ["-1 second", "367 days"])
-def test_a_former_secret_is_kept_for_no_time_or_some(db: Connection, keep_for: str) -> None:
+def test_a_negative_or_overlong_keep_for_is_refused(db: Connection, keep_for: str) -> None:
     with refused("PS000", hint="24 hours"):
         rotate(db, keep_for=keep_for)
 
 
-def test_no_more_than_five_secrets_are_valid(db: Connection) -> None:
+def test_a_sixth_valid_secret_is_refused(db: Connection) -> None:
     for _ in range(5):
         rotate(db)
     with refused("PS011", hint="keep_for"):
         rotate(db)
 
 
-def test_dropping_the_secret_ends_the_former_ones_too(db: Connection) -> None:
+def test_dropping_the_secret_ends_the_former_secrets_too(db: Connection) -> None:
     rotate(db)
     rotate(db)
     assert call(db, "drop_signing_secret", client="shop") is True
@@ -217,7 +215,7 @@ def test_dropping_the_secret_ends_the_former_ones_too(db: Connection) -> None:
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == []
 
 
-def test_a_client_reads_its_own_settings_and_no_secret(db: Connection, payments: Connection) -> None:
+def test_a_client_reads_its_own_settings_and_hints_but_no_secret(db: Connection, payments: Connection) -> None:
     call(db, "set_client", client="payments", changes={"options": {"timeout": "5s"}, "weight": 3})
     call(db, "set_client", client="billing", changes={"weight": 2})
     rotate(db, SECRET, client="payments")
@@ -232,20 +230,20 @@ def test_a_client_reads_its_own_settings_and_no_secret(db: Connection, payments:
     "function",
     ["set_client", "drop_signing_secret", "drop_client"],
 )
-def test_a_client_changes_none_of_its_settings(payments: Connection, function: str) -> None:
+def test_a_client_may_not_change_its_settings(payments: Connection, function: str) -> None:
     with refused("42501"):
         call(payments, function, client="payments")
 
 
 @pytest.mark.parametrize("kind", ["client", "queue", "worker", "target", "installation"])
-def test_a_client_pauses_nothing_but_its_own_jobs(payments: Connection, kind: str) -> None:
+def test_a_client_may_pause_nothing_but_its_own_jobs(payments: Connection, kind: str) -> None:
     named = {"name": "payments"} if kind != "installation" else {}
     for verb in ("pause", "resume"):
         with refused("PS012"):
             call(payments, verb, kind=kind, **named)
 
 
-def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connection, payments: Connection) -> None:
+def test_a_client_granted_set_client_changes_only_its_own_settings(db: Connection, payments: Connection) -> None:
     grant(db, payments, "pgsched.set_client(text, jsonb, text)")
     assert call(payments, "set_client", client="payments", changes={"options": {"timeout": "5s"}}) is True
     assert call(payments, "pause", kind="client", name="payments") is True
@@ -258,16 +256,14 @@ def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connect
         call(payments, "set_client", client="payments", changes={"database_role": role})
 
 
-def test_to_drop_a_client_that_is_held_releases_it(db: Connection) -> None:
+def test_dropping_a_held_client_opens_its_gate(db: Connection) -> None:
     call(db, "pause", kind="client", name="shop")
     assert call(db, "drop_client", client="shop")
     shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
     assert value(db, shut) == 0
 
 
-def test_a_client_cancels_its_own_without_a_trace_and_anybody_else_with_one(
-    db: Connection, payments: Connection
-) -> None:
+def test_only_a_clients_own_cancel_without_a_note_is_not_logged(db: Connection, payments: Connection) -> None:
     first, second, third = (schedule(db, client="payments") for _ in range(3))
     db.execute("delete from pgsched.audit_log")
     call(payments, "cancel", id=first)

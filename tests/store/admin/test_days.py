@@ -1,4 +1,4 @@
-"""Days of history: made and dropped without anybody standing in line for a lock, by the most that any worker keeps."""
+"""Days of history are made and dropped without anything queueing for a lock, and kept as long as is set."""
 
 from collections.abc import AsyncIterator
 from datetime import date
@@ -37,7 +37,7 @@ def service(link: Link, *, tries: int = 60) -> Retention:
 
 @pytest.fixture
 def old_day(db: Connection) -> str:
-    """A day of history, forty days ago, that is attached."""
+    """An attached day of history, forty days ago."""
     day = value(db, "select (now() at time zone 'UTC')::date - 40")
     db.execute(f"drop table if exists pgsched_internal.history_{day:%Y%m%d}".encode())
     for verb in ("make_day", "attach_day"):
@@ -50,7 +50,7 @@ async def test_two_weeks_are_made_ahead(db: Connection, link: Link) -> None:
     assert value(db, ATTACHED) == 15
 
 
-async def test_a_reader_of_history_keeps_a_day_from_being_made_and_nobody_waits_for_it(
+async def test_a_reader_of_history_delays_a_new_day_but_blocks_nobody(
     db: Connection, link: Link, store_url: str
 ) -> None:
     finish(db, schedule(db))
@@ -60,13 +60,13 @@ async def test_a_reader_of_history_keeps_a_day_from_being_made_and_nobody_waits_
         reader.execute("select count(*) from pgsched.history")
         assert await internal_verbs.attach_day(connection, *day) is False
         assert value(db, WAITING) == 0
-        finish(db, schedule(db))  # a settle goes on
+        finish(db, schedule(db))  # settling is not blocked
     assert await internal_verbs.attach_day(connection, *day) is True
     assert "history_20900101" in column(db, NAMES)
     db.execute("drop table pgsched_internal.history_20900101")
 
 
-async def test_where_the_locks_are_not_to_be_had_it_looks_again_soon(
+async def test_retention_retries_soon_if_it_cannot_get_the_locks(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as reader:
@@ -76,7 +76,7 @@ async def test_where_the_locks_are_not_to_be_had_it_looks_again_soon(
     assert old_day not in column(db, NAMES)
 
 
-async def test_a_reader_of_history_keeps_a_day_from_being_dropped_and_nobody_waits_for_it(
+async def test_a_reader_of_history_delays_dropping_a_day_but_blocks_nobody(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as reader:
@@ -89,7 +89,7 @@ async def test_a_reader_of_history_keeps_a_day_from_being_dropped_and_nobody_wai
     assert old_day not in column(db, NAMES)
 
 
-async def test_an_open_settle_keeps_a_day_from_being_dropped_and_others_settle(
+async def test_an_open_settle_delays_dropping_a_day_but_blocks_no_settle(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as settling:
@@ -98,9 +98,7 @@ async def test_an_open_settle_keeps_a_day_from_being_dropped_and_others_settle(
         finish(db, schedule(db))
 
 
-async def test_a_day_is_dropped_once_the_installation_keeps_it_no_longer(
-    db: Connection, link: Link, old_day: str
-) -> None:
+async def test_a_day_older_than_history_days_is_dropped(db: Connection, link: Link, old_day: str) -> None:
     db.execute("select pgsched.set_installation('{\"history_days\": 3650}')")
     await service(link).turn()
     assert old_day in column(db, NAMES)
@@ -109,7 +107,7 @@ async def test_a_day_is_dropped_once_the_installation_keeps_it_no_longer(
     assert old_day not in column(db, NAMES)
 
 
-async def test_no_advisory_lock_of_any_login_keeps_days_from_being_made(
+async def test_advisory_locks_of_other_logins_do_not_prevent_new_days(
     db: Connection, link: Link, store_url: str
 ) -> None:
     with psycopg.connect(store_url, autocommit=True) as outsider:
@@ -118,13 +116,13 @@ async def test_no_advisory_lock_of_any_login_keeps_days_from_being_made(
     assert value(db, ATTACHED) == 15
 
 
-async def test_another_worker_that_is_at_it_is_left_alone(db: Connection, link: Link, store_url: str) -> None:
+async def test_no_day_is_made_while_another_worker_makes_days(db: Connection, link: Link, store_url: str) -> None:
     with psycopg.connect(store_url) as other:
         other.execute("select pgsched_internal.try_lock('days')")
         assert not await internal_verbs.make_day(await link.get(), "history", date(2020, 1, 1))
 
 
-async def test_a_day_that_another_worker_has_attached_meanwhile_is_there(db: Connection, link: Link) -> None:
+async def test_attaching_a_day_that_another_worker_attached_is_a_no_op(db: Connection, link: Link) -> None:
     connection, day = await link.get(), ("history", date(2090, 1, 2))
     assert await internal_verbs.make_day(connection, *day)
     assert value(db, "select pgsched_internal.attach_day('history', '2090-01-02')")
@@ -132,7 +130,7 @@ async def test_a_day_that_another_worker_has_attached_meanwhile_is_there(db: Con
     db.execute("drop table pgsched_internal.history_20900102; delete from pgsched_internal.days where name ~ '2090'")
 
 
-async def test_a_day_that_the_default_partition_has_rows_of_stays_with_it(db: Connection, link: Link) -> None:
+async def test_a_day_with_rows_in_the_default_partition_is_not_attached(db: Connection, link: Link) -> None:
     finish(db, schedule(db), ago="9000 days")
     day = value(db, "select (finished_at at time zone 'UTC')::date from pgsched.history")
     connection = await link.get()

@@ -1,6 +1,6 @@
-"""What replicates: each table has a key, and rows that are applied make and drop tables where they arrive.
+"""Replication: each table has a primary key, and replicated rows make and drop tables on the subscriber.
 
-A real subscriber is in tests/replication; here rows are written as one writes them.
+tests/replication has a real subscriber; these tests write rows as a subscriber applies them.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ select at, at, at, at, pgsched_internal.new_id(), 'succeeded', 0, 1, 'default', 
 
 @pytest.fixture
 def applying(db: Connection) -> Iterator[Connection]:
-    """A session as a subscription has one; what it makes is dropped."""
+    """A session that applies rows as a subscription does. The tables it makes are dropped."""
     db.execute("set session_replication_role = replica")
     yield db
     db.execute("delete from pgsched_internal.days; delete from pgsched.queues where name <> 'default'")
@@ -41,13 +41,13 @@ def applying(db: Connection) -> Iterator[Connection]:
 
 @contextmanager
 def reading(url: str) -> Iterator[None]:
-    """Somebody reads history, in a transaction that goes on."""
+    """Hold a transaction open that has read history."""
     with psycopg.connect(url) as reader:
         reader.execute("select count(*) from pgsched.history")
         yield
 
 
-def test_every_table_has_a_key_also_those_made_while_it_runs(db: Connection) -> None:
+def test_every_table_has_a_primary_key_including_days_and_queues(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         db.execute("select pgsched.create_queue('orders')")
         for parent in ("history", "attempts"):
@@ -56,21 +56,19 @@ def test_every_table_has_a_key_also_those_made_while_it_runs(db: Connection) -> 
         assert column(db, KEYLESS) == []
 
 
-def test_a_day_that_is_told_of_is_made(applying: Connection) -> None:
+def test_a_replicated_day_is_made(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["history_20950101"]
 
 
-def test_a_day_that_is_dropped_elsewhere_is_dropped(applying: Connection) -> None:
+def test_a_day_dropped_by_the_publisher_is_dropped(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["attempts_20950101"])
     applying.execute(END, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["attempts_20950101"]
 
 
-def test_who_reads_keeps_nobody_from_telling_of_a_day_which_is_attached_later(
-    applying: Connection, store_url: str
-) -> None:
+def test_a_day_replicated_while_history_is_read_is_attached_later(applying: Connection, store_url: str) -> None:
     with reading(store_url):
         applying.execute(ADD, ["history_20950101"])
         assert column(applying, DAYS, [False]) == ["history_20950101"]
@@ -78,9 +76,7 @@ def test_who_reads_keeps_nobody_from_telling_of_a_day_which_is_attached_later(
     assert column(applying, DAYS, [True]) == ["history_20950101", "history_20950102"]
 
 
-def test_who_reads_keeps_nobody_from_telling_that_a_day_is_over_which_goes_later(
-    applying: Connection, store_url: str
-) -> None:
+def test_a_day_dropped_while_history_is_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["history_20950102"])
     with reading(store_url):
@@ -90,7 +86,7 @@ def test_who_reads_keeps_nobody_from_telling_that_a_day_is_over_which_goes_later
     assert column(applying, DAYS, [True]) == []
 
 
-def test_a_day_whose_rows_are_in_the_default_partition_ends_with_them(applying: Connection, store_url: str) -> None:
+def test_a_day_with_rows_in_the_default_partition_is_dropped_with_them(applying: Connection, store_url: str) -> None:
     with reading(store_url):
         applying.execute(ADD, ["history_20950101"])
         applying.execute(OLD_ROW, ["2095-01-01 12:00+00"])
@@ -102,7 +98,7 @@ def test_a_day_whose_rows_are_in_the_default_partition_ends_with_them(applying: 
     assert value(applying, "select count(*) from pgsched.history") == 1
 
 
-def test_a_queue_that_is_told_of_is_made_and_goes_once_it_is_dropped_elsewhere(applying: Connection) -> None:
+def test_a_replicated_queue_is_made_and_dropped(applying: Connection) -> None:
     applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 64)")
     tables = "select count(*) from pg_inherits where inhparent = 'pgsched.executions'::regclass"
     assert value(applying, tables) == 32
@@ -112,7 +108,7 @@ def test_a_queue_that_is_told_of_is_made_and_goes_once_it_is_dropped_elsewhere(a
     assert value(applying, "select to_regclass('pgsched_internal.watch_4') is null")
 
 
-def test_who_reads_keeps_nobody_from_telling_that_a_queue_is_dropped(applying: Connection, store_url: str) -> None:
+def test_a_queue_dropped_while_executions_are_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 80)")
     with psycopg.connect(store_url) as reader:
         reader.execute("select count(*) from pgsched.executions")
@@ -122,7 +118,7 @@ def test_who_reads_keeps_nobody_from_telling_that_a_queue_is_dropped(applying: C
     assert value(applying, "select to_regclass('pgsched_internal.executions_80') is null")
 
 
-def test_rows_that_are_not_applied_from_elsewhere_make_nothing(db: Connection) -> None:
+def test_rows_written_locally_make_no_tables(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         db.execute(ADD, ["history_20950101"])
         db.execute("insert into pgsched.queues (name, first_partition) values ('orders', 96)")
@@ -130,7 +126,7 @@ def test_rows_that_are_not_applied_from_elsewhere_make_nothing(db: Connection) -
         assert value(db, "select to_regclass('pgsched_internal.executions_96') is null")
 
 
-def test_sequences_are_brought_up_to_their_rows_and_never_set_back(db: Connection) -> None:
+def test_sequences_advance_to_their_rows_and_never_go_back(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         ids = "insert into pgsched.audit_log (actor, action) values ('ann', 'pause') returning id"
         first = value(db, ids)

@@ -1,4 +1,4 @@
-"""Queues are made and dropped while everything goes on; what is set for them, whole or not at all."""
+"""Queues: created and dropped during operation, settings, pausing, and the bound on waiting executions."""
 
 import threading
 from collections.abc import Iterator
@@ -42,14 +42,14 @@ def db(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_a_new_queue_has_sixteen_partitions_of_its_own(db: Connection) -> None:
+def test_a_new_queue_has_sixteen_partitions(db: Connection) -> None:
     assert (queue(db, "orders"), queue(db, "mail")) == (16, 32)
     for _ in range(20):
         schedule(db, queue="orders")
     assert {16 <= partition < 32 for partition in column(db, PARTITIONS)} == {True}
 
 
-def test_its_tables_are_like_those_of_the_default_queue(db: Connection) -> None:
+def test_tables_of_a_new_queue_match_those_of_the_default_queue(db: Connection) -> None:
     queue(db, "orders")
     like = """
       select c.reloptions, array(select x::text from unnest(c.relacl) x order by 1),
@@ -65,12 +65,12 @@ def test_its_tables_are_like_those_of_the_default_queue(db: Connection) -> None:
     assert {str(row(db, like, [f"pgsched_internal.executions_{n}"])) for n in range(16, 32)} == {str(model)}
 
 
-def test_rows_are_inserted_while_a_queue_is_made(db: Connection, database_url: str) -> None:
+def test_creating_a_queue_blocks_no_insert(db: Connection, database_url: str) -> None:
     with session(database_url) as writer, session(database_url) as maker, writer.transaction():
         schedule(writer)
         with maker.transaction():
             queue(maker, "orders")
-            schedule(db)  # neither waits for the other
+            schedule(db)  # neither blocks the other
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
@@ -89,19 +89,19 @@ def test_a_queue_takes_keys_jobs_and_many_rows(db: Connection) -> None:
     assert {first <= partition < first + 16 for partition in found} == {True}
 
 
-def test_what_a_queue_is_made_with_is_set(db: Connection) -> None:
+def test_create_queue_stores_the_given_settings(db: Connection) -> None:
     queue(db, "orders", weight=3, max_waiting=100, options={"timeout": "5s"})
     made = row(db, "select weight, max_waiting, options, paused_at from pgsched.queues where name = 'orders'")
     assert made == (3, 100, {"timeout": "5s"}, None)
 
 
 @pytest.mark.parametrize("name", ["", "Orders", "1st", "two words", "x" * 64, "a;b", None])
-def test_a_name_that_no_queue_can_have_is_refused(db: Connection, name: str | None) -> None:
+def test_an_invalid_queue_name_is_refused(db: Connection, name: str | None) -> None:
     with refused("PS000", hint="such as orders"):
         call(db, "create_queue", name=name)
 
 
-def test_a_queue_is_made_once(db: Connection) -> None:
+def test_creating_an_existing_queue_is_refused(db: Connection) -> None:
     queue(db, "orders")
     with refused("PS011", hint="set_queue"):
         queue(db, "orders")
@@ -123,9 +123,7 @@ def test_a_queue_is_made_once(db: Connection) -> None:
         ("PS004", "PT5S", {"options": {"timeout": 5}}),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_done(
-    db: Connection, state: str, hint: str, changes: Any
-) -> None:
+def test_invalid_settings_are_refused_and_nothing_changes(db: Connection, state: str, hint: str, changes: Any) -> None:
     with refused(state, hint=hint):
         call(db, "set_queue", name="default", changes=Jsonb(changes))
     with refused(state, hint=hint):
@@ -134,7 +132,7 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_done(
     assert value(db, "select to_regclass('pgsched_internal.executions_16')") is None
 
 
-def test_only_what_is_named_of_a_queue_changes(db: Connection) -> None:
+def test_set_queue_changes_only_the_given_settings(db: Connection) -> None:
     call(db, "set_queue", name="default", changes={"weight": 3, "max_waiting": 10})
     assert call(db, "set_queue", name="default", changes={"options": {"timeout": "5s"}}) is True
     assert call(db, "set_queue", name="default", changes={"weight": None}) is True
@@ -143,7 +141,7 @@ def test_only_what_is_named_of_a_queue_changes(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("function", ["set_queue", "drop_queue", "pause", "resume"])
-def test_a_queue_that_is_not_there_is_not_found(db: Connection, function: str) -> None:
+def test_an_unknown_queue_is_not_found(db: Connection, function: str) -> None:
     more: dict[str, Any] = {"set_queue": {"changes": Jsonb({})}, "drop_queue": {}}.get(function, {"kind": "queue"})
     with refused("PS010", hint="pgsched.queues"):
         call(db, function, name="nowhere", **more)
@@ -161,7 +159,7 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(db: Connection, database_ur
     assert column(db, "select action from pgsched.audit_log order by id") == ["pause", "resume"]
 
 
-def test_an_empty_queue_is_dropped_with_its_tables_and_its_number_is_not_used_again(db: Connection) -> None:
+def test_dropping_a_queue_drops_its_tables_and_never_reuses_its_partitions(db: Connection) -> None:
     queue(db, "orders")
     id = schedule(db, queue="orders")
     call(db, "cancel", id=id)
@@ -171,7 +169,7 @@ def test_an_empty_queue_is_dropped_with_its_tables_and_its_number_is_not_used_ag
     assert column(db, "select queue from pgsched.status") == [None]
 
 
-def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection) -> None:
+def test_dropping_a_queue_drops_its_limit(db: Connection) -> None:
     queue(db, "orders")
     call(db, "set_limit", kind="queue", name="orders", rate=1)
     call(db, "drop_queue", name="orders", actor="ann")
@@ -182,7 +180,7 @@ def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection)
     ]
 
 
-def test_a_dead_letter_whose_queue_was_dropped_fails_to_be_replayed(db: Connection) -> None:
+def test_a_dead_letter_of_a_dropped_queue_cannot_be_replayed(db: Connection) -> None:
     queue(db, "orders")
     id = dead_letter(db, queue="orders", key="k")
     call(db, "drop_queue", name="orders")
@@ -195,7 +193,7 @@ def test_a_dead_letter_whose_queue_was_dropped_fails_to_be_replayed(db: Connecti
 
 
 @pytest.mark.parametrize(("pulled", "target", "other"), [(True, "queue:", TARGET), (False, TARGET, "queue:")])
-def test_a_dead_letter_is_replayed_at_a_target_that_goes_with_its_queue(
+def test_replay_refuses_a_target_that_does_not_fit_the_queue(
     db: Connection, pulled: bool, target: str, other: str
 ) -> None:
     queue(db, "orders", pulled=pulled)
@@ -205,14 +203,14 @@ def test_a_dead_letter_is_replayed_at_a_target_that_goes_with_its_queue(
     assert replay(db, id) != id
 
 
-def test_a_queue_that_consumers_pull_from_takes_no_limit(db: Connection) -> None:
+def test_a_limit_on_a_pull_queue_is_refused(db: Connection) -> None:
     queue(db, "orders", pulled=True)
     with refused("PS011", hint="ask for less"):
         call(db, "set_limit", kind="queue", name="orders", rate=1)
     assert column(db, "select name from pgsched_internal.gates") == []
 
 
-def test_a_queue_in_which_something_waits_or_runs_is_not_dropped(db: Connection) -> None:
+def test_a_queue_with_waiting_or_running_executions_is_not_dropped(db: Connection) -> None:
     queue(db, "orders")
     for _ in range(3):
         schedule(db, queue="orders")
@@ -234,19 +232,19 @@ def test_a_queue_with_jobs_is_not_dropped_until_they_are_cancelled(db: Connectio
     assert column(db, "select queue from pgsched.jobs") == ["default"]
 
 
-def test_the_default_queue_is_never_dropped(db: Connection) -> None:
+def test_the_default_queue_cannot_be_dropped(db: Connection) -> None:
     with refused("PS011", hint="pause it"):
         call(db, "drop_queue", name="default")
 
 
-def test_a_snapshot_from_before_cannot_drop_a_queue(db: Connection) -> None:
+def test_dropping_a_queue_under_repeatable_read_is_refused(db: Connection) -> None:
     queue(db, "orders")
     with refused("PS011", hint="read committed"), db.transaction():
         db.execute("set transaction isolation level repeatable read")
         call(db, "drop_queue", name="orders")
 
 
-def test_what_is_scheduled_as_a_queue_is_dropped_keeps_it_or_is_refused(db: Connection, database_url: str) -> None:
+def test_dropping_a_queue_fails_if_an_open_transaction_scheduled_into_it(db: Connection, database_url: str) -> None:
     queue(db, "orders")
     with session(database_url) as writer, session(database_url) as dropper:
         with writer.transaction():
@@ -268,7 +266,7 @@ def test_what_is_scheduled_as_a_queue_is_dropped_keeps_it_or_is_refused(db: Conn
     assert value(db, "select count(*) from pgsched.executions") == 1
 
 
-def test_a_client_makes_sets_and_pauses_no_queue(db: Connection, database_url: str) -> None:
+def test_a_client_may_not_create_or_drop_queues(db: Connection, database_url: str) -> None:
     role = login_role(db, "pgsched_client")
     with acting(database_url, role) as client:
         for function in ("create_queue", "drop_queue"):
@@ -314,14 +312,14 @@ def test_scheduling_into_a_full_queue_is_refused(db: Connection, way: Any) -> No
     assert value(db, "select count(*) from pgsched.executions") == 1
 
 
-def test_many_at_once_are_refused_by_a_full_queue(db: Connection) -> None:
+def test_schedule_many_into_a_full_queue_is_refused(db: Connection) -> None:
     fill(db, "default")
     with pytest.raises(QueueFull, match="is full"):
         schedule_many(db, [{"target": TARGET}] * 3)
     assert column(db, PARTITIONS) == []
 
 
-def test_other_queues_than_the_full_one_take_what_they_are_given(db: Connection) -> None:
+def test_a_full_queue_does_not_affect_other_queues(db: Connection) -> None:
     queue(db, "orders")
     fill(db, "default")
     schedule(db, queue="orders")
@@ -330,13 +328,13 @@ def test_other_queues_than_the_full_one_take_what_they_are_given(db: Connection)
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_what_waits_in_a_full_queue_is_replaced_under_its_key(db: Connection) -> None:
+def test_a_waiting_key_in_a_full_queue_is_replaced(db: Connection) -> None:
     id = schedule(db, key="k")
     fill(db, "default")
     assert schedule(db, key="k", payload={"n": 2}) == id
 
 
-def test_jobs_are_made_planned_and_triggered_though_their_queue_is_full(db: Connection) -> None:
+def test_a_full_queue_does_not_stop_jobs(db: Connection) -> None:
     fill(db, "default")
     job = schedule(db, every="1 hour")
     planned(db, job)
@@ -344,7 +342,7 @@ def test_jobs_are_made_planned_and_triggered_though_their_queue_is_full(db: Conn
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
+def test_a_full_queue_takes_on_success_callbacks(db: Connection) -> None:
     fill(db, "default")
     db.execute(
         "select pgsched_internal.tell_outcome(jsonb_populate_record(null::pgsched.executions, jsonb_build_object("
@@ -356,7 +354,7 @@ def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
         schedule(db)
 
 
-def test_a_client_cannot_say_that_no_bound_is_meant_for_it(db: Connection, database_url: str) -> None:
+def test_a_client_cannot_exempt_itself_from_max_waiting(db: Connection, database_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     fill(db, "default")
@@ -367,7 +365,7 @@ def test_a_client_cannot_say_that_no_bound_is_meant_for_it(db: Connection, datab
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_higher_maximum_does_not_wait_for_the_next_count_but_a_lower_one_does(db: Connection) -> None:
+def test_only_removing_max_waiting_reopens_a_full_queue_at_once(db: Connection) -> None:
     db.execute("update pgsched.queues set max_waiting = 10, full_since = now()")
     call(db, "set_queue", name="default", changes={"max_waiting": 20})
     assert value(db, "select full_since from pgsched.queues") is not None
@@ -377,7 +375,7 @@ def test_a_higher_maximum_does_not_wait_for_the_next_count_but_a_lower_one_does(
 
 @pytest.mark.parametrize(("notify", "unbounded"), [("told", "off"), ("off", "on"), ("told", "on")])
 @pytest.mark.parametrize("way", [one_by_one, keyed, held, plain])
-def test_no_setting_of_a_clients_opens_a_full_queue(
+def test_no_session_setting_of_a_client_opens_a_full_queue(
     db: Connection, database_url: str, way: Any, notify: str, unbounded: str
 ) -> None:
     schedule(db, key="k")
@@ -394,7 +392,7 @@ def test_no_setting_of_a_clients_opens_a_full_queue(
         db.execute("update pgsched.clients set database_role = null; drop role a_client")
 
 
-def test_a_replay_of_many_into_a_full_queue_waits_and_says_so(db: Connection) -> None:
+def test_a_bulk_replay_waits_while_its_queue_is_full(db: Connection) -> None:
     letters = [dead_letter(db) for _ in range(3)]
     id = bulk(db, "replay", {"client": "default"}, rate=100)
     fill(db, "default")

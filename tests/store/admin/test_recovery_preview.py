@@ -1,4 +1,4 @@
-"""When an installation is held for recovery, what would fire then, and what is done before it is released."""
+"""When an installation is held for recovery, and what the preview shows before it is released."""
 
 import itertools
 from contextlib import nullcontext
@@ -28,33 +28,33 @@ _SAME |= {"in_order": False, "followed": True, "known": None}
 @pytest.mark.parametrize(
     ("found", "held"),
     [
-        ({"away": "3 days"}, False),  # workers were stopped for a weekend, or all of them were killed
-        ({"away": "3 days", "running": "1 hour", "in_order": True}, False),  # so was the server, after they had stopped
-        ({"away": "59 minutes", "running": "1 minute"}, False),  # the power failed for a while
-        ({"away": "61 minutes", "running": "1 minute"}, True),  # a copy of a disk
-        ({"away": "9 minutes", "timeline": 2}, False),  # a standby was promoted
-        ({"away": "11 minutes", "timeline": 2, "in_order": True}, True),  # a recovery to a point in the past
-        ({"away": "1 second", "timeline": 2, "followed": False}, True),  # a recovery that was quick
+        ({"away": "3 days"}, False),  # all workers stopped or killed over a weekend
+        ({"away": "3 days", "running": "1 hour", "in_order": True}, False),  # the server too, after all workers stopped
+        ({"away": "59 minutes", "running": "1 minute"}, False),  # a power failure
+        ({"away": "61 minutes", "running": "1 minute"}, True),  # a copied disk
+        ({"away": "9 minutes", "timeline": 2}, False),  # a promoted standby
+        ({"away": "11 minutes", "timeline": 2, "in_order": True}, True),  # a point-in-time recovery
+        ({"away": "1 second", "timeline": 2, "followed": False}, True),  # a quick recovery
         ({"away": "1 second", "timeline": 2, "followed": False, "known": 101}, True),
-        ({"away": "1 second", "timeline": 2, "followed": False, "known": 100}, False),  # started to be promoted
-        ({"away": "1 second", "timeline": 2, "known": 200}, False),  # a standby that lagged
-        ({"away": "1 second", "known": 102}, True),  # a base backup that was started
-        ({"away": "1 second", "known": 101}, False),  # a crash, and commits do not wait
-        ({"away": "1 second", "relation": 8}, True),  # a dump that was restored in its place
-        ({"away": "1 second", "server": 8}, True),  # a dump that was restored
+        ({"away": "1 second", "timeline": 2, "followed": False, "known": 100}, False),  # a restart in order to promote
+        ({"away": "1 second", "timeline": 2, "known": 200}, False),  # a standby with replication lag
+        ({"away": "1 second", "known": 102}, True),  # a started base backup
+        ({"away": "1 second", "known": 101}, False),  # a crash with asynchronous commit
+        ({"away": "1 second", "relation": 8}, True),  # a dump restored into the same database
+        ({"away": "1 second", "server": 8}, True),  # a restored dump
         ({"away": "1 second", "database": 2}, True),  # a copy on the same server
-        ({"away": "1 second", "server": None, "timeline": None}, False),  # a server that hides who it is
-        ({"away": "-1 hours", "running": "1 minute"}, False),  # its clock was set back, and it was started anew
-        ({"away": "31 days"}, False),  # its clock was set to before its own start, and has been set right since
+        ({"away": "1 second", "server": None, "timeline": None}, False),  # a server that hides its identity
+        ({"away": "-1 hours", "running": "1 minute"}, False),  # a clock set back, and a restart
+        ({"away": "31 days"}, False),  # a clock that ran behind and was corrected
     ],
 )
-def test_another_server_or_a_gap_that_is_no_mere_absence_holds(
+def test_only_another_server_or_a_suspicious_gap_holds_the_installation(
     db: Connection, found: dict[str, Any], held: bool
 ) -> None:
     assert db.execute(_RULE, _SAME | found).fetchone() == (held,)
 
 
-def test_an_absence_holds_where_that_is_set(db: Connection) -> None:
+def test_hold_after_absence_holds_after_a_longer_gap(db: Connection) -> None:
     db.execute('select pgsched.set_installation(\'{"hold_after_absence": "2d"}\')')
     found = [db.execute(_RULE, _SAME | {"away": f"{days} days"}).fetchone() for days in (1, 3)]
     db.execute("select pgsched.set_installation('{\"hold_after_absence\": null}')")
@@ -62,12 +62,12 @@ def test_an_absence_holds_where_that_is_set(db: Connection) -> None:
 
 
 def _move(db: Connection) -> None:
-    """As if the database had been brought here from another server."""
+    """Make the database look copied from another server."""
     db.execute("select why from pgsched_internal.check_in()")
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
 
 
-def test_a_copy_with_work_is_held_once_and_nobody_adopts_it_by_and_by(db: Connection) -> None:
+def test_a_copy_with_work_stays_held_until_it_is_resumed(db: Connection) -> None:
     _move(db)
     schedule(db, delay="1 hour")
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_a_copy_without_work_is_adopted(db: Connection) -> None:
     assert value(db, "select why from pgsched_internal.check_in()") is None
 
 
-def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> None:
+def test_consumers_claim_nothing_while_the_installation_is_held(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
         db.execute("select pgsched.schedule('queue:', queue => 'orders')")
@@ -102,7 +102,7 @@ def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> 
 
 
 @pytest.mark.parametrize("column", ["system_identifier", "database", "timeline", "relation"])
-def test_consumers_get_nothing_of_a_database_that_no_worker_has_seen_yet(database_url: str, column: str) -> None:
+def test_consumers_claim_nothing_from_a_copy_before_a_worker_checks_in(database_url: str, column: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
         db.execute("select pgsched.schedule('queue:', queue => 'orders') from generate_series(1, 3)")
@@ -132,7 +132,7 @@ async def test_the_preview_counts_what_fires_at_once_by_client_and_queue(
     assert [one.executions for one in found.calls] == [3]
 
 
-async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
+async def test_spread_keeps_the_order_of_due_executions_and_moves_no_others(
     db: Connection, planning: psycopg.AsyncConnection[Any]
 ) -> None:
     db.execute(
@@ -155,7 +155,7 @@ async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
     assert {b - a for a, b in itertools.pairwise(instants)} == {timedelta(seconds=0.1)}
 
 
-async def test_settings_are_whole_or_not_there(db: Connection, planning: psycopg.AsyncConnection[Any]) -> None:
+async def test_settings_are_set_read_back_and_reset(db: Connection, planning: psycopg.AsyncConnection[Any]) -> None:
     assert await verbs.set_installation(planning, {"history_days": 60, "hold_after_restart": None}, actor="ann")
     found = await installation_settings.get_installation(planning)
     assert (found.history_days, found.hold_after_restart, found.hold_after_promotion) == (
@@ -179,7 +179,7 @@ async def test_settings_are_whole_or_not_there(db: Connection, planning: psycopg
         "[]",
     ],
 )
-def test_what_cannot_be_meant_is_refused(db: Connection, changes: str) -> None:
+def test_invalid_settings_are_refused(db: Connection, changes: str) -> None:
     with pytest.raises(psycopg.Error) as refused:
         db.execute("select pgsched.set_installation(%s)", [changes])
     assert refused.value.sqlstate == "PS000"

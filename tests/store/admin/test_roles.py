@@ -1,4 +1,4 @@
-"""Who may do what: a client with its own rows, a reader with nothing but reading, PUBLIC with nothing."""
+"""Rights of roles: a client acts on its own rows, a reader only reads, PUBLIC may do nothing."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -47,7 +47,7 @@ def anybody(db: Connection, store_url: str) -> Iterator[Connection]:
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -> None:
+def test_a_client_schedules_replaces_and_cancels_its_own_executions(payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
     call(payments, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
@@ -56,7 +56,7 @@ def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -
     assert call(payments, "cancel", id=schedule(payments, client="payments")) is True
 
 
-def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
+def test_a_client_schedules_and_controls_its_own_jobs(payments: Connection) -> None:
     job = schedule(payments, client="payments", key="nightly", cron="@daily")
     assert schedule(payments, client="payments", key="nightly", cron="@hourly") == job
     assert call(payments, "pause", kind="job", name=str(job), note="closed") is True
@@ -65,7 +65,7 @@ def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
     assert call(payments, "cancel", id=job) is True
 
 
-def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, payments: Connection) -> None:
+def test_editing_a_clients_job_updates_its_waiting_execution(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     planned(db, job)
     assert call(payments, "edit", id=job, changes={"target": "python:other"}) is True
@@ -75,7 +75,7 @@ def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, 
     assert counts(payments) == (0, 1, 0)
 
 
-def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, payments: Connection) -> None:
+def test_a_client_changes_only_its_own_jobs_in_bulk(db: Connection, payments: Connection) -> None:
     for client in ("payments", "payments", "billing"):
         schedule(db, client=client, every="1 hour", labels={"team": "a"})
     for action in ("pause", "resume", "cancel_jobs"):
@@ -91,7 +91,7 @@ def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, pay
     ]
 
 
-def test_what_a_client_does_is_logged_under_its_role(db: Connection, payments: Connection) -> None:
+def test_actions_of_a_client_are_logged_under_its_role(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     call(payments, "pause", kind="job", name=str(job))
     call(payments, "resume", kind="job", name=str(job), actor="ann")
@@ -103,7 +103,7 @@ def test_what_a_client_does_is_logged_under_its_role(db: Connection, payments: C
     ]
 
 
-def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments: Connection) -> None:
+def test_cancelling_a_clients_job_skips_its_planned_execution(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
@@ -113,7 +113,7 @@ def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments:
     assert column(payments, "select status::text from pgsched.status") == ["skipped"]
 
 
-def test_a_client_inserts_plainly(payments: Connection) -> None:
+def test_a_client_may_insert_executions_and_jobs(payments: Connection) -> None:
     payments.execute(
         "insert into pgsched.executions (target, fire_at, client_id) select %s, now(), 'payments'"
         " from generate_series(1, 3)",
@@ -123,7 +123,7 @@ def test_a_client_inserts_plainly(payments: Connection) -> None:
     assert counts(payments) == (3, 1, 0)
 
 
-def test_a_client_takes_what_is_running_as_it_is(db: Connection, payments: Connection) -> None:
+def test_a_client_scheduling_a_running_key_leaves_it_unchanged(db: Connection, payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     lease(db, id)
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
@@ -131,7 +131,7 @@ def test_a_client_takes_what_is_running_as_it_is(db: Connection, payments: Conne
     assert call(payments, "cancel", id=id) is True
 
 
-def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Connection) -> None:
+def test_a_client_does_not_see_rows_of_other_clients(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", key="k")
     schedule(db, client="billing", every="1 hour")
     ended = schedule(db, client="billing")
@@ -149,7 +149,7 @@ def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Conn
     assert column(payments, "select client_id from pgsched.clients") == ["payments"]
 
 
-def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_act_on_rows_of_other_clients(db: Connection, payments: Connection) -> None:
     execution = schedule(db, client="billing", key="k")
     job = schedule(db, client="billing", every="1 hour")
     for id in (execution, job):
@@ -184,20 +184,18 @@ def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Con
         " '@daily', 'payments')",
     ],
 )
-def test_a_client_inserts_and_reads_its_rows_and_can_neither_change_nor_lock_them(
-    payments: Connection, statement: str
-) -> None:
+def test_a_client_may_not_update_delete_or_lock_its_rows(payments: Connection, statement: str) -> None:
     schedule(payments, client="payments")
     schedule(payments, client="payments", every="1 hour")
     if "lock table" in statement and payments.info.server_version >= 160000:
-        statement = statement.replace("row exclusive", "share")  # who inserts may take the lock of an insert, since 16
+        statement = statement.replace("row exclusive", "share")  # since 16, the insert right allows this lock
     with refused(DENIED), payments.transaction():
         payments.execute(statement.encode())
 
 
 @pytest.mark.parametrize("client", ["billing", "default", "unheard-of"])
 @pytest.mark.parametrize("key", [None, "k"])
-def test_a_client_cannot_schedule_for_others(payments: Connection, client: str, key: str | None) -> None:
+def test_a_client_cannot_schedule_for_other_clients(payments: Connection, client: str, key: str | None) -> None:
     with refused("PS012"):
         schedule(payments, client=client, key=key)
     with refused("PS012"):
@@ -213,14 +211,14 @@ def test_a_client_cannot_schedule_for_others(payments: Connection, client: str, 
     assert counts(payments) == (0, 0, 0)
 
 
-def test_a_client_cannot_take_over_the_key_of_another(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_replace_the_key_of_another_client(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", key="k", payload={"n": 1})
     with refused("PS012"):
         schedule(payments, client="billing", key="k", payload={"n": 2})
     assert column(db, "select payload from pgsched.executions") == [{"n": 1}]
 
 
-def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
+def test_a_client_cannot_give_its_rows_to_another_client(payments: Connection) -> None:
     schedule(payments, client="payments")
     with refused(DENIED):
         payments.execute("update pgsched.executions set client_id = 'billing'")
@@ -237,13 +235,13 @@ def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
         "id = pgsched_internal.new_id()",
     ],
 )
-def test_a_client_cannot_touch_what_is_the_workers(payments: Connection, change: str) -> None:
+def test_a_client_may_not_update_columns_of_workers(payments: Connection, change: str) -> None:
     schedule(payments, client="payments")
     with refused(DENIED):
         payments.execute(f"update pgsched.executions set {change}".encode())
 
 
-def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> None:
+def test_a_client_may_not_insert_history(payments: Connection) -> None:
     with refused(DENIED):
         payments.execute(
             "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id,"
@@ -271,12 +269,12 @@ def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> Non
         "truncate pgsched.executions",
     ],
 )
-def test_a_client_may_do_nothing_else(payments: Connection, query: str) -> None:
+def test_a_client_may_not_read_secrets_or_write_system_tables(payments: Connection, query: str) -> None:
     with refused(DENIED):
         payments.execute(query.encode())
 
 
-def test_a_role_that_is_no_client_has_no_rows(db: Connection, store_url: str) -> None:
+def test_a_role_without_a_client_sees_and_schedules_nothing(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     schedule(db)
     with acting(store_url, role) as session:
@@ -319,7 +317,7 @@ def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
         "select pgsched_internal.drop_day('history_20200101')",
     ],
 )
-def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Connection, query: str) -> None:
+def test_a_reader_may_neither_write_nor_read_secrets(db: Connection, reader: Connection, query: str) -> None:
     schedule(db)
     with refused(DENIED):
         reader.execute(query.encode())
@@ -335,19 +333,19 @@ def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Con
         "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
     ],
 )
-def test_anybody_else_may_do_nothing(anybody: Connection, query: str) -> None:
+def test_a_role_without_rights_may_do_nothing(anybody: Connection, query: str) -> None:
     with refused(DENIED):
         anybody.execute(query.encode())
 
 
-def test_a_client_debounces_beside_its_running_row(db: Connection, payments: Connection) -> None:
+def test_a_client_debounces_while_its_key_runs(db: Connection, payments: Connection) -> None:
     running = schedule(payments, client="payments", key="k")
     lease(db, running)
     following = schedule(payments, client="payments", key="k", on_conflict="debounce")
     assert (status(db, running), status(db, following)) == ("running", "scheduled")
 
 
-def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments: Connection) -> None:
+def test_a_client_may_depend_on_its_own_executions_even_running_ones(db: Connection, payments: Connection) -> None:
     first, second = schedule(payments, client="payments"), schedule(payments, client="payments", key="k")
     lease(db, first)
     last = schedule(payments, client="payments", after=[str(first), "k"])
@@ -357,14 +355,14 @@ def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments
     assert status(payments, last) == "skipped"
 
 
-def test_a_client_cannot_wait_for_anothers_execution(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_depend_on_another_clients_execution(db: Connection, payments: Connection) -> None:
     theirs = schedule(db, client="billing", key="k")
     for name in (str(theirs), "k"):
         with refused("PS010"):
             schedule(payments, client="payments", after=[name])
 
 
-def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Connection) -> None:
+def test_a_client_does_not_see_dependencies_of_other_clients(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", after=[str(schedule(db, client="billing"))])
     assert column(payments, "select 1 from pgsched.dependencies") == []
     for statement in ("delete from pgsched.dependencies", "update pgsched.dependencies set status = 'succeeded'"):
@@ -373,13 +371,13 @@ def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Conne
 
 
 @pytest.mark.parametrize("step", ["release_dependents(1, null)", "release_abandoned(1, null)"])
-def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
+def test_a_client_may_not_release_dependents(payments: Connection, step: str) -> None:
     with refused(DENIED):
         payments.execute(f"select pgsched_internal.{step}".encode())
 
 
 def locked_rows(db: Connection, table: str) -> int:
-    """How many rows of a table somebody has locked; what is locked is passed over."""
+    """Count the rows of a table that are locked: those that ``skip locked`` skips."""
     free = len(column(db, f"select 1 from {table} for update skip locked".encode()))
     return int(value(db, f"select count(*) from {table}".encode())) - free
 
@@ -407,7 +405,7 @@ def locked_rows(db: Connection, table: str) -> int:
         ("stop_bulk(%s)", "pgsched.bulk_operations"),
     ],
 )
-def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it_is_locked(
+def test_another_clients_id_looks_unknown_and_locks_no_row(
     db: Connection, payments: Connection, verb: str, table: str
 ) -> None:
     failed = schedule(db, client="billing")
@@ -427,7 +425,7 @@ def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it
     assert said[0][0] == "PS010"
 
 
-def test_no_operator_of_a_tenant_decides_whose_rows_it_sees(db: Connection, payments: Connection) -> None:
+def test_operators_made_by_a_client_do_not_affect_row_level_security(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", payload={"secret": 1})
     db.execute("grant create on schema public to public")
     for types in ("name, name", "text, text", "text, name"):

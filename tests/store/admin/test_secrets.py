@@ -1,4 +1,4 @@
-"""Secrets as the database keeps them: sealed, counted, on record, and for workers alone."""
+"""Secrets in the database: sealed, limited in number and size, logged without their text, and resealed."""
 
 import asyncio
 import base64
@@ -31,12 +31,12 @@ async def test_a_secret_is_put_replaced_listed_and_dropped(store_url: str, db: C
 
 
 @pytest.mark.parametrize("name", ["https://shop.example/", "0x7f.1", "a b", ""])
-async def test_a_secret_goes_to_hosts_alone(db: Connection, name: str) -> None:
+async def test_a_secret_with_an_invalid_host_is_refused(db: Connection, name: str) -> None:
     with refused("PS000"):
         db.execute("select pgsched_internal.put_secret('shop', 'a', sha256('') || sha256(''), array[%s])", [name])
 
 
-async def test_a_new_secret_goes_nowhere_and_a_replaced_one_where_it_went(store_url: str, db: Connection) -> None:
+async def test_a_new_secret_has_no_hosts_and_a_replaced_one_keeps_its_hosts(store_url: str, db: Connection) -> None:
     hosts = "select hosts from pgsched.secrets('shop')"
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
         given: list[Any] = [None, ["Shop.Example:443", "shop.example.", "b.example:08443"], None, []]
@@ -47,14 +47,14 @@ async def test_a_new_secret_goes_nowhere_and_a_replaced_one_where_it_went(store_
     assert kept == [[], ["b.example:8443", "shop.example"], ["b.example:8443", "shop.example"], []]
 
 
-async def test_the_log_knows_who_put_it_and_not_what(store_url: str, db: Connection) -> None:
+async def test_putting_a_secret_logs_the_actor_but_not_the_text(store_url: str, db: Connection) -> None:
     await put(store_url, "token", "hush-hush")
     found = row(db, "select actor, kind, name, a::text from pgsched.audit_log a where action = 'put secret'")
     assert found[:3] == ("ann", "secret", "shop/token")
     assert "hush" not in found[3]
 
 
-async def test_a_dump_has_nothing_of_it(store_url: str, db: Connection) -> None:
+async def test_a_dump_contains_no_secret(store_url: str, db: Connection) -> None:
     await put(store_url, "token", "hush-hush")
     signing = [await rotate(store_url) for _ in range(2)]
     dump = await asyncio.create_subprocess_exec(
@@ -77,13 +77,13 @@ async def rotate(url: str, *, keys: str = OLD, secret: str | None = None) -> str
     "secret",
     ["", "secret", "whsec_", "whsec_c2hvcnQ=", "A" * 32, "whsec_" + "A" * 32 + "!", "whsec_" + "A" * 92, "whsec_é"],
 )
-async def test_what_is_no_signing_secret_is_refused_and_not_repeated(store_url: str, secret: str) -> None:
+async def test_an_invalid_signing_secret_is_refused_and_not_repeated(store_url: str, secret: str) -> None:
     with pytest.raises(InvalidInput, match="write whsec_ and the base64") as refused:
         await rotate(store_url, secret=secret)
     assert len(secret) < 10 or secret not in str(refused.value)
 
 
-async def test_signing_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: Connection) -> None:
+async def test_signing_secrets_are_resealed_with_the_newest_key(store_url: str, db: Connection) -> None:
     first, second = [await rotate(store_url, keys=keys) for keys in (OLD, NEW)]
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
         assert [await secrets.reseal_all(connection, KeyRing.parse(f"{NEW},{OLD}")) for _ in range(2)] == [1, 0]
@@ -95,7 +95,7 @@ async def test_signing_secrets_are_sealed_anew_with_the_newest_key(store_url: st
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 
-async def test_one_that_has_ended_needs_no_key(store_url: str, db: Connection) -> None:
+async def test_resealing_skips_expired_signing_secrets(store_url: str, db: Connection) -> None:
     for keys in (OLD, NEW):
         await rotate(store_url, keys=keys)
     db.execute("update pgsched_internal.signing_secrets set valid_until = now() where valid_until is not null")
@@ -103,12 +103,12 @@ async def test_one_that_has_ended_needs_no_key(store_url: str, db: Connection) -
         assert await secrets.reseal_all(connection, KeyRing.parse(NEW)) == 0
 
 
-def test_a_signing_secret_is_no_secret_that_options_could_name(db: Connection) -> None:
+def test_options_cannot_name_the_signing_secret(db: Connection) -> None:
     with pytest.raises(errors.DatabaseError, match="secrets by their names"):
         call(db, "schedule", target="https://a", options='{"headers": {"x": {"secret": "signing secret"}}}')
 
 
-async def test_a_client_has_a_hundred_at_most(store_url: str, db: Connection) -> None:
+async def test_a_client_has_at_most_a_hundred_secrets(store_url: str, db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('shop')")
     db.execute(
         "insert into pgsched_internal.secrets (client_id, name, sealed)"
@@ -123,13 +123,13 @@ async def test_a_client_has_a_hundred_at_most(store_url: str, db: Connection) ->
     ("name", "text"),
     [("", "x"), ("a b", "x"), ("-a", "x"), ("a" * 101, "x"), ("a", ""), ("a", "x" * 16_385), ("a", "\x00")],
 )
-async def test_what_cannot_be_kept_is_refused_and_not_repeated(store_url: str, name: str, text: str) -> None:
+async def test_an_invalid_name_or_text_is_refused_and_not_repeated(store_url: str, name: str, text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         await put(store_url, name, text)
     assert len(str(refused.value)) < 200
 
 
-async def test_without_keys_nothing_is_kept(store_url: str, db: Connection) -> None:
+async def test_without_keys_secrets_are_refused(store_url: str, db: Connection) -> None:
     with pytest.raises(Conflict, match="new-key"):
         await put(store_url, "token", "hush", keys="")
     with pytest.raises(Conflict, match="new-key"):
@@ -138,7 +138,7 @@ async def test_without_keys_nothing_is_kept(store_url: str, db: Connection) -> N
     assert column(db, "select hint from pgsched_internal.signing_secrets") == []
 
 
-async def test_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: Connection) -> None:
+async def test_secrets_are_resealed_with_the_newest_key(store_url: str, db: Connection) -> None:
     await put(store_url, "a", "one")
     await put(store_url, "b", "two", keys=NEW)
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
@@ -151,7 +151,7 @@ async def test_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: C
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 
-def test_nobody_puts_what_no_header_could_name(db: Connection) -> None:
+def test_invalid_references_to_secrets_in_headers_are_refused(db: Connection) -> None:
     for given in (
         '{"secret": "a b"}',
         '{"secret": 1}',

@@ -1,4 +1,4 @@
-"""What ended on days without a table: the default partition becomes their table, and nothing is lost or doubled."""
+"""Rows of days without a table: the default partition becomes their table, and no row is lost or doubled."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -35,7 +35,7 @@ select conname from pg_constraint
 
 @pytest.fixture
 def db(database_url: str) -> Iterator[Connection]:
-    """A database of the test's own: its tables do not stay as they are."""
+    """A private database, since these tests change its tables."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         yield connection
 
@@ -59,7 +59,7 @@ async def turn(link: Link) -> float:
 
 
 def ended(db: Connection, *ago: str) -> list[UUID]:
-    """Executions that ended so long ago, in the order of their ids."""
+    """Create executions that ended this long ago, and return their ids, sorted."""
     ids = [schedule(db) for _ in ago]
     for id, time in zip(ids, ago, strict=True):
         finish(db, id, ago=time)
@@ -67,7 +67,7 @@ def ended(db: Connection, *ago: str) -> list[UUID]:
 
 
 class Settling:
-    """Executions end all the time, each in a transaction of its own; ``ids`` are those whose end was committed."""
+    """A thread that ends one execution after another, each in its own transaction. ``ids`` are those committed."""
 
     def __init__(self, url: str) -> None:
         self.ids: list[UUID] = []
@@ -84,7 +84,7 @@ class Settling:
         self._thread.join()
 
     def wait_for(self, more: int) -> None:
-        """Until so many more have ended."""
+        """Wait until this many more have ended."""
         with self._more:
             reached = len(self.ids) + more
             assert self._more.wait_for(lambda: len(self.ids) >= reached, timeout=60)
@@ -99,7 +99,7 @@ class Settling:
                     self._more.notify_all()
 
 
-async def test_the_default_partition_becomes_the_table_of_a_day_that_was_missing(
+async def test_the_default_partition_becomes_the_table_of_a_missing_day(
     db: Connection, link: Link, today: date
 ) -> None:
     shape, ids = column(db, SHAPE), ended(db, "0 seconds", "0 seconds")
@@ -115,9 +115,7 @@ async def test_the_default_partition_becomes_the_table_of_a_day_that_was_missing
     assert column(db, HOMES) == before
 
 
-async def test_nothing_is_lost_or_doubled_while_executions_end_all_the_time(
-    db: Connection, link: Link, database_url: str
-) -> None:
+async def test_concurrent_settling_loses_and_doubles_no_row(db: Connection, link: Link, database_url: str) -> None:
     ids = ended(db, "0 seconds")
     with Settling(database_url) as settling:
         settling.wait_for(20)
@@ -128,9 +126,7 @@ async def test_nothing_is_lost_or_doubled_while_executions_end_all_the_time(
     assert value(db, STRAYS) == 0
 
 
-async def test_a_reader_keeps_it_from_being_done_and_nobody_waits_for_it(
-    db: Connection, link: Link, database_url: str
-) -> None:
+async def test_a_reader_delays_the_adoption_but_blocks_nobody(db: Connection, link: Link, database_url: str) -> None:
     ids = ended(db, "0 seconds")
     await make_days(database_url, ahead=1)
     for found, expected in (("busy", "going on"), ("going on", "going on"), ("busy", "adopted")):
@@ -138,13 +134,13 @@ async def test_a_reader_keeps_it_from_being_done_and_nobody_waits_for_it(
             reader.execute("select count(*) from pgsched.history")
             assert value(db, STEP) == found
             assert value(db, WAITING) == 0
-            ids += ended(db, "0 seconds")  # a settle goes on
+            ids += ended(db, "0 seconds")  # settling is not blocked
         if found == "busy":
             assert value(db, STEP) == expected
     assert column(db, ALL) == sorted(ids)
 
 
-async def test_whoever_is_killed_at_any_step_has_lost_nothing_and_the_next_one_goes_on(
+async def test_an_adoption_killed_at_any_step_is_continued_without_loss(
     db: Connection, link: Link, database_url: str
 ) -> None:
     ids = ended(db, "0 seconds", "1 day")
@@ -159,7 +155,7 @@ async def test_whoever_is_killed_at_any_step_has_lost_nothing_and_the_next_one_g
     assert value(db, STEP) == "none"
 
 
-async def test_several_days_become_one_table_that_is_archived_and_dropped_as_such(
+async def test_several_days_become_one_table_that_is_archived_and_dropped(
     db: Connection, link: Link, today: date
 ) -> None:
     db.execute("select pgsched.set_installation('{\"archive_history\": true}')")
@@ -177,12 +173,10 @@ async def test_several_days_become_one_table_that_is_archived_and_dropped_as_suc
     assert column(db, ALL) == []
 
 
-async def test_rows_of_another_day_that_come_in_between_are_of_it_too(
-    db: Connection, database_url: str, today: date
-) -> None:
+async def test_a_constraint_for_the_wrong_days_is_replaced(db: Connection, database_url: str, today: date) -> None:
     ids = ended(db, "0 seconds")
     await make_days(database_url, ahead=1)
-    assert value(db, STEP) == "going on"  # it takes rows of today alone from now on
+    assert value(db, STEP) == "going on"  # from now on it accepts only rows of today
     with pytest.raises(psycopg.errors.CheckViolation):
         ended(db, "1 day")
     db.execute("delete from pgsched.history where id <> all (%s)", [ids])
@@ -194,11 +188,11 @@ async def test_rows_of_another_day_that_come_in_between_are_of_it_too(
     db.execute("set client_min_messages = debug1")
     assert value(db, STEP) == "adopted"
     implied = f'constraint for table "history_{today:%Y%m%d}" is implied by existing constraints'
-    assert any(implied in text for text in said)  # nothing is read under the locks
+    assert any(implied in text for text in said)  # no row is read under the locks
     assert column(db, ALL) == ids
 
 
-async def test_days_on_both_sides_of_one_that_has_a_table_stay_until_one_side_is_gone(
+async def test_days_on_both_sides_of_a_table_stay_until_one_side_is_gone(
     db: Connection, link: Link, today: date
 ) -> None:
     ids = ended(db, "0 seconds")

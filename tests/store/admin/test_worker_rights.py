@@ -1,6 +1,6 @@
-"""Workers may execute what their statements call, and of what runs with its owner's rights nothing else.
+"""Workers may execute the functions that their statements call, and no other internal security definers.
 
-A function that runs with its owner's rights needs none of the worker's for what it calls; any other needs all of them.
+A security definer calls other functions with its owner's rights; any other function calls them with the worker's.
 """
 
 import re
@@ -26,7 +26,7 @@ union all select pg_get_constraintdef(oid) from pg_constraint where connamespace
 union all select pg_get_expr(adbin, adrelid) from pg_attrdef"""
 
 
-def test_workers_may_call_only_the_definers_they_need(db: Connection) -> None:
+def test_workers_may_execute_only_the_security_definers_they_call(db: Connection) -> None:
     functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
     package = Path(str(files("pgsched")))
     texts = [
@@ -55,7 +55,7 @@ def test_workers_may_call_only_the_definers_they_need(db: Connection) -> None:
         "delete from pgsched_internal.facts where name = 'catalogue'",
     ],
 )
-def test_workers_do_not_say_what_a_migration_executes(db: Connection, change: str) -> None:
+def test_workers_may_not_change_facts_that_migrations_execute(db: Connection, change: str) -> None:
     with db.transaction(force_rollback=True):
         db.execute("set local role pgsched_worker")
         assert db.execute(change.encode()).rowcount == 0

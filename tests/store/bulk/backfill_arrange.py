@@ -1,4 +1,4 @@
-"""What the tests of running backfills share: one of the first of March, turns at it, what they planned."""
+"""Arrange and advance backfills of the first of March, and look at what they planned."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -18,7 +18,7 @@ HOUR = timedelta(hours=1)
 
 
 def start(db: Connection, job: UUID, *, hours: int = 24, rate: float = 10) -> UUID:
-    """A backfill of the first hours of March."""
+    """Start a backfill of the first hours of March."""
     return backfill(db, job, MARCH, MARCH + hours * HOUR, rate=rate)
 
 
@@ -31,7 +31,7 @@ async def progress(planning: connect.Connection, id: UUID) -> BulkDetail:
 
 
 def planned(db: Connection, job: UUID) -> list[int]:
-    """The hours since the first of March that have a row of a backfill."""
+    """Return the hours since the first of March that have a row of a backfill."""
     found = column(
         db, "select scheduled_for from pgsched.executions where job_id = %s and plan = 0 order by scheduled_for", [job]
     )
@@ -39,13 +39,13 @@ def planned(db: Connection, job: UUID) -> list[int]:
 
 
 def run_pace(db: Connection, id: UUID, seconds: float) -> None:
-    """Lets so much of the backfill's time go by."""
+    """Let this much time pass for the backfill's rate."""
     pace = "update pgsched.bulk_operations set paced_until = paced_until - %s * interval '1 second' where id = %s"
     db.execute(pace, [seconds, id])
 
 
 def ran(db: Connection, job: UUID, hour: int, *, ended: str = "succeeded") -> None:
-    """The instant has had a run of the job, which ended so."""
+    """Arrange a run of the job for this instant that has ended."""
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"

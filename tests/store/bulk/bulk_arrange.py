@@ -1,4 +1,4 @@
-"""Bulk operations as the tests ask for them, carry them out and look at them."""
+"""Start bulk operations, carry them out and look at their progress."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from tests.store.store_arrange import Connection, row, value
 
 
 def bulk(db: Connection, action: str, filter: Any, **given: Any) -> UUID:
-    """``pgsched.bulk``; the id of the operation, which for a dry run is None."""
+    """Call ``pgsched.bulk`` and return the id of the operation, which is None for a dry run."""
     arguments = {"action": action, "filter": Jsonb(filter), **given}
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
@@ -23,7 +23,7 @@ def bulk(db: Connection, action: str, filter: Any, **given: Any) -> UUID:
 def backfill(
     db: Connection, job: Any, start: Any = "2026-03-01T00:00Z", end: Any = "2026-03-02T00:00Z", **given: Any
 ) -> UUID:
-    """A backfill of the instants of a job, those of a day unless the arguments say when."""
+    """Start a backfill of a job, by default of one day."""
     start, end = (at.isoformat() if isinstance(at, datetime) else at for at in (start, end))
     return bulk(db, "backfill", {"job": str(job), "from": start, "to": end}, **given)
 
@@ -36,12 +36,12 @@ def count(db: Connection, action: str, filter: Any, *, within: str = "5 s") -> t
 
 
 def progress(db: Connection, id: UUID) -> tuple[Any, ...]:
-    """Its state, and how many were done, skipped and failed."""
+    """Return the state, and how many were done, skipped and failed."""
     return row(db, "select state, done, skipped, failed from pgsched.bulk_operations where id = %s", [id])
 
 
 def advance(db: Connection, id: UUID, *, most: int = 50) -> tuple[int, bool, bool]:
-    """How many a turn did, whether the next need not wait, whether that was the last."""
+    """Take a turn and return how many it did, whether more can follow at once, and whether it was the last."""
     found = row(db, "select * from pgsched_internal.advance_bulk(%s, %s)", [id, most])
     return found[0], found[1], found[2]
 
@@ -51,7 +51,7 @@ def an_hour_later(db: Connection, id: UUID) -> None:
 
 
 def carry_out(db: Connection, id: UUID, *, most: int = 50) -> tuple[int, int]:
-    """Turns until it has ended, however fast it may go: how many were done, and how many turns that took."""
+    """Take turns until the operation ends, whatever its rate. Return how many were done, and the number of turns."""
     done, turns, finished = 0, 0, False
     while not finished:
         now, _, finished = advance(db, id, most=most)

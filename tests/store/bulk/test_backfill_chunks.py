@@ -1,4 +1,4 @@
-"""Running a backfill, chunk by chunk: which instants get a row, when it fires, and when all is done."""
+"""Running a backfill in chunks: which instants get a row, when it fires, and when the backfill is finished."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -21,18 +21,18 @@ from tests.store.store_arrange import Connection, call, column, finish, row, sch
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_no_more_is_planned_than_two_seconds_of_its_rate(
+async def test_a_backfill_plans_at_most_two_seconds_ahead(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=3)
     assert (await plan(planning, id)).done == 6
-    assert (await plan(planning, id)).done <= 1  # a third of a second later it may be one more
+    assert (await plan(planning, id)).done <= 1  # one more if a third of a second has passed
     run_pace(db, id, 1.0)
     assert (await plan(planning, id)).done in {3, 4}
     assert 9 <= len(planned(db, hourly)) <= 11
 
 
-async def test_rows_fire_at_the_pace_of_the_rate_from_now_on(
+async def test_rows_fire_at_the_given_rate_from_now_on(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=2)
@@ -52,7 +52,7 @@ async def test_a_rate_below_one_plans_one_row_at_a_time(
     assert (await plan(planning, id)).done == 1
 
 
-async def test_an_instant_that_succeeded_or_has_a_row_is_passed_over(
+async def test_instants_that_succeeded_or_are_scheduled_are_skipped(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     ran(db, hourly, 1)
@@ -71,7 +71,7 @@ async def test_an_instant_that_succeeded_or_has_a_row_is_passed_over(
     assert found.runs == Runs(live=3, finished=0, failed=0, cancelled=0)
 
 
-async def test_what_is_passed_over_takes_nothing_of_its_pace(
+async def test_skipped_instants_do_not_count_towards_the_rate(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     for hour in range(6):
@@ -82,7 +82,7 @@ async def test_what_is_passed_over_takes_nothing_of_its_pace(
     assert planned(db, hourly) == [6, 7]
 
 
-async def test_chunks_go_on_where_the_last_one_ended(
+async def test_a_chunk_continues_where_the_last_one_ended(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=1000)
@@ -101,7 +101,7 @@ async def test_a_range_without_instants_is_finished_at_once(
     assert (found.state, found.total, found.done) == ("finished", 0, 0)
 
 
-async def test_it_is_finished_when_none_of_its_rows_is_live_any_more(
+async def test_a_backfill_finishes_when_its_last_row_ends(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, hours=2, rate=100)
@@ -116,7 +116,9 @@ async def test_it_is_finished_when_none_of_its_rows_is_live_any_more(
     assert (found.state, found.runs) == ("finished", Runs(live=0, finished=2, failed=1, cancelled=0))
 
 
-async def test_bounds_by_age_do_not_hold_for_instants_long_past(db: Connection, planning: connect.Connection) -> None:
+async def test_backfilled_rows_have_no_options_that_limit_their_age(
+    db: Connection, planning: connect.Connection
+) -> None:
     job = schedule(
         db,
         every="1 hour",
@@ -127,7 +129,7 @@ async def test_bounds_by_age_do_not_hold_for_instants_long_past(db: Connection, 
     assert row(db, "select options, scheduled_for from pgsched.executions") == ({"timeout": "PT5S"}, MARCH)
 
 
-async def test_rules_hold_for_the_past_too(db: Connection, planning: connect.Connection) -> None:
+async def test_backfills_obey_the_rules_of_the_job(db: Connection, planning: connect.Connection) -> None:
     job = schedule(
         db,
         cron="0 * * * *",
@@ -140,7 +142,7 @@ async def test_rules_hold_for_the_past_too(db: Connection, planning: connect.Con
     assert found == [MARCH + 24 * HOUR, MARCH + 24.5 * HOUR, MARCH + 25 * HOUR]
 
 
-async def test_a_job_whose_schedule_makes_no_sense_any_more_ends_its_backfill(
+async def test_a_schedule_that_became_invalid_stops_the_backfill(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly)
@@ -155,7 +157,9 @@ async def test_a_job_whose_schedule_makes_no_sense_any_more_ends_its_backfill(
     assert (found.state, "Atlantis" in str(found.reason)) == ("stopped", True)
 
 
-async def test_a_range_is_measured_before_it_is_run(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
+async def test_a_dry_run_counts_the_instants_of_a_range(
+    db: Connection, hourly: UUID, planning: connect.Connection
+) -> None:
     ran(db, hourly, 1)
     ran(db, hourly, 1)
     ran(db, hourly, 2, ended="failed")

@@ -1,4 +1,4 @@
-"""Starting and stopping backfills: what is refused, what is noted, whose they are."""
+"""Starting and stopping backfills: what is refused, what is logged, and who may do it."""
 
 from uuid import UUID, uuid4
 
@@ -18,7 +18,7 @@ def job(db: Connection) -> UUID:
 
 
 def waiting_row(db: Connection, job: UUID, at: str, *, plan: int = 0) -> UUID:
-    """A row of the job for this instant, as a backfill leaves it, or planning by a revision."""
+    """Insert a row of the job for this instant, as a backfill does, or with ``plan`` as the planner does."""
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
@@ -31,7 +31,7 @@ def waiting_row(db: Connection, job: UUID, at: str, *, plan: int = 0) -> UUID:
     return id
 
 
-def test_a_backfill_starts_active_and_tells_the_workers(db: Connection, store_url: str, job: UUID) -> None:
+def test_a_backfill_starts_active_and_notifies_workers(db: Connection, store_url: str, job: UUID) -> None:
     with listening(store_url) as listener:
         id = backfill(db, job, rate=2.5)
         assert "bulk" in heard(listener, db)
@@ -39,7 +39,7 @@ def test_a_backfill_starts_active_and_tells_the_workers(db: Connection, store_ur
     assert found == ({"job": str(job)} | RANGE, ["default"], "active", 2.5, None, 0)
 
 
-def test_start_and_cancellation_are_in_the_audit_log(db: Connection, job: UUID) -> None:
+def test_starting_and_stopping_a_backfill_are_logged(db: Connection, job: UUID) -> None:
     id = backfill(db, job, actor="api 10.0.0.7")
     call(db, "stop_bulk", id=id, actor="somebody")
     logged = "select actor, action, subject, name from pgsched.audit_log where kind = 'bulk operation' order by id"
@@ -49,19 +49,19 @@ def test_start_and_cancellation_are_in_the_audit_log(db: Connection, job: UUID) 
 
 
 @pytest.mark.parametrize("state", ["paused", "finished"])
-def test_a_job_that_plans_nothing_can_be_backfilled(db: Connection, job: UUID, state: str) -> None:
+def test_a_paused_or_finished_job_can_be_backfilled(db: Connection, job: UUID, state: str) -> None:
     db.execute("update pgsched.jobs set state = %s::pgsched.job_state where id = %s", [state, job])
     assert backfill(db, job)
 
 
 @pytest.mark.parametrize("state", ["cancelled", "invalid"])
-def test_a_job_without_a_future_cannot_be_backfilled(db: Connection, job: UUID, state: str) -> None:
+def test_a_cancelled_or_invalid_job_cannot_be_backfilled(db: Connection, job: UUID, state: str) -> None:
     db.execute("update pgsched.jobs set state = %s::pgsched.job_state where id = %s", [state, job])
     with refused("PS011", hint="schedule it again"):
         backfill(db, job)
 
 
-def test_a_job_that_counts_from_the_end_of_its_runs_cannot_be_backfilled(db: Connection) -> None:
+def test_a_job_with_after_completion_cannot_be_backfilled(db: Connection) -> None:
     job = schedule(db, every="1 hour", rules={"after_completion": True})
     with refused("PS011", hint="trigger"):
         backfill(db, job)
@@ -82,7 +82,7 @@ def test_an_unknown_job_is_not_found(db: Connection) -> None:
         ({"from": "1960-03-01T00:00Z"}, "a later start"),
     ],
 )
-def test_a_range_that_cannot_be_meant_is_refused(db: Connection, job: UUID, given: dict[str, str], hint: str) -> None:
+def test_an_invalid_range_is_refused(db: Connection, job: UUID, given: dict[str, str], hint: str) -> None:
     for dry_run in (True, False):
         with refused("PS002", hint=hint):
             bulk(db, "backfill", {"job": str(job)} | RANGE | given, dry_run=dry_run)
@@ -90,12 +90,12 @@ def test_a_range_that_cannot_be_meant_is_refused(db: Connection, job: UUID, give
 
 
 @pytest.mark.parametrize("missing", ["job", "from", "to"])
-def test_a_job_and_a_range_are_asked_for(db: Connection, job: UUID, missing: str) -> None:
+def test_a_backfill_without_a_job_or_a_range_is_refused(db: Connection, job: UUID, missing: str) -> None:
     with refused("PS000", hint="2026-02-01T00:00:00Z"):
         bulk(db, "backfill", {name: at for name, at in ({"job": str(job)} | RANGE).items() if name != missing})
 
 
-def test_two_backfills_of_one_range_exclude_each_other(db: Connection, job: UUID) -> None:
+def test_an_overlapping_backfill_is_refused(db: Connection, job: UUID) -> None:
     first = backfill(db, job)
     with refused("PS011", hint="stop it"):
         backfill(db, job, "2026-03-01T12:00Z", "2026-03-03T00:00Z")
@@ -104,7 +104,7 @@ def test_two_backfills_of_one_range_exclude_each_other(db: Connection, job: UUID
     assert backfill(db, job)
 
 
-def test_cancelling_takes_back_what_it_planned_and_still_waits(db: Connection, job: UUID) -> None:
+def test_stopping_a_backfill_cancels_its_waiting_rows(db: Connection, job: UUID) -> None:
     id = backfill(db, job)
     waits, runs = (waiting_row(db, job, f"2026-03-01T0{hour}:00Z") for hour in (1, 2))
     regular = waiting_row(db, job, "2026-03-01T03:00Z", plan=1)
@@ -118,7 +118,7 @@ def test_cancelling_takes_back_what_it_planned_and_still_waits(db: Connection, j
     )
 
 
-def test_cancelling_the_job_cancels_its_backfills(db: Connection, job: UUID) -> None:
+def test_cancelling_the_job_stops_its_backfills(db: Connection, job: UUID) -> None:
     backfill(db, job)
     waiting_row(db, job, "2026-03-01T01:00Z")
     call(db, "cancel", id=job)
@@ -126,14 +126,14 @@ def test_cancelling_the_job_cancels_its_backfills(db: Connection, job: UUID) -> 
     assert column(db, "select id from pgsched.executions where job_id = %s", [job]) == []
 
 
-def test_pausing_the_job_leaves_a_backfill_alone(db: Connection, job: UUID) -> None:
+def test_pausing_the_job_does_not_affect_its_backfill(db: Connection, job: UUID) -> None:
     backfill(db, job)
     id = waiting_row(db, job, "2026-03-01T01:00Z")
     call(db, "pause", kind="job", name=str(job))
     assert column(db, "select id from pgsched.executions where job_id = %s", [job]) == [id]
 
 
-def test_a_client_backfills_its_own_jobs_and_sees_them(db: Connection, payments: Connection) -> None:
+def test_a_client_starts_sees_and_stops_backfills_of_its_own_jobs(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     id = backfill(payments, job, actor="ann")
     waiting_row(db, job, "2026-03-01T01:00Z")
@@ -143,7 +143,7 @@ def test_a_client_backfills_its_own_jobs_and_sees_them(db: Connection, payments:
     assert actors == ["ann", value(payments, "select current_user::text")]
 
 
-def test_a_client_neither_sees_nor_touches_backfills_of_others(db: Connection, payments: Connection, job: UUID) -> None:
+def test_a_client_neither_sees_nor_stops_backfills_of_others(db: Connection, payments: Connection, job: UUID) -> None:
     id = backfill(db, job)
     assert column(payments, "select id from pgsched.bulk_operations") == []
     with refused("PS010"):

@@ -1,4 +1,4 @@
-"""Backfills among workers: who plans and claims their rows, what goes first, and what a crash leaves."""
+"""Backfills among workers: who plans and claims their rows, what goes first, and what remains after a crash."""
 
 import asyncio
 from uuid import UUID
@@ -19,7 +19,9 @@ from tests.store.store_arrange import Connection, call, column, finish, lease, s
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_late_rows_of_the_partition_go_first(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
+async def test_a_backfill_waits_while_its_partition_has_late_rows(
+    db: Connection, hourly: UUID, planning: connect.Connection
+) -> None:
     id = start(db, hourly)
     late = value(
         db,
@@ -41,8 +43,10 @@ async def test_two_workers_plan_each_instant_once(
     finally:
         await other.close()
     async with asyncio.timeout(20):
-        while (await progress(planning, id)).done < 24:  # its rate may have it rest
-            db.execute("update pgsched.executions set fire_at = now() + interval '1 hour'")  # late ones would go first
+        while (await progress(planning, id)).done < 24:  # it may have to wait for its rate
+            db.execute(
+                "update pgsched.executions set fire_at = now() + interval '1 hour'"
+            )  # a backfill waits for late rows
             await plan(planning, id)
     assert planned(db, hourly) == list(range(24))
 
@@ -52,7 +56,7 @@ async def plan_eight_chunks(planning: connect.Connection, id: UUID) -> None:
         await plan(planning, id, most=3)
 
 
-async def test_a_backfill_that_another_worker_has_in_hand_is_left_to_it(
+async def test_a_backfill_locked_by_another_worker_is_skipped(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly)
@@ -62,9 +66,7 @@ async def test_a_backfill_that_another_worker_has_in_hand_is_left_to_it(
     assert (await plan(planning, id)).done == 20
 
 
-async def test_a_crash_within_a_chunk_leaves_nothing_of_it(
-    db: Connection, hourly: UUID, planning: connect.Connection
-) -> None:
+async def test_a_crash_within_a_chunk_rolls_it_back(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
     id = start(db, hourly)
     async with planning.transaction(force_rollback=True):
         assert (await plan(planning, id)).done == 20
@@ -82,7 +84,7 @@ async def test_claiming_a_row_of_a_backfill_plans_no_successor(
     assert value(db, "select count(*) from pgsched.executions") == 1
 
 
-async def test_a_row_handed_back_is_still_the_backfills(
+async def test_a_released_row_still_belongs_to_the_backfill(
     db: Connection, hourly: UUID, planning: connect.Connection, worker: connect.Connection
 ) -> None:
     id = start(db, hourly, hours=1)
@@ -94,7 +96,7 @@ async def test_a_row_handed_back_is_still_the_backfills(
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_a_turn_looks_rarely_while_there_is_no_backfill(db: Connection, hourly: UUID, store_url: str) -> None:
+async def test_turns_are_rare_while_there_is_no_backfill(db: Connection, hourly: UUID, store_url: str) -> None:
     told: list[tuple[str, dict[str, Field]]] = []
     chores, link = Link(store_url, "chores"), Link(store_url, "bulk", raw=False)
     backfiller = Bulk(chores, link, Events(lambda name, fields: told.append((name, fields))))
@@ -110,7 +112,7 @@ async def test_a_turn_looks_rarely_while_there_is_no_backfill(db: Connection, ho
     await link.drop()
 
 
-async def test_another_worker_finishes_what_one_began(
+async def test_another_worker_continues_a_backfill(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=2)

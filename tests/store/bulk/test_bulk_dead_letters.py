@@ -1,4 +1,4 @@
-"""Dead letters by a filter: counted, replayed at a rate in chunks, cancelled, discarded."""
+"""Dead letters in bulk: counted by a filter, replayed in chunks at a rate, stopped, discarded."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ select now() - interval '1 hour', now(), now(), now(),
     ],
     ids=str,
 )
-def test_each_filter_names_what_it_says(db: Connection, filter: dict[str, Any]) -> None:
+def test_each_filter_selects_matching_dead_letters(db: Connection, filter: dict[str, Any]) -> None:
     id = dead_letter(
         db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
     )
@@ -45,7 +45,7 @@ def test_each_filter_names_what_it_says(db: Connection, filter: dict[str, Any]) 
     assert state(db, id) == "replayed"
 
 
-def test_dead_letters_of_a_job_are_found_by_it(db: Connection) -> None:
+def test_the_job_filter_selects_dead_letters_of_the_job(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = call(db, "trigger", job_id=job)
     fail(db, id)
@@ -54,12 +54,12 @@ def test_dead_letters_of_a_job_are_found_by_it(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("bound", [{"from": "2090-01-01T00:00:00Z"}, {"to": "2020-01-01T00:00:00Z"}])
-def test_what_failed_out_of_the_range_is_not_named(db: Connection, bound: dict[str, str]) -> None:
+def test_failures_outside_the_range_are_not_selected(db: Connection, bound: dict[str, str]) -> None:
     dead_letter(db)
     assert count(db, "replay", bound) == (0, True)
 
 
-def test_a_replay_of_many_tells_the_workers_and_the_audit_log(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_notifies_workers_and_is_logged(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         id = bulk(db, "replay", ALL, rate=2.5, target="python:moved", note="moved", actor="ann")
         assert "bulk" in heard(listener, db)
@@ -71,13 +71,13 @@ def test_a_replay_of_many_tells_the_workers_and_the_audit_log(db: Connection, st
     )
 
 
-def test_they_go_to_another_target_where_one_is_given(db: Connection) -> None:
+def test_a_given_target_replaces_the_original(db: Connection) -> None:
     dead_letter(db)
     advance(db, bulk(db, "replay", ALL, target="https://moved.example/settle"))
     assert column(db, "select target::text from pgsched.executions") == ["https://moved.example/settle"]
 
 
-def test_rows_fire_apart_by_the_rate_and_no_further_ahead_than_two_seconds(db: Connection) -> None:
+def test_replays_fire_at_the_rate_and_at_most_two_seconds_ahead(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = bulk(db, "replay", ALL, rate=2)
     assert advance(db, id) == (4, False, False)
@@ -97,9 +97,9 @@ def test_a_slow_rate_replays_one_at_a_time(db: Connection) -> None:
     assert [advance(db, id)[0] for _ in range(2)] == [1, 0]
 
 
-def test_two_thousand_are_replayed_once_each_in_small_chunks(db: Connection) -> None:
+def test_two_thousand_dead_letters_are_replayed_once_in_small_chunks(db: Connection) -> None:
     db.execute("set pgsched.notify = off")
-    db.execute("set enable_seqscan = off")  # as a worker's session has it
+    db.execute("set enable_seqscan = off")  # as in a worker's session
     db.execute(MANY, [TARGET, 2_000])
     id = bulk(db, "replay", ALL, rate=500)
     chunks, finished = list[int](), False
@@ -116,7 +116,7 @@ def test_two_thousand_are_replayed_once_each_in_small_chunks(db: Connection) -> 
     assert value(db, linked) == 2_000
 
 
-def test_what_fails_again_is_not_replayed_again(db: Connection) -> None:
+def test_a_replay_that_fails_again_is_not_replayed_again(db: Connection) -> None:
     dead_letter(db)
     id = bulk(db, "replay", ALL, rate=100)
     [new] = column(db, "select id from pgsched.executions") if advance(db, id, most=1)[0] else []
@@ -127,7 +127,7 @@ def test_what_fails_again_is_not_replayed_again(db: Connection) -> None:
     assert state(db, new) == "open"
 
 
-def test_what_is_under_way_already_is_passed_over(db: Connection) -> None:
+def test_a_dead_letter_whose_key_is_scheduled_is_skipped(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     schedule(db, key="k")
     many = bulk(db, "replay", ALL)
@@ -136,7 +136,7 @@ def test_what_is_under_way_already_is_passed_over(db: Connection) -> None:
     assert state(db, id) == "open"
 
 
-def test_one_that_cannot_be_scheduled_does_not_stop_the_others(db: Connection) -> None:
+def test_an_unschedulable_dead_letter_does_not_stop_the_others(db: Connection) -> None:
     db.execute(MANY, [TARGET, 3])
     db.execute(
         "update pgsched.history set partition = 999 where id = (select min(id::text)::uuid from pgsched.history)"
@@ -146,7 +146,7 @@ def test_one_that_cannot_be_scheduled_does_not_stop_the_others(db: Connection) -
     assert progress(db, id) == ("finished", 2, 0, 1)
 
 
-def test_cancelling_leaves_the_rest_dead(db: Connection) -> None:
+def test_stopping_a_replay_leaves_the_rest_open(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = bulk(db, "replay", ALL, rate=1)
     assert advance(db, id)[0] == 2
@@ -158,7 +158,7 @@ def test_cancelling_leaves_the_rest_dead(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log order by id") == ["bulk replay", "stop bulk"]
 
 
-def test_many_are_discarded_once_each(db: Connection) -> None:
+def test_a_bulk_discard_discards_each_dead_letter_once(db: Connection) -> None:
     db.execute(MANY, [TARGET, 250])
     dead_letter(db, client="billing")
     id = bulk(db, "discard", ALL, note="known", actor="ann")
@@ -193,7 +193,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("filter", "sqlstate", "hint"), BAD, ids=str)
-def test_a_filter_that_cannot_be_meant_is_refused(db: Connection, filter: Any, sqlstate: str, hint: str) -> None:
+def test_an_invalid_filter_is_refused(db: Connection, filter: Any, sqlstate: str, hint: str) -> None:
     dead_letter(db)
     for action, is_dry in (("replay", True), ("replay", False), ("discard", False)):
         with refused(sqlstate, hint=hint):
@@ -201,13 +201,13 @@ def test_a_filter_that_cannot_be_meant_is_refused(db: Connection, filter: Any, s
     assert count(db, "replay", ALL) == (1, True)
 
 
-def test_a_target_that_cannot_be_called_is_refused(db: Connection) -> None:
+def test_an_invalid_target_is_refused(db: Connection) -> None:
     with refused("PS001"):
         bulk(db, "replay", ALL, target="moved.example")
     assert column(db, "select id from pgsched.bulk_operations") == []
 
 
-def test_a_client_replays_and_discards_none_but_its_own(db: Connection, payments: Connection) -> None:
+def test_a_client_replays_and_discards_only_its_own_dead_letters(db: Connection, payments: Connection) -> None:
     mine, theirs = dead_letter(db, client="payments"), dead_letter(db, client="billing")
     id = bulk(payments, "replay", {"host": "shop.example"})
     assert column(payments, "select id from pgsched.bulk_operations") == [id]
@@ -219,7 +219,7 @@ def test_a_client_replays_and_discards_none_but_its_own(db: Connection, payments
     assert call(payments, "stop_bulk", id=id) is False
 
 
-def test_a_client_reaches_no_replay_of_others(db: Connection, payments: Connection) -> None:
+def test_a_client_neither_starts_sees_nor_stops_replays_of_others(db: Connection, payments: Connection) -> None:
     dead_letter(db, client="billing")
     with refused("PS012", hint="act as a role"):
         bulk(payments, "replay", {"client": "billing"})

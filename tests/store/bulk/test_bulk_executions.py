@@ -1,4 +1,4 @@
-"""Executions cancelled and rescheduled many at once: counted, done at a rate in chunks, stopped; never another's."""
+"""Executions cancelled and rescheduled in bulk: counted, changed in chunks at a rate, stopped, and who may do it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -41,7 +41,7 @@ def one(db: Connection, **given: Any) -> UUID:
 
 
 def each_of_a_kind(db: Connection) -> dict[str, UUID]:
-    """Executions of a client, each told from the others by something that a filter names."""
+    """Executions of a client, each of which a different filter selects."""
     pulled_queue(db)
     found = {
         "a key": one(db, key="k"),
@@ -77,7 +77,7 @@ FILTERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", FILTERS)
-def test_what_a_filter_names_is_counted_and_cancelled_and_nothing_else(db: Connection, kind: str) -> None:
+def test_each_filter_counts_and_cancels_only_matching_executions(db: Connection, kind: str) -> None:
     ids = each_of_a_kind(db)
     assert count(db, "cancel", FILTERS[kind]) == (1, True)
     asked = bulk(db, "cancel", FILTERS[kind], note="taken back")
@@ -87,7 +87,7 @@ def test_what_a_filter_names_is_counted_and_cancelled_and_nothing_else(db: Conne
     assert value(db, "select reason from pgsched.history") == "taken back"
 
 
-def test_a_job_names_its_runs_and_goes_on(db: Connection) -> None:
+def test_the_job_filter_cancels_its_runs_and_keeps_the_job_active(db: Connection) -> None:
     job = schedule(db, every="1 hour", client="shop")
     run = planned(db, job)
     assert carry_out(db, bulk(db, "cancel", {"job": str(job)}))[0] == 1
@@ -95,7 +95,7 @@ def test_a_job_names_its_runs_and_goes_on(db: Connection) -> None:
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 0)
 
 
-def test_what_runs_is_ended_by_its_worker(db: Connection, store_url: str) -> None:
+def test_cancelling_a_running_execution_notifies_its_worker(db: Connection, store_url: str) -> None:
     id = one(db)
     lease(db, id)
     asked = bulk(db, "cancel", MINE)
@@ -105,7 +105,7 @@ def test_what_runs_is_ended_by_its_worker(db: Connection, store_url: str) -> Non
 
 
 @pytest.mark.parametrize("given", [{"fire_at": AT}, {"shift": "1 hour"}, {"shift": "-1 hour"}])
-def test_what_waits_is_moved_and_what_runs_or_is_a_jobs_stays(db: Connection, given: dict[str, Any]) -> None:
+def test_reschedule_skips_running_executions_and_runs_of_jobs(db: Connection, given: dict[str, Any]) -> None:
     ids = each_of_a_kind(db)
     before: dict[Any, Any] = dict(
         db.execute("select id, coalesce(scheduled_for, fire_at) from pgsched.executions").fetchall()
@@ -123,14 +123,14 @@ def test_what_waits_is_moved_and_what_runs_or_is_a_jobs_stays(db: Connection, gi
             assert abs((later[id] - before[id]).total_seconds()) == 3600
 
 
-def test_what_waits_for_another_is_moved_and_waits_no_more(db: Connection) -> None:
+def test_rescheduling_a_held_execution_drops_its_dependencies(db: Connection) -> None:
     id = after(db, one(db), client="shop")
     carry_out(db, bulk(db, "reschedule", {"client": "shop", "status": "held"}, fire_at=AT))
     assert value(db, "select fire_at from pgsched.executions where id = %s", [id]) == AT
     assert column(db, "select after_id from pgsched.dependencies") == []
 
 
-def test_what_is_scheduled_later_is_not_meant(db: Connection) -> None:
+def test_executions_scheduled_later_are_not_changed(db: Connection) -> None:
     one(db)
     asked = bulk(db, "cancel", MINE)
     later = one(db)
@@ -138,7 +138,7 @@ def test_what_is_scheduled_later_is_not_meant(db: Connection) -> None:
     assert status(db, later) == "scheduled"
 
 
-def test_a_filter_that_names_nothing_ends_at_once(db: Connection) -> None:
+def test_an_operation_without_matches_finishes_at_once(db: Connection) -> None:
     one(db)
     for filter in ({"client": "nobody"}, {"queue": "nowhere"}, {"client": "shop", "status": []}):
         assert count(db, "cancel", filter) == (0, True)
@@ -147,7 +147,7 @@ def test_a_filter_that_names_nothing_ends_at_once(db: Connection) -> None:
         assert progress(db, asked) == ("finished", 0, 0, 0)
 
 
-def test_many_are_changed_once_each_in_small_chunks(db: Connection) -> None:
+def test_two_thousand_executions_are_changed_once_in_small_chunks(db: Connection) -> None:
     db.execute("set pgsched.notify = off")
     db.execute(MANY, [2_000])
     assert count(db, "cancel", {"labels": {"team": "mail"}}) == (200, True)
@@ -160,7 +160,7 @@ def test_many_are_changed_once_each_in_small_chunks(db: Connection) -> None:
     assert column(db, "select count(*) from pgsched.history") == [200]
 
 
-def test_no_more_is_done_than_the_rate_allows(db: Connection) -> None:
+def test_the_rate_limits_the_changes_until_the_operation_is_stopped(db: Connection) -> None:
     db.execute(MANY, [100])
     asked = bulk(db, "cancel", MINE, rate=10)
     done = sum(advance(db, asked)[0] for _ in range(40))
@@ -172,7 +172,7 @@ def test_no_more_is_done_than_the_rate_allows(db: Connection) -> None:
     assert value(db, "select count(*) from pgsched.executions") == 100 - done
 
 
-def test_what_somebody_has_locked_is_come_back_to(db: Connection, store_url: str) -> None:
+def test_locked_executions_are_tried_again_later(db: Connection, store_url: str) -> None:
     locked, free = one(db), one(db)
     asked = bulk(db, "cancel", MINE)
     with psycopg.connect(store_url) as other:
@@ -188,7 +188,7 @@ def test_what_somebody_has_locked_is_come_back_to(db: Connection, store_url: str
     assert column(db, "select id from pgsched_internal.rows_to_come_back_to") == []
 
 
-def test_what_is_claimed_meanwhile_is_not_moved_and_is_cancelled(db: Connection, store_url: str) -> None:
+def test_an_execution_claimed_meanwhile_is_cancelled_but_not_moved(db: Connection, store_url: str) -> None:
     id = one(db)
     moved = bulk(db, "reschedule", MINE, fire_at=AT)
     with psycopg.connect(store_url) as worker:
@@ -203,7 +203,7 @@ def test_what_is_claimed_meanwhile_is_not_moved_and_is_cancelled(db: Connection,
     assert status(db, id) == "cancelled"
 
 
-def test_what_the_filter_does_not_name_any_more_is_passed_over(db: Connection, store_url: str) -> None:
+def test_an_execution_that_no_longer_matches_is_skipped(db: Connection, store_url: str) -> None:
     id = one(db, labels={"team": "mail"})
     asked = bulk(db, "cancel", {"labels": {"team": "mail"}})
     with psycopg.connect(store_url) as other:
@@ -216,7 +216,7 @@ def test_what_the_filter_does_not_name_any_more_is_passed_over(db: Connection, s
     assert (progress(db, asked), status(db, id)) == (("finished", 0, 1, 0), "scheduled")
 
 
-def test_one_that_cannot_be_moved_has_failed(db: Connection) -> None:
+def test_an_execution_that_cannot_be_moved_counts_as_failed(db: Connection) -> None:
     far, near = one(db, fire_at="9999-06-01Z"), one(db)
     asked = bulk(db, "reschedule", MINE, shift="3653 days")
     assert carry_out(db, asked)[0] == 1
@@ -225,7 +225,7 @@ def test_one_that_cannot_be_moved_has_failed(db: Connection) -> None:
     assert value(db, "select fire_at > '2044-01-01Z' from pgsched.executions where id = %s", [near])
 
 
-def test_a_change_tells_the_workers_and_the_audit_log(db: Connection, store_url: str) -> None:
+def test_a_bulk_cancel_notifies_workers_and_is_logged(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         id = bulk(db, "cancel", MINE, rate=2.5, note="moved", actor="ann")
         assert heard(listener, db) == ["bulk"]
@@ -256,7 +256,7 @@ def test_a_change_tells_the_workers_and_the_audit_log(db: Connection, store_url:
     ],
     ids=lambda given: str(given)[:40],
 )
-def test_a_filter_that_cannot_be_meant_is_refused(db: Connection, sqlstate: str, filter: Any) -> None:
+def test_an_invalid_filter_is_refused(db: Connection, sqlstate: str, filter: Any) -> None:
     one(db)
     for action, given in (("cancel", {"dry_run": True}), ("cancel", {}), ("reschedule", {"fire_at": AT})):
         with refused(sqlstate):
@@ -265,7 +265,7 @@ def test_a_filter_that_cannot_be_meant_is_refused(db: Connection, sqlstate: str,
 
 
 @pytest.mark.parametrize("rate", [0, -1, 1e9, float("nan")])
-def test_a_rate_that_cannot_be_meant_is_refused(db: Connection, rate: float) -> None:
+def test_an_invalid_rate_is_refused(db: Connection, rate: float) -> None:
     with refused("PS002", hint="such as 10"):
         bulk(db, "cancel", MINE, rate=rate)
 
@@ -273,12 +273,12 @@ def test_a_rate_that_cannot_be_meant_is_refused(db: Connection, rate: float) -> 
 @pytest.mark.parametrize(
     "given", [{}, {"fire_at": AT, "shift": "1 hour"}, {"fire_at": "infinity"}, {"shift": "4000 days"}]
 )
-def test_when_they_shall_fire_is_said_once(db: Connection, given: dict[str, Any]) -> None:
+def test_reschedule_requires_either_fire_at_or_shift(db: Connection, given: dict[str, Any]) -> None:
     with refused("PS002", hint="give"):
         bulk(db, "reschedule", MINE, **given)
 
 
-def test_no_more_than_a_hundred_are_under_way_for_the_same_clients(db: Connection, payments: Connection) -> None:
+def test_a_client_has_at_most_a_hundred_active_operations(db: Connection, payments: Connection) -> None:
     ids = [bulk(payments, "cancel", {"key": "k"}) for _ in range(100)]
     with refused("PS011", hint="wait until one"):
         bulk(payments, "reschedule", {"key": "k"}, fire_at=AT)
@@ -287,12 +287,12 @@ def test_no_more_than_a_hundred_are_under_way_for_the_same_clients(db: Connectio
     bulk(payments, "replay", {"key": "k"})
 
 
-def test_an_unknown_change_is_not_found(db: Connection) -> None:
+def test_an_unknown_operation_is_not_found(db: Connection) -> None:
     with refused("PS010"):
         call(db, "stop_bulk", id=uuid4())
 
 
-def test_a_client_counts_changes_and_stops_none_but_its_own(db: Connection, payments: Connection) -> None:
+def test_a_client_counts_changes_and_stops_only_its_own(db: Connection, payments: Connection) -> None:
     mine, theirs = one(db, client="payments"), one(db)
     both = {"from": "2020-01-01T00:00:00Z"}
     assert count(payments, "cancel", both) == (1, True)
@@ -311,7 +311,7 @@ def test_a_client_counts_changes_and_stops_none_but_its_own(db: Connection, paym
 
 
 @pytest.mark.parametrize("action", ["cancel", "replay", "pause"])
-def test_a_login_of_no_client_asks_for_no_operation(db: Connection, payments: Connection, action: str) -> None:
+def test_a_role_without_a_client_cannot_start_operations(db: Connection, payments: Connection, action: str) -> None:
     db.execute("update pgsched.clients set database_role = null")
     with refused("PS012", hint="database_role"):
         bulk(payments, action, {"labels": {"team": "mail"}})
@@ -327,12 +327,12 @@ def test_a_login_of_no_client_asks_for_no_operation(db: Connection, payments: Co
         ("cancel", {"shift": "1 hour"}),
     ],
 )
-def test_what_an_action_has_not_is_refused(db: Connection, action: Any, given: dict[str, Any]) -> None:
+def test_an_unknown_action_or_argument_is_refused(db: Connection, action: Any, given: dict[str, Any]) -> None:
     with refused("PS000"):
         bulk(db, action, MINE, **given)
 
 
-def test_counting_leaves_no_lock_on_what_was_looked_through(db: Connection, payments: Connection) -> None:
+def test_counting_leaves_no_lock_on_partitions(db: Connection, payments: Connection) -> None:
     one(db, client="payments", target=TARGET)
     payments.execute("begin")
     assert count(payments, "cancel", {"client": "payments"}) == (1, True)
