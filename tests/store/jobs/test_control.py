@@ -1,4 +1,4 @@
-"""cancel, reschedule, pause and resume: what each changes, answers and refuses."""
+"""cancel, reschedule, pause and resume: what each changes, returns and refuses."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -25,7 +25,7 @@ from tests.store.store_arrange import (
 UNKNOWN = UUID("00000000-0000-7000-8000-000000000000")
 
 
-def test_cancelling_moves_a_waiting_execution_into_history(db: Connection) -> None:
+def test_cancel_moves_a_waiting_execution_to_history(db: Connection) -> None:
     id = schedule(db, payload={"n": 1}, key="k", ordering_key="o")
     assert call(db, "cancel", id=id) is True
     assert row(
@@ -37,27 +37,27 @@ def test_cancelling_moves_a_waiting_execution_into_history(db: Connection) -> No
     assert counts(db) == (0, 0, 1)
 
 
-def test_a_cancel_that_is_rolled_back_never_was(db: Connection) -> None:
+def test_a_rolled_back_cancel_changes_nothing(db: Connection) -> None:
     id = schedule(db)
     with db.transaction(force_rollback=True):
         call(db, "cancel", id=id)
     assert status(db, id) == "scheduled"
 
 
-def test_cancelling_twice_says_that_the_second_did_nothing(db: Connection) -> None:
+def test_a_second_cancel_returns_false(db: Connection) -> None:
     id = schedule(db)
     assert call(db, "cancel", id=id) is True
     assert call(db, "cancel", id=id) is False
 
 
-def test_cancelling_what_has_ended_changes_nothing(db: Connection) -> None:
+def test_cancelling_an_ended_execution_changes_nothing(db: Connection) -> None:
     id = schedule(db)
     finish(db, id)
     assert call(db, "cancel", id=id) is False
     assert status(db, id) == "succeeded"
 
 
-def test_what_runs_is_cancelled_once(db: Connection) -> None:
+def test_a_running_execution_is_cancelled_once(db: Connection) -> None:
     id = schedule(db)
     lease(db, id)
     assert call(db, "cancel", id=id, note="paid") is True
@@ -65,7 +65,7 @@ def test_what_runs_is_cancelled_once(db: Connection) -> None:
     assert call(db, "cancel", id=id) is False
 
 
-def test_what_ends_at_this_moment_is_not_cancelled(db: Connection, store_url: str) -> None:
+def test_an_execution_that_ends_meanwhile_is_not_cancelled(db: Connection, store_url: str) -> None:
     id = schedule(db)
     lease(db, id)
     with psycopg.connect(store_url) as settling, ThreadPoolExecutor(1) as thread:
@@ -78,14 +78,14 @@ def test_what_ends_at_this_moment_is_not_cancelled(db: Connection, store_url: st
         assert cancelling.result() is False
 
 
-def test_an_execution_is_cancelled_by_its_key(db: Connection) -> None:
+def test_cancel_by_key_ends_an_execution(db: Connection) -> None:
     id = schedule(db, client="payments", key="settle-42")
     assert call(db, "cancel", client="payments", key="settle-42") is True
     assert status(db, id) == "cancelled"
     assert call(db, "cancel", client="payments", key="settle-42") is False
 
 
-def test_a_job_is_cancelled_by_its_key(db: Connection) -> None:
+def test_cancel_by_key_ends_a_job(db: Connection) -> None:
     schedule(db, client="payments", key="nightly", cron="@daily")
     assert call(db, "cancel", client="payments", key="nightly") is True
     assert call(db, "cancel", client="payments", key="nightly") is False
@@ -98,7 +98,7 @@ def test_a_key_of_another_client_is_not_found(db: Connection) -> None:
         call(db, "cancel", client="billing", key="settle-42")
 
 
-def test_cancelling_a_job_takes_its_planned_row_with_it(db: Connection) -> None:
+def test_cancelling_a_job_deletes_its_planned_row(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     assert call(db, "cancel", id=job) is True
@@ -106,7 +106,7 @@ def test_cancelling_a_job_takes_its_planned_row_with_it(db: Connection) -> None:
     assert call(db, "cancel", id=job) is False
 
 
-def test_a_due_row_of_a_cancelled_job_keeps_its_account_in_history(db: Connection) -> None:
+def test_cancelling_a_job_moves_its_due_row_to_history(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     call(db, "cancel", id=job)
@@ -117,7 +117,7 @@ def test_a_due_row_of_a_cancelled_job_keeps_its_account_in_history(db: Connectio
     )
 
 
-def test_what_a_cancelled_job_has_running_goes_on(db: Connection) -> None:
+def test_cancelling_a_job_leaves_its_running_execution(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     lease(db, id)
@@ -125,7 +125,7 @@ def test_what_a_cancelled_job_has_running_goes_on(db: Connection) -> None:
     assert status(db, id) == "running"
 
 
-def test_cancelling_a_job_does_not_wait_for_a_row_that_a_worker_holds(db: Connection, store_url: str) -> None:
+def test_cancelling_a_job_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     with psycopg.connect(store_url) as claimer:
@@ -145,7 +145,7 @@ def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
     ) == (True, True, "scheduled")
 
 
-def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
+def test_pausing_deletes_the_planned_row_and_records_the_note(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     assert call(db, "pause", kind="job", name=str(job), note="the shop is closed") is True
@@ -153,14 +153,14 @@ def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
     assert counts(db) == (0, 1, 0)
 
 
-def test_a_pause_has_its_beginning_on_record(db: Connection) -> None:
+def test_a_pause_records_when_it_began(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job))
     assert value(db, "select paused_at = updated_at from pgsched.jobs") is True
 
 
-def test_a_pause_right_after_one_that_nobody_has_accounted_for_goes_on_from_its_beginning(db: Connection) -> None:
+def test_a_second_pause_before_planning_keeps_the_first_start(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job))
@@ -170,13 +170,13 @@ def test_a_pause_right_after_one_that_nobody_has_accounted_for_goes_on_from_its_
     assert value(db, "select paused_at from pgsched.jobs") == began
 
 
-def test_a_note_says_why_an_execution_was_cancelled(db: Connection) -> None:
+def test_a_note_becomes_the_reason_of_a_cancelled_execution(db: Connection) -> None:
     id = schedule(db)
     call(db, "cancel", id=id, note="ordered twice")
     assert value(db, "select reason from pgsched.status where id = %s", [id]) == "ordered twice"
 
 
-def test_a_note_says_why_a_job_was_cancelled(db: Connection) -> None:
+def test_a_note_becomes_the_reason_of_a_cancelled_job(db: Connection) -> None:
     call(db, "cancel", id=schedule(db, every="1 hour"), note="closed for good")
     assert value(db, "select reason from pgsched.jobs") == "closed for good"
 
@@ -188,7 +188,7 @@ def test_a_due_row_of_a_paused_job_is_skipped(db: Connection) -> None:
     assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("skipped", "paused")
 
 
-def test_pausing_leaves_retries_and_triggered_rows(db: Connection) -> None:
+def test_pausing_keeps_retries_and_triggered_rows(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     retried = planned(db, job)
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])
@@ -197,7 +197,7 @@ def test_pausing_leaves_retries_and_triggered_rows(db: Connection) -> None:
     assert set(column(db, "select id from pgsched.executions")) == {retried, triggered}
 
 
-def test_pausing_twice_says_that_the_second_did_nothing(db: Connection) -> None:
+def test_a_second_pause_returns_false(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert call(db, "pause", kind="job", name=str(job)) is True
     assert call(db, "pause", kind="job", name=str(job)) is False
@@ -215,7 +215,7 @@ def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> N
     )
 
 
-def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
+def test_resuming_an_active_job_changes_nothing(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert call(db, "resume", kind="job", name=str(job)) is False
     assert value(db, "select revision from pgsched.jobs") == 1
@@ -228,7 +228,7 @@ def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
         *(("resume", "only a paused or invalid job", state) for state in ("cancelled", "finished")),
     ],
 )
-def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
+def test_a_job_in_another_state_cannot_be_paused_or_resumed(
     db: Connection, function: str, hint: str, state: str
 ) -> None:
     job = schedule(db, every="1 hour")
@@ -237,7 +237,7 @@ def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
         call(db, function, **on_job(function, job))
 
 
-def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> None:
+def test_resuming_an_invalid_job_deletes_its_parked_row(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     parked = planned(db, job)
     park = "update pgsched.executions set fire_at = 'infinity', gate = 'error', reason = 'no' where id = %s"
@@ -253,6 +253,6 @@ def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> No
 
 
 @pytest.mark.parametrize("function", ["trigger", "pause", "resume"])
-def test_an_execution_is_not_a_job(db: Connection, function: str) -> None:
+def test_an_execution_id_is_refused_where_a_job_is_expected(db: Connection, function: str) -> None:
     with refused("PS010", hint="pgsched.jobs"):
         call(db, function, **on_job(function, schedule(db)))

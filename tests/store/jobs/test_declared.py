@@ -1,4 +1,4 @@
-"""Jobs that are declared: changed where they are declared, and nowhere else by accident."""
+"""Declared jobs are changed by their declaration, and elsewhere only by force."""
 
 import psycopg
 import pytest
@@ -19,18 +19,18 @@ def refused(db: Connection, query: str, parameters: list[object]) -> str:
     return str(found)
 
 
-def test_a_declared_job_is_not_edited_elsewhere_unless_that_is_forced(db: Connection) -> None:
+def test_editing_a_declared_job_requires_force(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     assert call(db, "edit", id=job, changes={"declared_by": "shop.handlers:app"}, actor="ann") is True
     said = refused(db, "select pgsched.edit(%s, %s)", [job, Jsonb({"every": "2h"})])
     assert f"job {job} is declared by 'shop.handlers:app'" in said
     assert "force => true" in said
-    assert call(db, "edit", id=job, changes={"every": "1h"}) is False  # nothing is different
+    assert call(db, "edit", id=job, changes={"every": "1h"}) is False  # no difference
     assert call(db, "edit", id=job, changes={"every": "2h"}, force=True) is True
     assert row(db, "select every = '2 hours', declared_by from pgsched.jobs") == (True, "shop.handlers:app")
 
 
-def test_a_declared_job_is_not_scheduled_over(db: Connection) -> None:
+def test_scheduling_over_a_declared_job_is_refused(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
     refused(db, "select pgsched.schedule('python:count', every => '2 hours', key => %s)", ["hourly"])
@@ -38,7 +38,7 @@ def test_a_declared_job_is_not_scheduled_over(db: Connection) -> None:
     assert value(db, "select every = '1 hour' from pgsched.jobs") is True
 
 
-def test_a_declared_job_is_operated_as_any_other(db: Connection) -> None:
+def test_a_declared_job_can_be_paused_resumed_triggered_and_cancelled(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
     assert call(db, "pause", kind="job", name=str(job)) is True
@@ -47,7 +47,7 @@ def test_a_declared_job_is_operated_as_any_other(db: Connection) -> None:
     assert call(db, "cancel", id=job) is True
 
 
-def test_a_mark_is_taken_away_and_is_on_record(db: Connection) -> None:
+def test_a_declaration_mark_is_audited_and_can_be_removed(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}, actor="ann")
     assert call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}) is False

@@ -1,4 +1,4 @@
-"""pgsched.edit: what may be changed of a job, and what becomes of its waiting row."""
+"""pgsched.edit: what can be changed in a job, and what happens to its waiting row."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -53,7 +53,7 @@ def waiting(db: Connection) -> list[tuple[Any, ...]]:
         ("cron", "0 9 * * *"),
     ],
 )
-def test_what_is_named_is_changed_and_the_rest_stays(db: Connection, column: str, changed: Any) -> None:
+def test_an_edit_changes_only_the_named_field(db: Connection, column: str, changed: Any) -> None:
     job = schedule(db, cron="@daily", payload={"n": 1}, key="k")
     before = value(db, "select to_jsonb(j) from pgsched.jobs j")
     assert edit(db, job, **{column: changed}) is True
@@ -62,14 +62,14 @@ def test_what_is_named_is_changed_and_the_rest_stays(db: Connection, column: str
     assert (different, after[column]) == ({column}, changed)
 
 
-def test_an_edit_that_makes_no_difference_says_so(db: Connection) -> None:
+def test_an_edit_without_a_difference_returns_false(db: Connection) -> None:
     job = schedule(db, cron="@daily", payload={"n": 1})
     assert edit(db, job, payload={"n": 1}, timezone="UTC", gap=None, target=TARGET) is False
     assert edit(db, job) is False
     assert value(db, "select revision from pgsched.jobs") == 1
 
 
-def test_an_interval_takes_the_place_of_an_expression_and_the_reverse(db: Connection) -> None:
+def test_an_interval_replaces_a_cron_expression_and_vice_versa(db: Connection) -> None:
     job = schedule(db, cron="@daily")
     edit(db, job, every="90m")
     assert row(db, "select cron, every = interval '90 minutes' from pgsched.jobs") == (None, True)
@@ -77,13 +77,13 @@ def test_an_interval_takes_the_place_of_an_expression_and_the_reverse(db: Connec
     assert row(db, "select cron, every from pgsched.jobs") == ("@hourly", None)
 
 
-def test_null_is_the_default_where_there_is_one(db: Connection) -> None:
+def test_null_resets_a_field_to_its_default(db: Connection) -> None:
     job = schedule(db, cron="@daily", timezone="Europe/Berlin", labels={"a": "b"}, rules={"max_runs": 3})
     edit(db, job, timezone=None, labels=None, rules=None)
     assert row(db, "select timezone, labels, rules from pgsched.jobs") == ("UTC", None, None)
 
 
-def test_the_waiting_row_follows_at_its_instant(db: Connection) -> None:
+def test_an_edit_updates_the_waiting_row_in_place(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job)
     fires = value(db, "select fire_at from pgsched.executions")
@@ -93,7 +93,7 @@ def test_the_waiting_row_follows_at_its_instant(db: Connection) -> None:
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 2)
 
 
-def test_what_has_nothing_to_do_with_instants_leaves_the_row_where_it_is(db: Connection) -> None:
+def test_rules_that_do_not_move_instants_keep_the_waiting_row(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job)
     edit(db, job, rules={"on_overlap": "allow", "on_missed": "skip", "pause_after": 3, "delete_after": "30d"})
@@ -101,7 +101,7 @@ def test_what_has_nothing_to_do_with_instants_leaves_the_row_where_it_is(db: Con
     assert value(db, "select planned_revision = revision from pgsched.jobs") is True
 
 
-def test_labels_change_no_revision(db: Connection) -> None:
+def test_a_label_edit_does_not_change_the_revision(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     assert edit(db, job, labels={"team": "payments"}) is True
@@ -119,7 +119,7 @@ def test_labels_change_no_revision(db: Connection) -> None:
         {"rules": {"max_runs": 5}},
     ],
 )
-def test_another_schedule_takes_the_waiting_row_back(db: Connection, changes: dict[str, Any]) -> None:
+def test_a_new_schedule_deletes_the_waiting_row(db: Connection, changes: dict[str, Any]) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     edit(db, job, **changes)
@@ -127,14 +127,14 @@ def test_another_schedule_takes_the_waiting_row_back(db: Connection, changes: di
     assert row(db, "select state::text, planned_revision < revision from pgsched.jobs") == ("active", True)
 
 
-def test_an_instant_that_had_come_is_held_for_the_planner(db: Connection) -> None:
+def test_a_new_schedule_holds_a_due_row_for_the_planner(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     edit(db, job, every="30m")
     assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("held", "edited")
 
 
-def test_a_job_moves_to_the_partition_of_its_ordering_key(db: Connection) -> None:
+def test_a_new_ordering_key_moves_a_job_to_its_partition(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="k")
     planned(db, job)
     home = value(db, "select pgsched_internal.partition_of(j) from pgsched.jobs j")
@@ -149,7 +149,7 @@ def test_a_job_moves_to_the_partition_of_its_ordering_key(db: Connection) -> Non
     assert value(db, "select planned_revision < revision from pgsched.jobs") is True
 
 
-def test_a_row_in_hand_runs_as_it_was(db: Connection) -> None:
+def test_an_edit_does_not_change_a_running_execution(db: Connection) -> None:
     job = schedule(db, every="1 hour", payload={"n": 1})
     id = planned(db, job, ahead="-1 second")
     lease(db, id)
@@ -159,7 +159,7 @@ def test_a_row_in_hand_runs_as_it_was(db: Connection) -> None:
     assert value(db, "select planned_revision < revision from pgsched.jobs") is True
 
 
-def test_retries_and_triggered_rows_stay_as_they_were(db: Connection) -> None:
+def test_an_edit_does_not_change_retries_and_triggered_rows(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     retried = planned(db, job)
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])
@@ -168,8 +168,8 @@ def test_retries_and_triggered_rows_stay_as_they_were(db: Connection) -> None:
     assert column(db, "select distinct target from pgsched.executions") == [TARGET]
 
 
-def test_an_edit_does_not_wait_for_a_row_that_a_worker_holds(db: Connection, store_url: str) -> None:
-    """The worker has it, and finds the job at another revision when it plans on; so a planner does."""
+def test_an_edit_does_not_wait_for_a_row_that_a_worker_has_locked(db: Connection, store_url: str) -> None:
+    """The worker finds the job at a new revision and leaves its planning to a planner."""
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     with psycopg.connect(store_url) as claimer:
@@ -182,8 +182,8 @@ def test_an_edit_does_not_wait_for_a_row_that_a_worker_holds(db: Connection, sto
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 1)
 
 
-def test_an_edit_comes_behind_a_claim_that_plans_on(db: Connection, store_url: str) -> None:
-    """The claim has share-locked the job to plan its successor: the edit waits, and takes that one along."""
+def test_an_edit_waits_for_a_claim_that_plans_a_successor(db: Connection, store_url: str) -> None:
+    """The claim has share-locked the job to plan its successor. The edit waits, then updates the successor too."""
     job = schedule(db, every="1 hour")
     with (
         psycopg.connect(store_url, autocommit=True) as other,
@@ -199,7 +199,7 @@ def test_an_edit_comes_behind_a_claim_that_plans_on(db: Connection, store_url: s
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 2)
 
 
-def test_an_edit_comes_behind_a_cancel_and_is_refused(db: Connection, store_url: str) -> None:
+def test_an_edit_that_waited_for_a_cancel_is_refused(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
     with (
         psycopg.connect(store_url, autocommit=True) as other,
@@ -214,7 +214,7 @@ def test_an_edit_comes_behind_a_cancel_and_is_refused(db: Connection, store_url:
             late.result(20)
 
 
-def test_a_paused_job_stays_paused(db: Connection) -> None:
+def test_an_edit_keeps_a_paused_job_paused(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "pause", kind="job", name=str(job), note="closed")
     assert edit(db, job, every="30m") is True
@@ -222,7 +222,7 @@ def test_a_paused_job_stays_paused(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"cron": "@hourly"}, {"target": "python:other"}])
-def test_an_invalid_job_becomes_active(db: Connection, changes: dict[str, Any]) -> None:
+def test_an_edit_makes_an_invalid_job_active(db: Connection, changes: dict[str, Any]) -> None:
     job = schedule(db, cron="0 0 30-31 2 *")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'never occurs', planned_revision = revision")
     edit(db, job, **changes)
@@ -233,7 +233,7 @@ def test_an_invalid_job_becomes_active(db: Connection, changes: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("changes", "state", "runs"), [({"every": "30m"}, "active", 0), ({"payload": 1}, "finished", 3)]
 )
-def test_a_finished_job_becomes_active_where_its_schedule_is_changed(
+def test_only_a_new_schedule_makes_a_finished_job_active(
     db: Connection, changes: dict[str, Any], state: str, runs: int
 ) -> None:
     job = schedule(db, every="1 hour")
@@ -283,10 +283,10 @@ def test_an_unknown_job_cannot_be_edited(db: Connection) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_half_done(
+def test_an_invalid_change_is_refused_and_changes_nothing(
     db: Connection, sqlstate: str, hint: str, changes: dict[str, Any]
 ) -> None:
-    if sqlstate == "PS003":  # what compresses well is small
+    if sqlstate == "PS003":  # text that compresses well stays within the limit
         changes = {"payload": value(db, "select string_agg(md5(n::text), '') from generate_series(1, 40000) n")}
     job = schedule(db, every="1 hour")
     before = value(db, "select to_jsonb(j) from pgsched.jobs j")
@@ -296,7 +296,7 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_half_done(
 
 
 @pytest.mark.parametrize("changes", [[], "cron", None, 5])
-def test_changes_are_an_object(db: Connection, changes: Any) -> None:
+def test_changes_that_are_not_an_object_are_refused(db: Connection, changes: Any) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS000", hint="changes =>"):
         db.execute("select pgsched.edit(%s, %s)", [job, Jsonb(changes)])

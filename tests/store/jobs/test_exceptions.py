@@ -1,4 +1,4 @@
-"""What is cancelled before its instant: it stays out, whatever is changed of its job."""
+"""Runs cancelled before their instant stay cancelled, whatever is changed in their job."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 async def cancelled_ahead(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, datetime]:
-    """An hourly job whose next run is cancelled, and the instant of that; the job is planned."""
+    """A planned hourly job whose next run is cancelled, and the instant of that run."""
     hourly = job(db, planned_revision=0, key="hourly", anchor=BEGAN, **columns)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [instant] = waiting(db, hourly)
@@ -40,7 +40,7 @@ async def cancelled_ahead(db: Session, worker: Connection, **columns: Any) -> tu
     ],
     ids=str,
 )
-async def test_an_edit_does_not_bring_it_back(
+async def test_an_edit_does_not_restore_a_cancelled_instant(
     db: Session, worker: Connection, changes: dict[str, Any], later: Any
 ) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
@@ -51,7 +51,9 @@ async def test_an_edit_does_not_bring_it_back(
     assert waiting(db, hourly) == [instant + later]
 
 
-async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, worker: Connection) -> None:
+async def test_pausing_or_scheduling_again_does_not_restore_a_cancelled_instant(
+    db: Session, worker: Connection
+) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "pause", kind="job", name=str(hourly))
     call(db, "resume", kind="job", name=str(hourly))
@@ -62,7 +64,7 @@ async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, 
     assert waiting(db, hourly) == [instant + HOUR]
 
 
-async def test_a_schedule_that_fires_more_often_goes_past_it(db: Session, worker: Connection) -> None:
+async def test_a_more_frequent_schedule_skips_a_cancelled_instant(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = revision")
@@ -72,7 +74,7 @@ async def test_a_schedule_that_fires_more_often_goes_past_it(db: Session, worker
     assert waiting(db, hourly)[-1] == instant + HOUR / 2
 
 
-async def test_it_is_no_missed_instant_later(db: Session, worker: Connection) -> None:
+async def test_a_cancelled_instant_is_not_counted_as_missed(db: Session, worker: Connection) -> None:
     hourly = job(db, exceptions=[BEGAN + HOUR, BEGAN + 3 * HOUR])
     planned_row(db, hourly, BEGAN)
     await claim(worker, now=BEGAN + 3.5 * HOUR)
@@ -80,7 +82,7 @@ async def test_it_is_no_missed_instant_later(db: Session, worker: Connection) ->
     assert waiting(db, hourly) == [BEGAN + 2 * HOUR]
 
 
-async def test_what_is_cancelled_when_it_is_due_is_no_exception(db: Session) -> None:
+async def test_cancelling_a_due_run_adds_no_exception(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
@@ -98,18 +100,18 @@ end $$"""
 
 
 @pytest.mark.parametrize("verb", ["pgsched.cancel(id)", "pgsched_internal.cancel_locked(executions, null, null)"])
-def test_what_is_cancelled_in_hand_before_its_instant_is_an_exception(db: Session, verb: str) -> None:
+def test_cancelling_a_claimed_run_before_its_instant_adds_an_exception(db: Session, verb: str) -> None:
     planned_row(db, job(db), BEGAN)
     db.execute(CANCELLED_IN_HAND.format(verb).encode())
     assert value(db, "select exceptions = array[h.scheduled_for] from pgsched.jobs, pgsched.history h")
 
 
-async def test_those_that_have_passed_are_forgotten(db: Session, worker: Connection) -> None:
+async def test_planning_drops_exceptions_in_the_past(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker, exceptions=[BEGAN])
     assert value(db, "select exceptions from pgsched.jobs where id = %s", [hourly]) == [instant]
 
 
-async def test_a_thousand_are_the_most(db: Session) -> None:
+async def test_a_job_has_at_most_a_thousand_exceptions(db: Session) -> None:
     hourly = job(db)
     db.execute(
         "update pgsched.jobs set exceptions ="
@@ -125,7 +127,7 @@ select actor, name, before, after, detail ->> 'scheduled_for' from pgsched.audit
  where action = 'take out' and kind = 'job' order by id desc limit 1"""
 
 
-async def test_the_audit_log_tells_what_is_taken_out(db: Session, worker: Connection) -> None:
+async def test_the_audit_log_records_each_cancelled_instant(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"), actor="ann")
     first, second = (value(db, "select to_jsonb(%s::timestamptz)", [at]) for at in (instant, instant + HOUR))
@@ -134,7 +136,7 @@ async def test_the_audit_log_tells_what_is_taken_out(db: Session, worker: Connec
     assert value(db, "select count(*) from pgsched.audit_log where action = 'update' and kind = 'job'") == 0
 
 
-def test_a_bulk_cancel_takes_out_in_the_name_of_who_asked(db: Session) -> None:
+def test_an_instant_cancelled_in_bulk_is_audited_under_its_actor(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, value(db, "select pgsched.now() + interval '30 minutes'"))
     asked = bulk(db, "cancel", {"client": "default"}, actor="ann")
@@ -143,7 +145,9 @@ def test_a_bulk_cancel_takes_out_in_the_name_of_who_asked(db: Session) -> None:
     assert row(db, TAKEN_OUT)[:2] == ("ann", str(hourly))
 
 
-async def test_a_preview_leaves_it_out_and_says_so(db: Session, worker: Connection, planning: Connection) -> None:
+async def test_a_preview_omits_and_lists_cancelled_instants(
+    db: Session, worker: Connection, planning: Connection
+) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
     found = await edits.preview_job(planning, hourly, '{"payload": 2}', start=None, count=2)
     assert found.exceptions == [instant]

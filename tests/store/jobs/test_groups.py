@@ -1,4 +1,4 @@
-"""Bulk operations on the jobs of a client, or with labels; and jobs that go by themselves after their end."""
+"""Bulk operations on jobs selected by client or labels, and the deletion of ended jobs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -39,7 +39,7 @@ def states(db: Connection) -> dict[Any, str]:
 
 
 def change(db: Connection, action: str, **filter: Any) -> int:
-    """How many jobs were changed, which is done when the call returns."""
+    """Run a bulk operation and return the number of changed jobs."""
     state, done, skipped, failed = progress(db, bulk(db, action, filter))
     assert (state, skipped, failed) == ("finished", 0, 0)
     return int(done)
@@ -47,26 +47,26 @@ def change(db: Connection, action: str, **filter: Any) -> int:
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("filter", [{}, {"labels": {}}, {"client": ""}, {"key": "k"}])
-def test_without_a_filter_nobody_is_meant(db: Connection, action: str, filter: dict[str, Any]) -> None:
+def test_an_empty_or_unknown_filter_is_refused(db: Connection, action: str, filter: dict[str, Any]) -> None:
     id = job(db)
     with refused("PS000"):
         bulk(db, action, filter)
     assert states(db) == {id: "active"}
 
 
-def test_all_labels_must_be_there(db: Connection) -> None:
+def test_a_filter_matches_jobs_with_all_its_labels(db: Connection) -> None:
     both, one, other = job(db, team="a", tier="gold"), job(db, team="a"), job(db, team="b", tier="gold")
     assert change(db, "pause", labels={"team": "a", "tier": "gold"}) == 1
     assert states(db) == {both: "paused", one: "active", other: "active"}
 
 
-def test_client_and_labels_are_both_required_where_both_are_given(db: Connection) -> None:
+def test_client_and_labels_must_both_match(db: Connection) -> None:
     mine, other = job(db, "shop", team="a"), job(db, "bank", team="a")
     assert change(db, "cancel_jobs", client="shop", labels={"team": "a"}) == 1
     assert states(db) == {mine: "cancelled", other: "active"}
 
 
-def test_what_is_so_already_does_not_count(db: Connection) -> None:
+def test_jobs_already_in_the_state_are_not_counted(db: Connection) -> None:
     job(db, team="a")
     call(db, "pause", kind="job", name=str(job(db, team="a")))
     call(db, "cancel", id=job(db, team="a"))
@@ -76,7 +76,7 @@ def test_what_is_so_already_does_not_count(db: Connection) -> None:
     assert change(db, "cancel_jobs", labels={"team": "a"}) == 0
 
 
-def test_each_job_that_was_changed_is_on_record(db: Connection) -> None:
+def test_each_changed_job_is_audited(db: Connection) -> None:
     changed = [job(db, team="a"), job(db, team="a")]
     bulk(db, "pause", {"labels": {"team": "a"}}, note="stocktaking", actor="ann")
     found = (
@@ -87,13 +87,13 @@ def test_each_job_that_was_changed_is_on_record(db: Connection) -> None:
     assert set(column(db, "select reason from pgsched.jobs")) == {"stocktaking"}
 
 
-def test_waiting_rows_are_taken_back(db: Connection) -> None:
+def test_a_bulk_pause_deletes_waiting_rows(db: Connection) -> None:
     planned(db, job(db, team="a"))
     change(db, "pause", labels={"team": "a"})
     assert counts(db) == (0, 1, 0)
 
 
-def test_a_job_that_is_cancelled_at_that_moment_is_passed_over(db: Connection, store_url: str) -> None:
+def test_a_job_cancelled_meanwhile_is_skipped(db: Connection, store_url: str) -> None:
     first, second = job(db, team="a"), job(db, team="a")
     with (
         psycopg.connect(store_url, autocommit=True) as other,
@@ -108,13 +108,13 @@ def test_a_job_that_is_cancelled_at_that_moment_is_passed_over(db: Connection, s
     assert states(db) == {first: "cancelled", second: "paused"}
 
 
-async def test_jobs_are_listed_by_their_labels(db: Connection, worker: connect.Connection) -> None:
+async def test_jobs_can_be_listed_by_labels(db: Connection, worker: connect.Connection) -> None:
     found, _ = job(db, team="a", tier="gold"), job(db, team="b", tier="gold")
     listed = (await listings.list_jobs(worker, JobFilter(labels={"team": "a", "tier": "gold"}), limit=10)).items
     assert [row.id for row in listed] == [found]
 
 
-def test_labels_are_looked_up_in_their_index(db: Connection) -> None:
+def test_a_label_filter_uses_its_index(db: Connection) -> None:
     db.execute("set enable_seqscan = off")
     plan = "\n".join(column(db, 'explain select id from pgsched.jobs where labels @> \'{"team": "a"}\''))
     db.execute("reset enable_seqscan")
@@ -131,7 +131,9 @@ def ended(db: Connection, state: str, *, ago: str, rules: dict[str, Any] | None)
 
 
 @pytest.mark.parametrize("state", ["finished", "cancelled"])
-async def test_a_job_that_ended_goes_after_its_time(db: Connection, worker: connect.Connection, state: str) -> None:
+async def test_an_ended_job_is_deleted_once_delete_after_has_passed(
+    db: Connection, worker: connect.Connection, state: str
+) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
     young = ended(db, state, ago="29 days", rules={"delete_after": "30d"})
     kept = ended(db, state, ago="9 years", rules=None)
@@ -140,12 +142,12 @@ async def test_a_job_that_ended_goes_after_its_time(db: Connection, worker: conn
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "invalid"])
-async def test_a_job_that_has_not_ended_stays(db: Connection, worker: connect.Connection, state: str) -> None:
+async def test_a_job_that_has_not_ended_is_kept(db: Connection, worker: connect.Connection, state: str) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
-async def test_a_job_stays_while_something_of_it_waits(db: Connection, worker: connect.Connection) -> None:
+async def test_an_ended_job_with_a_waiting_execution_is_kept(db: Connection, worker: connect.Connection) -> None:
     id = ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     execution = call(db, "trigger", job_id=id)
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
@@ -154,9 +156,7 @@ async def test_a_job_stays_while_something_of_it_waits(db: Connection, worker: c
     assert value(db, "select job_id from pgsched.history where id = %s", [execution]) == id
 
 
-async def test_a_job_that_somebody_has_locked_is_passed_over(
-    db: Connection, worker: connect.Connection, store_url: str
-) -> None:
+async def test_a_locked_job_is_not_deleted(db: Connection, worker: connect.Connection, store_url: str) -> None:
     id = ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     with psycopg.connect(store_url) as editor:
@@ -165,7 +165,7 @@ async def test_a_job_that_somebody_has_locked_is_passed_over(
     assert set(states(db)) == {id}
 
 
-async def test_a_turn_of_the_upkeep_deletes_them_all(db: Connection, store_url: str) -> None:
+async def test_a_retention_turn_deletes_all_batches(db: Connection, store_url: str) -> None:
     for _ in range(5):
         ended(db, "finished", ago="2 hours", rules={"delete_after": "1h"})
     seen: list[tuple[str, dict[str, Any]]] = []
@@ -183,7 +183,7 @@ def test_a_dry_run_changes_no_job(db: Connection) -> None:
     assert states(db) == {id: "active"}
 
 
-def test_jobs_are_changed_in_the_transaction_of_the_caller(db: Connection) -> None:
+def test_a_bulk_pause_runs_in_the_transaction_of_the_caller(db: Connection) -> None:
     id = job(db, team="a")
     with db.transaction(force_rollback=True):
         assert change(db, "pause", labels={"team": "a"}) == 1
@@ -191,6 +191,6 @@ def test_jobs_are_changed_in_the_transaction_of_the_caller(db: Connection) -> No
     assert (states(db), column(db, "select id from pgsched.bulk_operations")) == ({id: "active"}, [])
 
 
-def test_what_is_done_at_once_has_no_rate(db: Connection) -> None:
+def test_a_rate_is_refused_for_job_operations(db: Connection) -> None:
     with refused("PS002", hint="leave the rate out"):
         bulk(db, "pause", {"client": "shop"}, rate=10)

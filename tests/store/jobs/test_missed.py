@@ -1,4 +1,4 @@
-"""Instants that passed while nobody claimed: what runs, and the account of what does not."""
+"""Instants that passed while no worker claimed: which of them run, and how the others are recorded."""
 
 import time
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ DAY_LATER = BEGAN + 24 * HOUR + timedelta(minutes=5)
 
 
 def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
-    """(first, last, how many, reason) of what was skipped."""
+    """(first, last, count, reason) of each skipped row."""
     return db.execute(
         "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history"
         " where job_id = %s and status = 'skipped' order by 1",
@@ -26,9 +26,9 @@ def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
 
 
 async def all_runs(db: Session, worker: Connection, now: datetime) -> list[datetime]:
-    """The instants that run until nothing that waits is due any more, each run ending before the next claim."""
+    """Claim until nothing is due, ending each run before the next claim, and return the instants that ran."""
     seen: list[datetime] = []
-    due = now + timedelta(milliseconds=1)  # what stands for missed instants fires a little after the claim that says so
+    due = now + timedelta(milliseconds=1)  # a coalesced run fires shortly after the claim that creates it
     while value(db, "select count(*) from pgsched.executions where fire_at <= %s", [due]):
         seen += [run.nominal for run in (await claim(worker, now=now)).rows]
         db.execute("delete from pgsched.executions where lease_token is not null")
@@ -36,34 +36,32 @@ async def all_runs(db: Session, worker: Connection, now: datetime) -> list[datet
 
 
 def late(db: Session, **rules: object) -> UUID:
-    """A job every hour whose row of BEGAN waits."""
+    """An hourly job whose row for BEGAN is waiting."""
     hourly = job(db, rules=rules) if rules else job(db)
     planned_row(db, hourly, BEGAN)
     return hourly
 
 
-async def test_after_a_day_the_latest_instant_runs_for_all(db: Session, worker: Connection) -> None:
+async def test_only_the_latest_missed_instant_runs_by_default(db: Session, worker: Connection) -> None:
     hourly = late(db)
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 24 * HOUR]
     assert account(db, hourly) == [(BEGAN, BEGAN + 23 * HOUR, 24, "coalesced_into 2025-03-02T10:00:00Z")]
     assert waiting(db, hourly) == [BEGAN + 25 * HOUR]
 
 
-async def test_all_runs_each(db: Session, worker: Connection) -> None:
+async def test_all_runs_every_missed_instant(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + n * HOUR for n in range(25)]
     assert account(db, hourly) == []
 
 
-async def test_what_is_older_than_the_catch_up_window_is_missed(db: Session, worker: Connection) -> None:
+async def test_instants_older_than_catch_up_are_missed(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", catch_up="2h")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 23 * HOUR, BEGAN + 24 * HOUR]
     assert account(db, hourly) == [(BEGAN, BEGAN + 22 * HOUR, 23, "missed")]
 
 
-async def test_within_the_window_the_latest_runs_and_two_ranges_tell_of_the_rest(
-    db: Session, worker: Connection
-) -> None:
+async def test_catch_up_separates_missed_from_coalesced_instants(db: Session, worker: Connection) -> None:
     hourly = late(db, catch_up="3h")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 24 * HOUR]
     assert account(db, hourly) == [
@@ -72,7 +70,7 @@ async def test_within_the_window_the_latest_runs_and_two_ranges_tell_of_the_rest
     ]
 
 
-async def test_skip_runs_nothing_that_is_older_than_a_minute(db: Session, worker: Connection) -> None:
+async def test_skip_runs_nothing_older_than_a_minute(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="skip")
     assert await all_runs(db, worker, DAY_LATER) == []
     assert account(db, hourly) == [(BEGAN, BEGAN + 24 * HOUR, 25, "missed")]
@@ -80,25 +78,25 @@ async def test_skip_runs_nothing_that_is_older_than_a_minute(db: Session, worker
 
 
 @pytest.mark.parametrize("policy", ["latest", "all", "skip"])
-async def test_a_few_seconds_late_is_not_missed(db: Session, worker: Connection, policy: str) -> None:
+async def test_thirty_seconds_late_is_not_missed(db: Session, worker: Connection, policy: str) -> None:
     hourly = late(db, on_missed=policy)
     assert await all_runs(db, worker, BEGAN + timedelta(seconds=30)) == [BEGAN]
     assert account(db, hourly) == []
 
 
-async def test_one_that_stands_for_itself_alone_counts_nothing(db: Session, worker: Connection) -> None:
+async def test_a_single_missed_instant_has_no_count(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="skip")
     await claim(worker, now=BEGAN + timedelta(minutes=2))
     assert account(db, hourly) == [(BEGAN, None, None, "missed")]
 
 
-async def test_a_year_of_seconds_is_one_row_with_a_count(db: Session, worker: Connection) -> None:
+async def test_a_year_of_missed_seconds_is_one_row_with_a_count(db: Session, worker: Connection) -> None:
     secondly = job(db, cron="* * * * * *", timezone="Europe/Berlin")
     planned_row(db, secondly, BEGAN)
     began = time.monotonic()
     year = timedelta(days=365)
     assert await all_runs(db, worker, BEGAN + year) == [BEGAN + year]
-    assert time.monotonic() - began < 60  # each of them by itself would take hours
+    assert time.monotonic() - began < 60  # instant by instant it would take hours
     assert account(db, secondly) == [
         (BEGAN, BEGAN + year - timedelta(seconds=1), 365 * 86_400, "coalesced_into 2026-03-01T10:00:00Z")
     ]
@@ -120,7 +118,7 @@ async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
     return minutely
 
 
-async def test_a_pause_is_accounted_for_when_it_is_over(db: Session, worker: Connection) -> None:
+async def test_a_pause_is_accounted_for_after_the_resume(db: Session, worker: Connection) -> None:
     minutely = await paused_for_an_hour(db)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(first, last, count, reason)] = account(db, minutely)
@@ -129,7 +127,7 @@ async def test_a_pause_is_accounted_for_when_it_is_over(db: Session, worker: Con
     assert value(db, "select paused_at from pgsched.jobs") is None
 
 
-async def test_what_is_due_when_a_job_is_paused_has_its_account(db: Session) -> None:
+async def test_pausing_records_a_due_row_up_to_the_pause(db: Session) -> None:
     hourly = late(db)
     call(db, "pause", kind="job", name=str(hourly))
     [(first, last, count, reason)] = account(db, hourly)
@@ -137,34 +135,34 @@ async def test_what_is_due_when_a_job_is_paused_has_its_account(db: Session) -> 
     assert last == value(db, "select paused_at from pgsched.jobs")
 
 
-async def test_a_job_runs_as_often_as_it_may_and_is_finished(db: Session, worker: Connection) -> None:
+async def test_a_job_is_finished_after_max_runs(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", max_runs=3)
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN, BEGAN + HOUR, BEGAN + 2 * HOUR]
     assert row(db, "select state::text, reason, runs from pgsched.jobs") == ("finished", "max_runs", 3)
     assert waiting(db, hourly) == []
 
 
-async def test_what_is_skipped_is_no_run(db: Session, worker: Connection) -> None:
+async def test_skipped_instants_do_not_count_towards_max_runs(db: Session, worker: Connection) -> None:
     hourly = late(db, max_runs=1)
     await claim(worker, now=DAY_LATER)
     assert row(db, "select state::text, runs from pgsched.jobs") == ("active", 0)
     assert waiting(db, hourly) == [BEGAN + 24 * HOUR]
 
 
-async def test_a_job_that_has_run_as_often_as_it_may_is_not_planned_again(db: Session, worker: Connection) -> None:
+async def test_a_job_that_has_reached_max_runs_is_not_planned_again(db: Session, worker: Connection) -> None:
     job(db, rules={"max_runs": 3}, runs=3, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "max_runs")
 
 
-async def test_past_its_end_a_job_is_finished(db: Session, worker: Connection) -> None:
+async def test_a_job_is_finished_past_ends_at(db: Session, worker: Connection) -> None:
     hourly = late(db, ends_at="2025-03-01T10:30:00Z")
     assert await all_runs(db, worker, BEGAN) == [BEGAN]
     assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "no instant is left")
     assert waiting(db, hourly) == []
 
 
-async def test_jitter_moves_the_start_and_not_the_instant(db: Session, worker: Connection) -> None:
+async def test_jitter_moves_the_start_but_not_the_instant(db: Session, worker: Connection) -> None:
     hourly = late(db, jitter="30m")
     await claim(worker, now=BEGAN)
     nominal, fire_at = row(
@@ -174,9 +172,9 @@ async def test_jitter_moves_the_start_and_not_the_instant(db: Session, worker: C
     assert nominal < fire_at < nominal + timedelta(minutes=30)
 
 
-async def test_a_window_leads_to_its_emptiest_part(db: Session, worker: Connection) -> None:
+async def test_a_window_starts_a_run_in_its_emptiest_minute(db: Session, worker: Connection) -> None:
     hourly = late(db, window="16m")
-    for minute in range(16):  # of the successor's window all but the twelfth minute is taken
+    for minute in range(16):  # every minute of the successor's window is taken except the twelfth
         if minute != 11:
             busy = job(db, rules={"on_overlap": "allow"})
             at = BEGAN + HOUR + timedelta(minutes=minute, seconds=30)
@@ -192,7 +190,7 @@ async def test_a_window_leads_to_its_emptiest_part(db: Session, worker: Connecti
     assert timedelta(minutes=11) <= fire_at - (BEGAN + HOUR) < timedelta(minutes=12)
 
 
-async def test_after_completion_the_next_row_waits_for_the_end(db: Session, worker: Connection) -> None:
+async def test_after_completion_holds_the_next_row_until_the_run_ends(db: Session, worker: Connection) -> None:
     hourly = late(db, after_completion=True)
     [run] = (await claim(worker, now=DAY_LATER)).rows
     found = row(
@@ -205,13 +203,11 @@ async def test_after_completion_the_next_row_waits_for_the_end(db: Session, work
     assert value(db, "select awaited from pgsched.executions where id = %s", [UUID(bytes=run.id)])
 
 
-async def test_what_runs_for_those_that_were_missed_runs_however_late_it_is_claimed(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_coalesced_run_claimed_late_is_not_missed_again(db: Session, worker: Connection) -> None:
     secondly = job(db, every=timedelta(seconds=1))
     planned_row(db, secondly, BEGAN)
     now, runs = BEGAN + timedelta(seconds=10), []
-    for _ in range(4):  # each claim comes five seconds after what it claims was planned
+    for _ in range(4):  # each claim comes five seconds after its row was planned
         runs.append([run.nominal for run in (await claim(worker, now=now)).rows])
         db.execute("delete from pgsched.executions where lease_token is not null")
         now += timedelta(seconds=5)

@@ -1,4 +1,4 @@
-"""An instant that comes while an earlier run of its job is not over."""
+"""Instants that come while the job's previous run has not ended."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -20,12 +20,12 @@ AT = timedelta(seconds=1)
 
 
 async def at_second_instant(worker: Connection) -> list[ClaimedExecution]:
-    """What a claim takes up when the run of the first instant goes on and the second has come."""
+    """Claim at the second instant, while the first run is in hand."""
     return (await claim(worker, now=BEGAN + HOUR + AT)).rows
 
 
 async def running(db: Session, worker: Connection, **rules: object) -> tuple[UUID, ClaimedExecution]:
-    """A job every hour whose run of BEGAN is in hand."""
+    """An hourly job whose run for BEGAN is in hand."""
     hourly = job(db, rules=rules) if rules else job(db)
     planned_row(db, hourly, BEGAN)
     [first] = (await claim(worker, now=BEGAN + AT)).rows
@@ -45,7 +45,7 @@ def statuses(db: Session, hourly: UUID) -> list[tuple[datetime, str, str | None]
 
 
 @pytest.mark.parametrize("rules", [{}, {"on_overlap": "skip"}])
-async def test_it_is_skipped_unless_the_job_says_otherwise(
+async def test_an_overlapping_instant_is_skipped_by_default(
     db: Session, worker: Connection, rules: dict[str, object]
 ) -> None:
     hourly, _ = await running(db, worker, **rules)
@@ -58,7 +58,7 @@ async def test_it_is_skipped_unless_the_job_says_otherwise(
 
 
 async def claimed_early(db: Session, worker: Connection, **rules: object) -> tuple[UUID, ClaimedExecution, datetime]:
-    """A job whose second instant is an hour away, and claimed already, while the run of the first is in hand."""
+    """A job whose first run is in hand and whose second instant, an hour away, has been claimed early."""
     instant = value(db, "select date_trunc('second', pgsched.now()) + interval '1 h'")
     hourly = job(db, anchor=instant - 10 * HOUR, rules=rules)
     planned_row(db, hourly, instant - HOUR)
@@ -68,7 +68,7 @@ async def claimed_early(db: Session, worker: Connection, **rules: object) -> tup
 
 
 def pass_time(db: Session) -> None:
-    """Has instants of an hour from now have come."""
+    """Move every row two hours back, so that instants an hour away have come."""
     db.execute(
         "update pgsched.executions"
         " set fire_at = fire_at - interval '2 h', scheduled_for = scheduled_for - interval '2 h',"
@@ -80,7 +80,7 @@ POLICIES = pytest.mark.parametrize("policy", ["skip", "cancel_running", "queue_o
 
 
 @POLICIES
-async def test_an_instant_to_come_runs_if_the_run_before_ends_in_time(
+async def test_a_run_claimed_early_starts_if_the_previous_run_ends_in_time(
     db: Session, worker: Connection, policy: str
 ) -> None:
     hourly, first, instant = await claimed_early(db, worker, on_overlap=policy)
@@ -94,7 +94,7 @@ async def test_an_instant_to_come_runs_if_the_run_before_ends_in_time(
 
 
 @POLICIES
-async def test_what_becomes_of_an_overlap_is_decided_at_the_instant(
+async def test_an_overlap_is_decided_at_the_instant_and_not_at_an_early_claim(
     db: Session, worker: Connection, policy: str
 ) -> None:
     hourly, _, instant = await claimed_early(db, worker, on_overlap=policy)
@@ -106,7 +106,7 @@ async def test_what_becomes_of_an_overlap_is_decided_at_the_instant(
     assert [status for _, status, _ in statuses(db, hourly)][:2] == [first, second]
 
 
-async def test_jitter_does_not_put_an_early_claim_off_twice(db: Session, worker: Connection) -> None:
+async def test_jitter_postpones_an_early_claim_only_once(db: Session, worker: Connection) -> None:
     instant = value(db, "select date_trunc('second', pgsched.now()) + interval '1 h'")
     start = instant + timedelta(minutes=5)
     hourly = job(db, anchor=instant, rules={"jitter": "30m"})
@@ -120,7 +120,7 @@ async def test_jitter_does_not_put_an_early_claim_off_twice(db: Session, worker:
 
 
 @pytest.mark.parametrize("rules", [{}, {"jitter": "30m"}])
-async def test_a_run_that_was_first_claimed_early_begins_at_its_start(
+async def test_a_run_claimed_early_begins_at_its_start(
     db: Session, worker: Connection, rules: dict[str, object]
 ) -> None:
     _, first, _ = await claimed_early(db, worker, **rules)
@@ -132,13 +132,13 @@ async def test_a_run_that_was_first_claimed_early_begins_at_its_start(
     assert row(db, begun, [second.uuid]) == (True, None, None)
 
 
-async def test_a_run_that_is_over_is_in_nobodys_way(db: Session, worker: Connection) -> None:
+async def test_an_ended_run_does_not_overlap(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker)
     await settle(worker, first)
     assert len(await at_second_instant(worker)) == 1
 
 
-async def test_a_run_that_waits_for_its_next_try_is_not_over(db: Session, worker: Connection) -> None:
+async def test_a_run_waiting_for_a_retry_overlaps(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker)
     failed = executions.Finished(first.id, first.token, "failed", None, None, "busy", 0.1, retryable=True, wait=7200.0)
     await executions.settle_finished(worker, first.partition, [failed])
@@ -146,7 +146,7 @@ async def test_a_run_that_waits_for_its_next_try_is_not_over(db: Session, worker
     assert (BEGAN + HOUR, "skipped", "overlap") in statuses(db, hourly)
 
 
-async def test_a_triggered_run_counts(db: Session, worker: Connection) -> None:
+async def test_a_triggered_run_overlaps(db: Session, worker: Connection) -> None:
     hourly = job(db)
     call(db, "trigger", job_id=hourly)
     now = value(db, "select pgsched.now()")
@@ -155,7 +155,7 @@ async def test_a_triggered_run_counts(db: Session, worker: Connection) -> None:
     assert (await claim(worker, now=now + AT)).rows == []
 
 
-async def test_a_backfill_runs_beside(db: Session, worker: Connection) -> None:
+async def test_a_backfilled_run_does_not_overlap(db: Session, worker: Connection) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     [_] = (await claim(worker, now=BEGAN)).rows
@@ -163,16 +163,14 @@ async def test_a_backfill_runs_beside(db: Session, worker: Connection) -> None:
     assert len((await claim(worker, now=BEGAN + AT)).rows) == 1
 
 
-async def test_allow_lets_both_run(db: Session, worker: Connection) -> None:
+async def test_allow_runs_both(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker, on_overlap="allow")
     [second] = await at_second_instant(worker)
     assert (second.job_id, second.nominal) == (first.job_id, BEGAN + HOUR)
 
 
 @pytest.mark.parametrize("policy", ["queue_one", "queue_all"])
-async def test_a_queued_instant_is_held_and_the_job_has_no_other_row(
-    db: Session, worker: Connection, policy: str
-) -> None:
+async def test_a_queued_instant_is_held_and_has_no_successor(db: Session, worker: Connection, policy: str) -> None:
     hourly, _ = await running(db, worker, on_overlap=policy)
     assert await at_second_instant(worker) == []
     assert statuses(db, hourly) == [(BEGAN, "running", None), (BEGAN + HOUR, "held", None)]
@@ -180,9 +178,7 @@ async def test_a_queued_instant_is_held_and_the_job_has_no_other_row(
 
 
 @pytest.mark.parametrize("policy", ["queue_one", "queue_all"])
-async def test_a_queued_instant_waits_for_the_run_before_it_and_is_awaited(
-    db: Session, worker: Connection, policy: str
-) -> None:
+async def test_a_queued_instant_depends_on_the_previous_run(db: Session, worker: Connection, policy: str) -> None:
     hourly, first = await running(db, worker, on_overlap=policy)
     await at_second_instant(worker)
     waits = row(db, "select d.after_id, d.outcome, e.scheduled_for from pgsched.dependencies d"
@@ -193,13 +189,13 @@ async def test_a_queued_instant_waits_for_the_run_before_it_and_is_awaited(
 
 
 async def release(db: Session, at: datetime) -> None:
-    """The end of the run before: what was queued fires now."""
+    """End the previous run; queued rows fire at ``at``."""
     db.execute("delete from pgsched.executions where lease_token is not null")
     db.execute("update pgsched.executions set fire_at = %s where fire_at = 'infinity'", [at])
     db.execute("delete from pgsched.dependencies")
 
 
-async def test_instants_that_pass_while_one_is_queued_are_skipped(db: Session, worker: Connection) -> None:
+async def test_queue_one_skips_instants_that_pass_while_one_is_queued(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -211,7 +207,7 @@ async def test_instants_that_pass_while_one_is_queued_are_skipped(db: Session, w
     assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
 
 
-async def test_one_that_is_queued_again_tells_of_what_passed_when_it_runs(db: Session, worker: Connection) -> None:
+async def test_a_requeued_instant_records_passed_instants_when_it_runs(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -228,7 +224,7 @@ async def test_one_that_is_queued_again_tells_of_what_passed_when_it_runs(db: Se
     assert row(db, "select scheduled_for, instants from pgsched.history") == (BEGAN + 2 * HOUR, 4)
 
 
-async def test_queue_all_runs_each_of_them_in_turn(db: Session, worker: Connection) -> None:
+async def test_queue_all_runs_each_instant_in_turn(db: Session, worker: Connection) -> None:
     await running(db, worker, on_overlap="queue_all", on_missed="skip", catch_up="1s")
     await at_second_instant(worker)
     seen = []
@@ -239,7 +235,7 @@ async def test_queue_all_runs_each_of_them_in_turn(db: Session, worker: Connecti
     assert seen == [BEGAN + HOUR, BEGAN + 2 * HOUR, BEGAN + 3 * HOUR]
 
 
-async def test_one_that_would_be_queued_behind_a_run_that_ends_this_moment_runs(
+async def test_an_instant_runs_if_the_previous_run_ends_while_it_is_queued(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     _, first = await running(db, worker, on_overlap="queue_one")
@@ -251,7 +247,7 @@ async def test_one_that_would_be_queued_behind_a_run_that_ends_this_moment_runs(
         assert len(await at_second_instant(worker)) == 1
 
 
-async def test_cancel_running_ends_the_run_before_and_tells_its_worker(
+async def test_cancel_running_ends_the_previous_run_and_notifies_its_worker(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, first = await running(db, worker, on_overlap="cancel_running")
@@ -262,14 +258,14 @@ async def test_cancel_running_ends_the_run_before_and_tells_its_worker(
     assert statuses(db, hourly)[0] == (BEGAN, "cancelled", "overlap: the run of 2025-03-01T11:00:00Z took its place")
 
 
-async def test_the_result_of_a_run_that_was_ended_does_not_count(db: Session, worker: Connection) -> None:
+async def test_the_result_of_a_cancelled_run_is_ignored(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker, on_overlap="cancel_running")
     await at_second_instant(worker)
     await settle(worker, first)
     assert [found[1] for found in statuses(db, hourly)] == ["cancelled", "running", "scheduled"]
 
 
-async def test_other_jobs_of_the_partition_are_in_nobodys_way(db: Session, worker: Connection) -> None:
+async def test_other_jobs_in_the_partition_do_not_overlap(db: Session, worker: Connection) -> None:
     one, other = (job(db, ordering_key="together") for _ in range(2))
     planned_row(db, one, BEGAN)
     await claim(worker, now=BEGAN)
@@ -278,7 +274,9 @@ async def test_other_jobs_of_the_partition_are_in_nobodys_way(db: Session, worke
     assert [UUID(bytes=run.job_id or b"") for run in found] == [other]
 
 
-async def test_a_row_is_put_off_while_the_run_before_is_locked(db: Session, worker: Connection, store_url: str) -> None:
+async def test_a_row_is_put_off_while_the_previous_run_is_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     _, first = await running(db, worker, on_overlap="cancel_running")
     with psycopg.connect(store_url) as renewing:
         renewing.execute("update pgsched.executions set lease_expires_at = now() where id = %s", [UUID(bytes=first.id)])

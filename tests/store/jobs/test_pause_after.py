@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 async def runs(db: Session, worker: Connection, *ends: str) -> None:
-    """The job's next runs, which end so."""
+    """Claim the job's next runs and end each as given."""
     for ended in ends:
         [due] = (await claim(worker)).rows
         end = Finished(due.id, due.token, ended, None, None, "because", 1.0)
@@ -34,7 +34,7 @@ def state(db: Session) -> tuple[str, str | None, int]:
     return state, reason, failures
 
 
-async def test_after_so_many_failures_in_a_row_it_is_paused(db: Session, worker: Connection) -> None:
+async def test_a_job_is_paused_after_pause_after_failures_in_a_row(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=3)
     await runs(db, worker, "failed", "failed")
     assert state(db) == ("active", None, 2)
@@ -44,25 +44,25 @@ async def test_after_so_many_failures_in_a_row_it_is_paused(db: Session, worker:
     assert row(db, "select actor, action from pgsched.audit_log where action <> 'insert'") == ("pgsched", "pause")
 
 
-async def test_a_success_begins_anew(db: Session, worker: Connection) -> None:
+async def test_a_success_resets_the_count(db: Session, worker: Connection) -> None:
     planned(db, pause_after=2)
     await runs(db, worker, "failed", "succeeded", "failed")
     assert state(db) == ("active", None, 1)
 
 
-async def test_what_expires_neither_counts_nor_begins_anew(db: Session, worker: Connection) -> None:
+async def test_an_expired_run_neither_counts_nor_resets_the_count(db: Session, worker: Connection) -> None:
     planned(db, pause_after=2)
     await runs(db, worker, "failed", "expired", "failed")
     assert state(db)[0] == "paused"
 
 
-async def test_without_the_rule_nothing_is_counted(db: Session, worker: Connection) -> None:
+async def test_failures_are_not_counted_without_the_rule(db: Session, worker: Connection) -> None:
     planned(db)
     await runs(db, worker, *["failed"] * 5)
     assert state(db) == ("active", None, 0)
 
 
-async def test_a_run_that_lost_its_last_worker_counts(db: Session, worker: Connection) -> None:
+async def test_a_run_that_the_reaper_fails_counts(db: Session, worker: Connection) -> None:
     planned(db, pause_after=1)
     [due] = (await claim(worker)).rows
     db.execute("update pgsched.executions set attempt = 1000 where lease_token is not null")
@@ -71,7 +71,7 @@ async def test_a_run_that_lost_its_last_worker_counts(db: Session, worker: Conne
     assert state(db) == ("paused", "failed", 0)
 
 
-async def test_a_backfill_does_not_count(db: Session, worker: Connection) -> None:
+async def test_a_failed_backfill_does_not_count(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"pause_after": 1})
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     await runs(db, worker, "failed")
@@ -79,7 +79,7 @@ async def test_a_backfill_does_not_count(db: Session, worker: Connection) -> Non
 
 
 @pytest.mark.parametrize(("rules", "counts"), [({"pause_after": 2}, True), ({"max_runs": 2}, False)])
-async def test_a_worker_that_claimed_a_run_knows_whether_it_counts(
+async def test_a_claimed_definition_says_whether_failures_count(
     db: Session, worker: Connection, rules: dict[str, object], counts: bool
 ) -> None:
     hourly = planned(db, **rules)
@@ -88,7 +88,7 @@ async def test_a_worker_that_claimed_a_run_knows_whether_it_counts(
     assert definitions.counts_failures(hourly.bytes) is counts
 
 
-async def test_resumed_it_may_fail_as_often_again(db: Session, worker: Connection) -> None:
+async def test_resuming_resets_the_count(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=1)
     await runs(db, worker, "failed")
     call(db, "resume", kind="job", name=str(hourly))

@@ -1,4 +1,4 @@
-"""From where on jobs are planned: each instant has its account, also where no planner was there for a while."""
+"""Where planning continues: each instant is accounted for, even after a time without a planner."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
-    """(first, last, how many, status, reason) of what has ended."""
+    """(first, last, count, status, reason) of each row in history."""
     return db.execute(
         "select scheduled_for, last_scheduled_for, instants, status::text, reason from pgsched.history"
         " where job_id = %s order by 1",
@@ -44,7 +44,7 @@ def waiting_id(db: Session, of: UUID) -> UUID:
 
 
 def some_minutes_ago(db: Session) -> datetime:
-    """A moment between two minutes, five of which have begun since."""
+    """A moment between two minutes, since which five minutes have begun."""
     moment = value(db, "select date_trunc('minute', pgsched.now()) - interval '4 minutes 30 seconds'")
     assert isinstance(moment, datetime)
     return moment
@@ -61,7 +61,7 @@ async def settle(worker: Connection, run: ClaimedExecution) -> None:
     await executions.settle_succeeded(worker, None, {run.partition: Group([run.id], [run.token])})
 
 
-async def test_a_new_job_is_planned_from_its_making_however_late_that_is(db: Session, worker: Connection) -> None:
+async def test_a_new_job_is_planned_from_its_creation_however_late(db: Session, worker: Connection) -> None:
     made = some_minutes_ago(db)
     minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
@@ -78,7 +78,7 @@ async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Conne
     assert waiting(db, minutely) == [edited + timedelta(seconds=30)]
 
 
-async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, worker: Connection) -> None:
+async def test_a_job_edited_before_planning_is_planned_from_its_creation(db: Session, worker: Connection) -> None:
     made = some_minutes_ago(db)
     edited = job(db, cron="0 0 1 1 *", key="edited", accounted_to=made, planned_revision=0)
     schedule(db, cron="* * * * *", key="edited")
@@ -87,7 +87,7 @@ async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, 
 
 
 @pytest.mark.parametrize("state", ["finished", "invalid"])
-async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker: Connection, state: str) -> None:
+async def test_a_reactivated_job_is_planned_from_its_reactivation(db: Session, worker: Connection, state: str) -> None:
     old = job(
         db, cron="* * * * *", key="old", accounted_to=BEGAN, state=state, planned_revision=int(state == "finished")
     )
@@ -97,7 +97,7 @@ async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker
     assert instant > value(db, "select updated_at from pgsched.jobs")
 
 
-async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db: Session, worker: Connection) -> None:
+async def test_a_triggered_run_does_not_advance_planning(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     call(db, "trigger", job_id=late)
@@ -109,9 +109,7 @@ async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
-async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pause(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_pause_does_not_restore_a_run_cancelled_ahead(db: Session, worker: Connection) -> None:
     daily = job(db, cron="0 0 * * *")
     tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
     planned_row(db, daily, tomorrow)
@@ -124,7 +122,7 @@ async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pau
     assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
 
 
-async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Session, worker: Connection) -> None:
+async def test_a_pause_is_accounted_for_from_the_row_cancelled_before_it(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     call(db, "cancel", id=waiting_id(db, late))
@@ -137,9 +135,7 @@ async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Sessi
     assert paused[3:] == ("skipped", "paused")
 
 
-async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahead(
-    db: Session, worker: Connection
-) -> None:
+async def test_an_edit_after_an_early_cancel_plans_from_now(db: Session, worker: Connection) -> None:
     yearly = job(db, cron="0 0 1 1 *", key="yearly")
     planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, yearly))
@@ -148,7 +144,7 @@ async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahe
     assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
-async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worker: Connection) -> None:
+async def test_a_run_claimed_ahead_is_not_recorded_as_paused(db: Session, worker: Connection) -> None:
     ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
     secondly = job(db, every=timedelta(seconds=1), anchor=ahead)
     planned_row(db, secondly, ahead)
@@ -162,7 +158,7 @@ async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worke
     assert run.nominal == ahead
 
 
-async def test_an_edit_plans_what_was_put_off_ahead_of_its_instant(db: Session, worker: Connection) -> None:
+async def test_an_edit_plans_a_run_that_was_postponed_ahead(db: Session, worker: Connection) -> None:
     ahead = value(db, "select date_trunc('second', pgsched.now()) + interval '1 hour'")
     hourly = job(db, anchor=ahead, key="hourly")
     planned_row(db, hourly, ahead - HOUR, revision=2)
@@ -174,7 +170,7 @@ async def test_an_edit_plans_what_was_put_off_ahead_of_its_instant(db: Session, 
     assert (waiting(db, hourly), account(db, hourly)) == ([ahead], [])
 
 
-async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Session, worker: Connection) -> None:
+async def test_cancelling_a_held_row_does_not_stop_planning(db: Session, worker: Connection) -> None:
     counted = job(db, rules={"after_completion": True})
     planned_row(db, counted, BEGAN)
     await claim(worker)
@@ -184,7 +180,7 @@ async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Sessi
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
-async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, worker: Connection) -> None:
+async def test_the_sweep_continues_from_the_last_instant_with_a_row(db: Session, worker: Connection) -> None:
     broken = job(db)
     planned_row(db, broken, BEGAN)
     await claim(worker)
@@ -196,9 +192,7 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
 
 
 @pytest.mark.parametrize("how", ["hold", "release"])
-async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_handed_back(
-    db: Session, worker: Connection, how: str
-) -> None:
+async def test_the_sweep_does_not_repeat_held_or_released_runs(db: Session, worker: Connection, how: str) -> None:
     broken = job(db)
     planned_row(db, broken, BEGAN)
     [claimed] = (await claim(worker)).rows
@@ -214,7 +208,7 @@ async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_hand
     assert waiting(db, broken) == [BEGAN + HOUR]
 
 
-async def test_the_sweep_looks_at_so_many_jobs_and_says_where_to_go_on(db: Session, worker: Connection) -> None:
+async def test_a_limited_sweep_returns_where_to_continue(db: Session, worker: Connection) -> None:
     for _ in range(3):
         job(db)
     found, after = await unplanned_jobs.repair_jobs(worker, most=2)
@@ -224,7 +218,7 @@ async def test_the_sweep_looks_at_so_many_jobs_and_says_where_to_go_on(db: Sessi
 
 @pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
 @pytest.mark.parametrize("ended", [True, False])
-async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
+async def test_the_sweep_ignores_triggered_and_backfilled_rows(
     db: Session, worker: Connection, plan: int | None, ended: bool
 ) -> None:
     broken = job(db)
@@ -239,9 +233,7 @@ async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
 
 
-async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again(
-    db: Session, worker: Connection
-) -> None:
+async def test_scheduling_the_same_again_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -251,9 +243,7 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again_in_a_pause(
-    db: Session, worker: Connection
-) -> None:
+async def test_scheduling_the_same_in_a_pause_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -265,9 +255,7 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_queue(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_new_ordering_key_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -278,9 +266,7 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_q
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was_cancelled_ahead(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_run_cancelled_under_an_old_schedule_does_not_extend_a_pause(db: Session, worker: Connection) -> None:
     edited = job(db, cron="0 0 1 1 *", key="edited")
     planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, edited))
@@ -292,7 +278,7 @@ async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was
     assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
-async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Connection) -> None:
+async def test_a_row_claimed_ahead_splits_the_paused_range(db: Session, worker: Connection) -> None:
     ahead = BEGAN + timedelta(seconds=0.4)
     edited = job(db, anchor=ahead)
     planned_row(db, edited, ahead)
@@ -309,9 +295,7 @@ async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Co
     ]
 
 
-async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
-    db: Session, worker: Connection
-) -> None:
+async def test_the_first_job_of_each_client_is_planned_before_any_second(db: Session, worker: Connection) -> None:
     of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
     of_one = job(db, client_id="one", planned_revision=0)
     assert await unplanned_jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
@@ -319,7 +303,7 @@ async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
     assert sum(len(waiting(db, many)) for many in of_many) == 1
 
 
-async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
+async def test_existing_rows_of_new_jobs_are_read_once_per_batch(
     db: Session, worker: Connection, tmp_path: Path
 ) -> None:
     for _ in range(20):
@@ -333,16 +317,14 @@ async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
     assert (planned.jobs, told.count(b"plan: instants that already have a row or an outcome")) == (20, 1)
 
 
-async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:
+async def test_a_turn_that_runs_out_of_time_leaves_the_rest_to_the_next(db: Session, worker: Connection) -> None:
     new = [job(db, planned_revision=0) for _ in range(3)]
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
     assert sum(len(waiting(db, one)) for one in new) == 1
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (2, [], False)
 
 
-async def test_jobs_that_somebody_has_locked_are_left_for_later(
-    db: Session, store_url: str, worker: Connection
-) -> None:
+async def test_locked_jobs_are_left_for_later(db: Session, store_url: str, worker: Connection) -> None:
     locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.jobs where id = %s for update", [locked])
@@ -352,7 +334,7 @@ async def test_jobs_that_somebody_has_locked_are_left_for_later(
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
 
 
-async def test_a_planner_rests_where_instants_take_long_to_find(db: Session, store_url: str) -> None:
+async def test_a_planner_rests_when_instants_take_long_to_find(db: Session, store_url: str) -> None:
     never = [{"cron": f"{minute} 2 * 3 SUN#2", "timezone": "America/New_York"} for minute in range(20)]
     for second in range(30):
         job(db, planned_revision=0, rules={"also": never, "exclude": [f"{second} * * * * *", "* * * * *"]})
@@ -362,10 +344,10 @@ async def test_a_planner_rests_where_instants_take_long_to_find(db: Session, sto
     await link.drop()
 
 
-async def test_a_planner_goes_on_at_once_where_they_take_no_time(
+async def test_a_planner_continues_at_once_when_instants_are_found_quickly(
     db: Session, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_row_planner, "_LONG", 1.0)  # for a machine that others use
+    monkeypatch.setattr(first_row_planner, "_LONG", 1.0)  # a busy machine must not count as slow instants
     db.execute("insert into pgsched.jobs (target, every) select 'python:x', '1 day' from generate_series(1, 501)")
     link = Link(store_url, "planner", raw=False)
     planner = Planner(link, Events(lambda name, fields: None))

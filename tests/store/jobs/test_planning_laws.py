@@ -1,8 +1,8 @@
-"""Planning at random, against an account kept apart from it: never two rows for one instant, never a missing one.
+"""Random planning, checked against an independent model: no instant has two rows, and none is missing.
 
-Two planners and twenty claimers share a database whose clock the test sets; jobs are changed between claims and in the
-middle of them. PGSCHED_STEPS says how many steps are taken (1000), PGSCHED_SEED draws others than the usual ones, and
-PGSCHED_SHRINK looks for fewer that fail.
+Two planners and twenty claimers share a database whose clock the test sets. Jobs are changed between claims and during
+them. PGSCHED_STEPS is the number of steps (1000 by default), PGSCHED_SEED selects other random steps, and
+PGSCHED_SHRINK reduces a failing example.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _policies = st.sampled_from(POLICIES)
 _bounds = st.sampled_from([(None, None)] * 5 + [(7200, None), (None, 200_000), (3600, 300_000)])
 _leases = st.sampled_from([timedelta(seconds=30), timedelta(hours=6)])
 _aheads = st.sampled_from([timedelta(0), timedelta(0), timedelta(seconds=0.5)])
-_halts = st.sampled_from([1, 2, 2, 2, 3, 3, 3, 4, 5, 6])  # about the third the rows are locked, and no job is yet
+_halts = st.sampled_from([1, 2, 2, 2, 3, 3, 3, 4, 5, 6])  # after about three answers, rows are locked but jobs are not
 _claims = st.tuples(_claimers, _delays, _halts)
 _then = st.sampled_from(["go on", "go on", "edit", "begin anew", "schedule again", "pause", "pause"])
 _batches = st.sampled_from([1, 2, 100])
@@ -52,7 +52,7 @@ def _specs(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 class Planning(Followed):
-    """What may happen to some jobs, one thing after the other or two at once."""
+    """Changes to a few jobs, one after another or two at once."""
 
     @initialize(start=st.sampled_from(STARTS), specs=st.tuples(*[_specs()] * len(KEYS)))
     def begin(self, start: Any, specs: tuple[Any, ...]) -> None:
@@ -83,12 +83,12 @@ class Planning(Followed):
     def one_claims_about_the_next_instant(
         self, key: str, claimer: int, early: float, then: str, drawn: tuple[Any, ...]
     ) -> None:
-        """Just before it, as workers do to start in time, or exactly at it; perhaps the job is changed right then."""
+        """Just before it, as workers do to start in time, or exactly at it. The job may change right afterwards."""
         self.plan()
         if (row := self.carrying(self.models[key])) and row.scheduled_for:
             self.later(row.scheduled_for - timedelta(seconds=early))
         self.now(self.claim(claimer, 100, timedelta(seconds=30), timedelta(seconds=0.5)))
-        self._check(eras=1)  # what ended with the claim is not there to be changed any more
+        self._check(eras=1)  # a job that ended with this claim can no longer be changed
         spec = self.models[key].spec
         match then:
             case "edit":
@@ -112,7 +112,7 @@ class Planning(Followed):
 
     @rule(how=st.sampled_from(["succeed", "succeed", "fail", "retry", "release"]), which=st.integers(0, 19))
     def one_settles(self, how: str, which: int) -> None:
-        """Drawn without a look at who has anything: what is drawn must not depend on which of two came first."""
+        """The draw does not look at who holds rows: it must not depend on which of two claims came first."""
         if claimers := sorted(self.world.in_hand):
             self.now(self.world.settle(claimers[which % len(claimers)], how))
 
@@ -143,7 +143,7 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_scheduled_again(self, key: str) -> None:
-        """As it was, which is an edit like any other."""
+        """Unchanged, which is an edit like any other."""
         self.schedule_as(key, self.models[key].spec)
 
     @rule(key=_keys, policy=_policies)
@@ -162,7 +162,7 @@ class Planning(Followed):
 
     @rule(key=_keys, drawn=_specs())
     def one_is_cancelled(self, key: str, drawn: tuple[Any, ...]) -> None:
-        """And another takes its key."""
+        """And another job takes its key."""
         self.change("select pgsched.cancel(%s::uuid)", key)
         self.schedule(key, drawn)
 
@@ -186,7 +186,7 @@ class Planning(Followed):
         self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...] | None
     ) -> None:
         spec, halted = self.models[key].spec, self.claim_overdue(key, *claim)
-        if not spec.foreseeable:  # nobody could tell which of the two came first
+        if not spec.foreseeable:  # the order of the edit and the claim could not be known
             self.now(halted.claim)
         elif drawn is None:
             self.schedule_as(key, spec, halted)
@@ -204,14 +204,12 @@ class Planning(Followed):
 
 @pytest.fixture
 def planning(store_url: str) -> Iterator[type[Planning]]:
-    """The machine, in a database of this test's own."""
+    """The machine, in a database for this test alone."""
     loop = asyncio.new_event_loop()
     with own_clock(store_url), psycopg.connect(store_url, autocommit=True) as db:
         hands = [loop.run_until_complete(connect.connect(store_url, "claim")) for _ in range(4)]
         planners = [loop.run_until_complete(connect.connect(store_url, "plan", raw=False)) for _ in range(3)]
-        loop.run_until_complete(
-            planners[-1].execute("set lock_timeout = '60s'")
-        )  # it waits for claims that were halted
+        loop.run_until_complete(planners[-1].execute("set lock_timeout = '60s'"))  # it waits for halted claims
         Planning.loop, Planning.world, Planning.taken = loop, World(db, hands, planners), 0
         yield Planning
         for connection in [*hands, *planners]:
@@ -219,7 +217,7 @@ def planning(store_url: str) -> Iterator[type[Planning]]:
     loop.close()
 
 
-def test_no_instant_has_two_rows_and_none_is_without_account(planning: type[Planning]) -> None:
+def test_every_instant_has_one_row_and_is_accounted_for(planning: type[Planning]) -> None:
     chosen = settings(
         max_examples=STEPS // (3 * LENGTH) + 1,
         stateful_step_count=LENGTH,

@@ -1,4 +1,4 @@
-"""What a change of a job leaves of a run whose instant has come and that has not begun."""
+"""What changing a job does to a run whose instant has come and that has not begun."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def minutes(number: float) -> timedelta:
 
 
 def key_that_starts(instant: datetime, low: int, high: int) -> str:
-    """A key of which an hour's jitter draws a start so many minutes after the instant."""
+    """A key for which an hour's jitter gives a start between ``low`` and ``high`` minutes after the instant."""
     return next(
         key
         for key in map(str, range(10_000))
@@ -43,8 +43,8 @@ def key_that_starts(instant: datetime, low: int, high: int) -> str:
 def between(
     db: Session, rules: dict[str, Any], starts: tuple[int, int] = (20, 55), **columns: Any
 ) -> tuple[UUID, UUID, datetime]:
-    """A job, hourly since ten minutes ago, whose row of that instant is still to start: the ids of both, and the
-    instant. Jitter draws that start from so many minutes after it."""
+    """A job, hourly since ten minutes ago, whose run for that instant is still to start: the ids of both, and the
+    instant. Jitter draws the start from ``starts``, in minutes after the instant."""
     instant = now(db) - minutes(10)
     hourly = job(db, anchor=instant, rules=rules, key=key_that_starts(instant, *starts), **columns)
     planned_row(db, hourly, instant, fire_at=now(db) + minutes(5))
@@ -52,7 +52,7 @@ def between(
 
 
 def rows(db: Session) -> list[tuple[Any, ...]]:
-    """(id, instant, whether it is held, whether it carries its job on) of each waiting row."""
+    """(id, instant, whether it is held, whether its plan is current) of each waiting row."""
     return db.execute(
         "select e.id, e.scheduled_for, e.fire_at = 'infinity', e.plan = j.revision"
         " from pgsched.executions e join pgsched.jobs j on j.id = e.job_id order by 2"
@@ -75,7 +75,7 @@ def rows(db: Session) -> list[tuple[Any, ...]]:
     ],
     ids=str,
 )
-async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
+async def test_an_edit_keeps_a_run_whose_instant_has_come(
     db: Session, worker: Connection, changes: dict[str, Any]
 ) -> None:
     if "queue" in changes:
@@ -89,7 +89,7 @@ async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
     assert value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_what_is_held_is_found_wherever_planning_begins_anew(db: Session, worker: Connection) -> None:
+async def test_a_held_run_is_found_when_planning_starts_over(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = 0")
@@ -97,7 +97,7 @@ async def test_what_is_held_is_found_wherever_planning_begins_anew(db: Session, 
     assert rows(db) == [(id, instant, False, True)]
 
 
-async def test_a_job_scheduled_again_keeps_a_run_that_remains(db: Session, worker: Connection) -> None:
+async def test_scheduling_again_keeps_a_run_whose_instant_has_come(db: Session, worker: Connection) -> None:
     call(db, "schedule", target="python:x", cron="* * * * *", rules={"jitter": "50s"}, key="minutely")
     minutely = value(db, "select id from pgsched.jobs")
     db.execute("update pgsched.jobs set planned_revision = 1")
@@ -108,7 +108,7 @@ async def test_a_job_scheduled_again_keeps_a_run_that_remains(db: Session, worke
     assert row(db, "select scheduled_for, target, plan from pgsched.executions") == (instant, "python:y", 2)
 
 
-async def test_a_due_run_that_no_worker_has_claimed_outlives_an_edit(db: Session, worker: Connection) -> None:
+async def test_an_edit_keeps_a_due_run_that_no_worker_has_claimed(db: Session, worker: Connection) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "edit", id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
@@ -119,7 +119,7 @@ async def test_a_due_run_that_no_worker_has_claimed_outlives_an_edit(db: Session
     assert rows(db)[-1][1] == BEGAN + HOUR
 
 
-async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session, worker: Connection) -> None:
+async def test_an_edit_keeps_a_run_queued_behind_the_previous_one(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"on_overlap": "queue_one"})
     planned_row(db, hourly, BEGAN)
     db.execute("update pgsched.executions set attempt = 1, lease_token = 1, lease_owner = 1, lease_expires_at = now()")
@@ -132,7 +132,7 @@ async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session,
     assert rows(db)[-1][1:] == (BEGAN + HOUR, False, True)
 
 
-async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_run_missing_from_the_new_schedule_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
     edited = value(db, "select updated_at from pgsched.jobs")
@@ -142,7 +142,7 @@ async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker:
     assert [one[1:] for one in rows(db)] == [(instant + minutes(65), False, True)]
 
 
-async def test_a_run_beyond_the_most_runs_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_run_beyond_max_runs_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
     call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
@@ -158,12 +158,12 @@ async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection,
     call(db, "resume", kind="job", name=str(hourly))
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
-    earliest = instant if "window" in rules else now(db)  # a window's start is chosen anew, and may be at once
+    earliest = instant if "window" in rules else now(db)  # a window's start is chosen again and may be now
     assert value(db, "select fire_at >= %s from pgsched.executions", [earliest]) is True
 
 
 @pytest.mark.parametrize("rules", SPREAD, ids=str)
-async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
+async def test_an_instant_within_a_pause_runs_if_its_start_is_after_the_pause(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     hourly, _, instant = between(db, rules)
@@ -178,7 +178,7 @@ async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
     assert paused == (instant - 2 * HOUR, instant - HOUR, 2, "paused")
 
 
-async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_run_whose_start_passed_during_a_pause_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"}, starts=(0, 9))
     call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
@@ -193,14 +193,14 @@ async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, work
     assert [one[1:] for one in rows(db)] == [(instant + HOUR, False, True)]
 
 
-async def test_a_due_run_ends_with_the_pause_that_takes_it(db: Session) -> None:
+async def test_a_pause_ends_a_due_run_as_skipped(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "pause", kind="job", name=str(hourly))
     assert row(db, "select scheduled_for, status::text, reason from pgsched.history") == (BEGAN, "skipped", "paused")
 
 
-async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Connection) -> None:
+async def test_several_changes_keep_a_run_whose_instant_has_come(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
     call(db, "pause", kind="job", name=str(hourly))
@@ -214,7 +214,7 @@ async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Conn
 
 
 @pytest.mark.parametrize("change", ["pause", "edit"])
-def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: str) -> None:
+def test_cancelling_a_job_records_its_held_run_as_skipped(db: Session, change: str) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, change, **on_job(change, hourly), **({"changes": {"every": "30m"}} if change == "edit" else {}))
     call(db, "cancel", id=hourly)
@@ -222,7 +222,7 @@ def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: 
     assert found == (id, instant, "skipped", "job cancelled")
 
 
-async def test_a_run_that_is_held_can_be_cancelled(db: Session, worker: Connection) -> None:
+async def test_a_held_run_can_be_cancelled(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"every": "30m"})
     call(db, "cancel", id=id)
@@ -231,7 +231,7 @@ async def test_a_run_that_is_held_can_be_cancelled(db: Session, worker: Connecti
     assert row(db, "select id, status::text from pgsched.history") == (id, "cancelled")
 
 
-async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
+async def test_a_locked_run_is_planned_after_its_lock_is_released(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
@@ -244,7 +244,7 @@ async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
     assert rows(db) == [(id, instant, False, True)]
 
 
-async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session, worker: Connection) -> None:
+async def test_dependents_of_a_kept_run_keep_waiting(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"})
     call(db, "schedule", target="python:y", after=[str(id)])
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
@@ -253,7 +253,7 @@ async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session,
     assert value(db, "select after_id from pgsched.dependencies") == id
 
 
-def test_a_run_that_is_held_keeps_no_turn_of_its_ordering_key(db: Session) -> None:
+def test_a_held_run_gives_up_its_turn_in_the_ordering_key(db: Session) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, ordering_key="shop-7")
     db.execute("update pgsched.executions set ordering_key = 'shop-7', at_head = true")
     call(db, "pause", kind="job", name=str(hourly))
@@ -261,7 +261,7 @@ def test_a_run_that_is_held_keeps_no_turn_of_its_ordering_key(db: Session) -> No
 
 
 async def held_of(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, UUID]:
-    """An hourly job, whose run of ten minutes ago was claimed and is held at a gate: the ids of both."""
+    """An hourly job whose run of ten minutes ago was claimed and is held at a gate: the ids of both."""
     instant = now(db) - minutes(10)
     hourly = job(db, anchor=instant, **columns)
     planned_row(db, hourly, instant)
@@ -275,23 +275,21 @@ async def held_of(db: Session, worker: Connection, **columns: Any) -> tuple[UUID
 
 
 @pytest.mark.parametrize(("verb", "reason"), [("cancel", "job cancelled"), ("pause", "paused")])
-async def test_a_run_that_a_gate_holds_ends_with_its_job(
-    db: Session, worker: Connection, verb: str, reason: str
-) -> None:
+async def test_a_run_held_at_a_gate_ends_with_its_job(db: Session, worker: Connection, verb: str, reason: str) -> None:
     hourly, id = await held_of(db, worker)
     call(db, verb, **on_job(verb, hourly))
     assert db.execute("select id, status::text, reason from pgsched.history").fetchall() == [(id, "skipped", reason)]
     assert value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_a_run_that_a_gate_holds_runs_as_its_edited_job_says(db: Session, worker: Connection) -> None:
+async def test_an_edit_updates_a_run_held_at_a_gate(db: Session, worker: Connection) -> None:
     hourly, id = await held_of(db, worker)
     call(db, "edit", id=hourly, changes={"target": "python:other", "payload": {"n": 2}})
     held = "select target, payload, gate from pgsched.executions where id = %s"
     assert db.execute(held.encode(), [id]).fetchone() == ("python:other", {"n": 2}, "client:default")
 
 
-async def test_what_has_begun_once_goes_on_when_its_job_is_cancelled(db: Session, worker: Connection) -> None:
+async def test_cancelling_a_job_keeps_a_run_that_has_begun_before(db: Session, worker: Connection) -> None:
     hourly, id = await held_of(db, worker)
     db.execute("update pgsched.executions set uncounted = 1 where id = %s", [id])
     db.execute("select pgsched.cancel(%s)", [hourly])

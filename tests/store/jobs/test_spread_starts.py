@@ -1,4 +1,4 @@
-"""What counts from the start that jitter or a window gives a run, and not from its instant."""
+"""What is measured from a run's start, which jitter or a window sets, and not from its instant."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -19,14 +19,14 @@ SPREADS = [{"jitter": "1h"}, {"window": "1h"}]
 
 
 def spread_job(db: Session, rules: dict[str, str], **columns: object) -> UUID:
-    """An hourly job that is new, and whose next run starts later than its instant."""
+    """A new hourly job whose next run starts later than its instant."""
     return job(
         db, anchor=value(db, "select pgsched.now() + interval '1 minute'"), rules=rules, planned_revision=0, **columns
     )
 
 
 def rows(db: Session) -> list[tuple[datetime, datetime, datetime | None]]:
-    """(instant, when it fires, start) of each waiting row."""
+    """(instant, fire_at, start) of each waiting row."""
     return db.execute(
         "select scheduled_for, fire_at, start_at from pgsched.executions where lease_token is null order by 1"
     ).fetchall()
@@ -35,7 +35,7 @@ def rows(db: Session) -> list[tuple[datetime, datetime, datetime | None]]:
 async def claimed_late(
     db: Session, worker: Connection, options: dict[str, str], *, after_start: str
 ) -> ClaimedExecution:
-    """The run of a job, an hour after its instant and so long after its start."""
+    """Claim a run an hour after its instant and ``after_start`` after its start."""
     spread_job(db, {"jitter": "1h"}, options=Jsonb(options))
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     db.execute(
@@ -48,7 +48,9 @@ async def claimed_late(
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_a_planned_row_has_its_start(db: Session, worker: Connection, rules: dict[str, str]) -> None:
+async def test_a_planned_row_has_a_start_after_its_instant(
+    db: Session, worker: Connection, rules: dict[str, str]
+) -> None:
     spread_job(db, rules)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(instant, fires, start)] = rows(db)
@@ -57,7 +59,9 @@ async def test_a_planned_row_has_its_start(db: Session, worker: Connection, rule
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_a_successor_has_its_start(db: Session, worker: Connection, rules: dict[str, str]) -> None:
+async def test_a_successor_has_a_start_after_its_instant(
+    db: Session, worker: Connection, rules: dict[str, str]
+) -> None:
     spread_job(db, rules)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     db.execute("update pgsched.executions set fire_at = pgsched.now()")
@@ -67,7 +71,7 @@ async def test_a_successor_has_its_start(db: Session, worker: Connection, rules:
     assert instant < fires < instant + HOUR
 
 
-async def test_a_row_that_starts_at_its_instant_has_no_other_start(db: Session, worker: Connection) -> None:
+async def test_a_row_that_starts_at_its_instant_has_no_start_at(db: Session, worker: Connection) -> None:
     job(db, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db)[0][2] is None
@@ -94,7 +98,7 @@ def test_the_age_of_a_pulled_run_counts_from_its_start(db: Session, option: str)
     assert call(db, "fail", id=id, token=token, error="busy") == "retrying"
 
 
-def test_what_a_gate_held_ahead_begins_at_its_start(db: Session) -> None:
+def test_a_row_held_by_its_ordering_key_fires_at_its_start(db: Session) -> None:
     call(db, "schedule", target="python:x", ordering_key="o")
     db.execute(
         "update pgsched.executions set gate = 'order', fire_at = 'infinity',"

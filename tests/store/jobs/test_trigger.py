@@ -1,9 +1,9 @@
-"""trigger: one more run of a job, now, besides its schedule."""
+"""trigger: run a job once more now, outside its schedule."""
 
 from tests.store.store_arrange import Connection, call, column, counts, planned, refused, row, schedule, status, value
 
 
-def test_triggering_runs_a_job_now_besides_its_schedule(db: Connection) -> None:
+def test_trigger_runs_a_job_now_outside_its_schedule(db: Connection) -> None:
     job = schedule(db, every="1 hour", payload={"n": 1}, options={"timeout": "5s"}, client="payments", ordering_key="o")
     waiting = planned(db, job)
     id = call(db, "trigger", job_id=job)
@@ -51,7 +51,7 @@ def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
     assert len(set(column(db, "select partition from pgsched.executions"))) == 1
 
 
-def test_triggering_at_the_microsecond_of_another_row_takes_the_next_one(db: Connection) -> None:
+def test_triggers_in_one_microsecond_get_different_instants(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction(force_rollback=True):
         have_two_inserts_meet(db)
@@ -61,7 +61,7 @@ def test_triggering_at_the_microsecond_of_another_row_takes_the_next_one(db: Con
 
 
 def have_two_inserts_meet(db: Connection) -> None:
-    """Has the first two rows from now on fall on one instant."""
+    """Give the next two inserted rows the same instant."""
     db.execute("create sequence rows_made; grant usage on sequence rows_made to pgsched_owner")
     db.execute(
         "create function at_one_instant() returns trigger language plpgsql as $$ begin"

@@ -1,6 +1,6 @@
-"""Rechecking planned rows by new rules of time zones: what is moved, what is left, what is said of it.
+"""Rechecking planned rows against new time zone rules: which are moved, which stay, and what is recorded.
 
-The rules themselves stay: a row that older rules have misplaced is made by moving it.
+The installed rules stay the same: tests imitate older rules by moving rows.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Told = list[tuple[str, dict[str, Field]]]
 
 
 class Process:
-    """One that starts with a version of the rules, and what it tells."""
+    """A process that starts with a version of the rules, and the events it emits."""
 
     def __init__(self, url: str, version: str, number: int = 1) -> None:
         self.told: Told = []
@@ -38,7 +38,7 @@ class Process:
         self.zones = Zones(self.chores, self.link, listener, numbered(number), version=version)
 
     async def work(self) -> None:
-        """Turns until there is nothing more to do."""
+        """Take turns until there is nothing left to do."""
         async with asyncio.timeout(20):
             while await self.zones.turn() < 60:
                 pass
@@ -60,7 +60,7 @@ class Processes:
 
 @pytest_asyncio.fixture
 async def processes(db: Connection, store_url: str) -> AsyncIterator[Processes]:
-    """Starts processes; 2025a is on record."""
+    """Starts processes; the database has recorded 2025a."""
     db.execute("delete from pgsched_internal.facts; delete from pgsched.audit_log")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2025a')")
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as planning:
@@ -71,7 +71,7 @@ async def processes(db: Connection, store_url: str) -> AsyncIterator[Processes]:
 
 
 async def planned(db: Connection, processes: Processes, **given: object) -> UUID:
-    """A job with the row that it waits with."""
+    """A job with its waiting row."""
     id = schedule(db, **({"target": "python:report"} | TEN_IN_BERLIN | given))
     async with processes.planning.transaction():
         await unplanned_jobs.plan_job(processes.planning, id)
@@ -79,7 +79,7 @@ async def planned(db: Connection, processes: Processes, **given: object) -> UUID
 
 
 def misplace(db: Connection, job: UUID, by: timedelta = HOUR) -> datetime:
-    """Has the job wait as older rules would have it; returns the right instant."""
+    """Move the job's row to where older rules would have put it, and return the right instant."""
     right: datetime = value(db, "select scheduled_for from pgsched.executions where job_id = %s", [job])
     db.execute(
         "update pgsched.executions set scheduled_for = scheduled_for + %s, fire_at = fire_at + %s where job_id = %s",
@@ -97,7 +97,7 @@ def on_record(db: Connection) -> str:
     return str(value(db, "select value from pgsched_internal.facts where name = 'tzdata'"))
 
 
-async def test_a_misplaced_row_is_moved_and_accounted_for(db: Connection, processes: Processes) -> None:
+async def test_a_misplaced_row_is_moved_and_audited(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     process = processes.start("2025b")
@@ -113,9 +113,7 @@ async def test_a_misplaced_row_is_moved_and_accounted_for(db: Connection, proces
     assert on_record(db) == "2025b"
 
 
-async def test_a_job_that_cannot_be_rechecked_says_so_and_the_others_are_moved(
-    db: Connection, processes: Processes
-) -> None:
+async def test_a_job_that_cannot_be_rechecked_becomes_invalid_alone(db: Connection, processes: Processes) -> None:
     odd = await planned(db, processes, key="odd")
     fine = [await planned(db, processes, key=f"fine-{n}") for n in range(4)]
     instants = [misplace(db, job) for job in fine]
@@ -133,7 +131,7 @@ async def test_a_job_that_cannot_be_rechecked_says_so_and_the_others_are_moved(
     assert (state, "odd" in reason, on_record(db)) == ("invalid", True, "2025b")
 
 
-async def test_a_row_that_stands_right_is_left_alone(db: Connection, processes: Processes) -> None:
+async def test_a_correctly_placed_row_is_left_alone(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     before = row(db, "select id, xmin::text, scheduled_for from pgsched.executions where job_id = %s", [job])
     await processes.start("2025b").work()
@@ -142,7 +140,7 @@ async def test_a_row_that_stands_right_is_left_alone(db: Connection, processes: 
     assert column(db, "select id from pgsched.audit_log where action = 'tzdata'") == []
 
 
-async def test_the_time_between_instant_and_start_stays(db: Connection, processes: Processes) -> None:
+async def test_a_move_keeps_the_time_between_instant_and_start(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     db.execute("update pgsched.executions set fire_at = fire_at + interval '90 seconds'")
@@ -151,7 +149,7 @@ async def test_the_time_between_instant_and_start_stays(db: Connection, processe
 
 
 @pytest.mark.parametrize("given", [{"timezone": "UTC"}, {"cron": None, "timezone": None, "every": "1 hour"}])
-async def test_jobs_that_hang_on_no_zone_are_not_looked_at(
+async def test_jobs_that_depend_on_no_zone_are_not_checked(
     db: Connection, processes: Processes, given: dict[str, object]
 ) -> None:
     job = await planned(db, processes, **given)
@@ -160,7 +158,7 @@ async def test_jobs_that_hang_on_no_zone_are_not_looked_at(
     assert waits_for(db, job) == wrong
 
 
-async def test_a_zone_of_a_further_schedule_counts(db: Connection, processes: Processes) -> None:
+async def test_the_zone_of_an_additional_schedule_is_checked(db: Connection, processes: Processes) -> None:
     rules = {"also": [{"cron": "*/30 * * * *", "timezone": "Asia/Kolkata"}]}
     job = await planned(db, processes, timezone="UTC", rules=rules)
     misplace(db, job, timedelta(days=1))
@@ -169,7 +167,7 @@ async def test_a_zone_of_a_further_schedule_counts(db: Connection, processes: Pr
     assert waits_for(db, job) == meant.next_instant(value(db, "select updated_at from pgsched.jobs"))
 
 
-async def test_a_row_in_hand_is_not_touched(db: Connection, processes: Processes) -> None:
+async def test_a_leased_row_is_not_moved(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     wrong = misplace(db, job) + HOUR
     lease(db, value(db, "select id from pgsched.executions"))
@@ -178,8 +176,8 @@ async def test_a_row_in_hand_is_not_touched(db: Connection, processes: Processes
     assert on_record(db) == "2025b"
 
 
-async def test_an_instant_that_the_new_rules_have_had_already_is_not_lost(db: Connection, processes: Processes) -> None:
-    """The job ran yesterday; by the old rules it waits for what by the new ones passed a minute ago."""
+async def test_an_instant_that_the_new_rules_put_in_the_past_is_not_lost(db: Connection, processes: Processes) -> None:
+    """The job ran yesterday. The old rules make it wait for an instant that the new rules put a minute ago."""
     now: datetime = value(db, "select date_trunc('minute', now())")
     passed = (now - timedelta(minutes=1)).astimezone(UTC)
     job = await planned(db, processes, cron=f"{passed.minute} {passed.hour} * * *", timezone="Etc/UTC")
@@ -195,7 +193,7 @@ async def test_an_instant_that_the_new_rules_have_had_already_is_not_lost(db: Co
     assert waits_for(db, job) == passed
 
 
-async def test_a_job_that_somebody_has_in_hand_is_looked_at_later(db: Connection, processes: Processes) -> None:
+async def test_a_locked_job_is_checked_later(db: Connection, processes: Processes) -> None:
     first, second = [await planned(db, processes, key=key) for key in "ab"]
     misplace(db, first)
     right = misplace(db, second)
@@ -210,7 +208,7 @@ async def test_a_job_that_somebody_has_in_hand_is_looked_at_later(db: Connection
     assert process.told[-1][1]["checked"] == 2
 
 
-async def test_what_a_crash_left_is_finished_by_the_next_start(db: Connection, processes: Processes) -> None:
+async def test_the_next_start_finishes_what_a_crash_left(db: Connection, processes: Processes) -> None:
     made = [await planned(db, processes, key=str(n)) for n in range(60)]
     right = {job: misplace(db, job) for job in made}
     crashed = processes.start("2025b")
@@ -223,7 +221,7 @@ async def test_what_a_crash_left_is_finished_by_the_next_start(db: Connection, p
     assert value(db, "select count(*) from pgsched.audit_log where action = 'tzdata'") == 60
 
 
-async def test_one_process_rechecks_at_a_time(db: Connection, processes: Processes) -> None:
+async def test_only_one_process_rechecks_at_a_time(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     misplace(db, job)
     first, second = processes.start("2025b"), processes.start("2025b")
@@ -238,16 +236,18 @@ async def test_one_process_rechecks_at_a_time(db: Connection, processes: Process
     assert second.told == []
 
 
-async def test_what_a_lost_process_was_rechecking_another_rechecks(db: Connection, processes: Processes) -> None:
+async def test_another_process_takes_over_from_a_lost_one(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     first, second = processes.start("2025b"), processes.start("2025b")
     assert await first.zones.turn() == 0.0
-    await second.work()  # the first is not registered any more
+    await second.work()  # the first is no longer registered
     assert waits_for(db, job) == right
 
 
-async def test_an_older_process_undoes_nothing_and_says_that_it_is_behind(db: Connection, processes: Processes) -> None:
+async def test_an_older_process_moves_nothing_and_reports_that_it_is_behind(
+    db: Connection, processes: Processes
+) -> None:
     job = await planned(db, processes)
     await processes.start("2025b").work()
     wrong = misplace(db, job) + HOUR
@@ -258,9 +258,7 @@ async def test_an_older_process_undoes_nothing_and_says_that_it_is_behind(db: Co
     assert (on_record(db), waits_for(db, job)) == ("2025b", wrong)
 
 
-async def test_what_an_older_process_planned_meanwhile_is_rechecked_by_the_next_start(
-    db: Connection, processes: Processes
-) -> None:
+async def test_the_next_start_rechecks_rows_planned_by_an_older_process(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     newer = processes.start("2025b")
     await newer.work()
@@ -273,14 +271,14 @@ async def test_what_an_older_process_planned_meanwhile_is_rechecked_by_the_next_
     assert column(db, "select name from pgsched_internal.facts") == ["tzdata"]
 
 
-async def test_the_first_start_of_all_notes_its_version(db: Connection, processes: Processes) -> None:
+async def test_the_first_start_records_its_version(db: Connection, processes: Processes) -> None:
     db.execute("delete from pgsched_internal.facts")
     process = processes.start("2025b")
     await process.work()
     assert (on_record(db), process.told) == ("2025b", [])
 
 
-async def test_a_job_whose_zone_is_gone_is_the_planners(db: Connection, processes: Processes) -> None:
+async def test_a_job_whose_zone_is_gone_is_left_to_the_planner(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     db.execute("update pgsched.jobs set timezone = 'Atlantis/Capital'")
     await processes.start("2025b").work()
@@ -289,9 +287,7 @@ async def test_a_job_whose_zone_is_gone_is_the_planners(db: Connection, processe
     assert value(db, "select after ->> 'fire_at' from pgsched.audit_log where action = 'tzdata'") is None
 
 
-async def test_a_pause_under_way_and_rechecking_take_their_locks_in_one_order(
-    db: Connection, processes: Processes
-) -> None:
+async def test_a_concurrent_pause_and_recheck_do_not_deadlock(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     misplace(db, job)
     process = processes.start("2025b")
