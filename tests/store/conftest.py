@@ -1,4 +1,4 @@
-"""One database for the tests of the store, emptied after each: a clone for each of hundreds would take minutes."""
+"""One database for the tests of a file, emptied after each test. A clone for each test would take minutes."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -37,7 +37,7 @@ _EMPTY = [
     b"update pgsched.clients set dead_letter_target = null, dead_letters_for = default",
     b"delete from pgsched.clients where client_id <> 'default'",
     b"update pgsched.queues set full_since = null where full_since is not null",
-    b"delete from pgsched.audit_log",  # the last: it has what was emptied
+    b"delete from pgsched.audit_log",  # last, since the statements above are logged
 ]
 
 _NEED_NEW_SESSIONS = {
@@ -49,19 +49,19 @@ _NEED_NEW_SESSIONS = {
     "test_session_settings",
     "test_statements",
 }
-"""They look at what sessions plan, and when, and at what they begin with."""
+"""Test files that check which plans sessions make, and how sessions begin."""
 
 
 @pytest.fixture(scope="module")
 def emptier(module_url: str) -> Iterator[Connection]:
-    """A session that is kept, so that the statements that empty the database are planned once for each file."""
+    """A session kept for a whole file, so that the statements that empty the database are planned once."""
     with psycopg.connect(module_url, autocommit=True, application_name="between tests") as connection:
         yield connection
 
 
 @pytest.fixture
 def store_url(module_url: str, emptier: Connection) -> Iterator[str]:
-    """The address of a migrated database that is empty before the test; it has the default queue only."""
+    """The URL of a migrated database that is empty but for the default queue and client."""
     yield module_url
     with emptier.transaction(), emptier.pipeline():
         for statement in _EMPTY:
@@ -70,21 +70,21 @@ def store_url(module_url: str, emptier: Connection) -> Iterator[str]:
 
 @pytest.fixture
 def db(store_url: str) -> Iterator[Connection]:
-    """A connection in autocommit to the test's database."""
+    """An autocommit connection to the test's database."""
     with kept(store_url).connection() as connection:
         yield connection
 
 
 @pytest.fixture(autouse=True)
 def _kept_sessions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a worker's session has planned it keeps for the next test."""
+    """Keep workers' sessions, with the statements they have planned, for the next test."""
     if request.path.stem not in _NEED_NEW_SESSIONS:
         monkeypatch.setattr(connect, "AsyncConnection", KeptConnection)
 
 
 @pytest_asyncio.fixture
 async def worker(store_url: str) -> AsyncIterator[connect.Connection]:
-    """A worker's connection, which speaks the wire format of the hot path."""
+    """A worker's connection, which uses the wire format of the hot path."""
     connection = await connect.connect(store_url, "test")
     yield connection
     await connection.close()
@@ -92,7 +92,7 @@ async def worker(store_url: str) -> AsyncIterator[connect.Connection]:
 
 @pytest_asyncio.fixture
 async def planning(store_url: str) -> AsyncIterator[connect.Connection]:
-    """A connection such as a backfiller has."""
+    """A connection as the worker's background services use it, without the wire format of the hot path."""
     connection = await connect.connect(store_url, "test", raw=False)
     yield connection
     await connection.close()
@@ -106,7 +106,7 @@ def hourly(db: Connection) -> UUID:
 
 @pytest.fixture
 def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the login role that is the client payments; another client is billing."""
+    """A session with the role of the client payments. There is also a client billing, without a role."""
     role = login_role(db, "pgsched_client")
     db.execute(
         "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]

@@ -1,5 +1,5 @@
-"""Every connection of pgsched is bounded: in how long it waits for a lock and stands in a transaction, and in how long
-it takes until both sides notice that the other one has vanished."""
+"""Each connection of pgsched has timeouts for locks and idle transactions, and keepalives by which either side notices
+that the other has vanished."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -73,7 +73,9 @@ _KINDS: dict[Callable[..., Any], tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("opened", _KINDS, ids=lambda opened: opened.__name__)
-async def test_a_connection_is_bounded_and_noticed(database_url: str, opened: Callable[..., Any]) -> None:
+async def test_each_kind_of_connection_has_timeouts_and_keepalives(
+    database_url: str, opened: Callable[..., Any]
+) -> None:
     async with opened(database_url) as connection:
         assert await (await connection.execute(_BOUNDS)).fetchone() == _KINDS[opened]
         parameters = connection.info.get_parameters()
@@ -81,7 +83,7 @@ async def test_a_connection_is_bounded_and_noticed(database_url: str, opened: Ca
         assert int(parameters["connect_timeout"]) <= 10
 
 
-async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -> None:
+async def test_sessions_of_client_roles_have_timeouts_and_keepalives(database_url: str) -> None:
     found: list[Any] = []
 
     async def ask(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -97,13 +99,13 @@ _MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?
 _WHERE = {
     "api/long_polls.py", "api/connection_pool.py", "delivery/handler_transaction.py", "store/core/connect.py",
     "store/core/role_sessions.py", "store/core/own_connection.py",
-    # for as long as one question takes, and within a bound of time
+    # for one query, with a timeout
     "store/admin/logins.py", "store/core/timeline_fencing.py", "store/core/pooler.py",
     "store/doctor/database_connection.py", "embedded/server.py",
 }  # fmt: skip
 
 
-def test_connections_are_made_in_the_places_that_are_looked_at_here() -> None:
+def test_only_the_listed_modules_open_connections() -> None:
     package = ROOT / "pgsched"
     modules = [
         file

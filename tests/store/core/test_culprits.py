@@ -1,4 +1,4 @@
-"""One row for whose sake a batch fails, or that somebody has locked, leaves the others of it alone."""
+"""A batch with a row that fails or is locked is carried out for the other rows."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 @pytest.mark.parametrize("odd", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
-async def test_the_work_is_done_with_all_but_the_culprits(odd: set[int]) -> None:
+async def test_by_halves_does_the_work_for_all_rows_but_the_culprits(odd: set[int]) -> None:
     done: list[int] = []
 
     async def work(part: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ async def test_the_work_is_done_with_all_but_the_culprits(odd: set[int]) -> None
     assert sorted(done) == sorted(set(range(100)) - odd)
 
 
-async def test_what_is_no_rows_fault_is_raised() -> None:
+async def test_by_halves_raises_errors_that_no_row_causes() -> None:
     async def work(part: Sequence[int]) -> None:
         raise psycopg.errors.AdminShutdown("bye")
 
@@ -77,7 +77,7 @@ def test_which_errors_a_single_row_can_cause(error: Exception, expected: bool) -
 
 
 async def leased(db: Session, worker: Connection, *keys: str) -> list[ClaimedExecution]:
-    """Rows under these keys, in the hand of worker 5, all in one partition."""
+    """Rows with these targets, all in one partition, claimed by worker 5."""
     for key in keys:
         schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="shop", target=f"python:{key}")
     home = value(db, "select min(partition) from pgsched.executions")
@@ -85,9 +85,7 @@ async def leased(db: Session, worker: Connection, *keys: str) -> list[ClaimedExe
     return (await executions.claim(worker, lease, [PartitionShare(home, LONG_AGO, 100)], now=0)).rows
 
 
-async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_taken_back(
-    db: Session, worker: Connection
-) -> None:
+async def test_reaping_parks_a_row_that_fails_and_returns_the_others(db: Session, worker: Connection) -> None:
     rows = await leased(db, worker, "a", "odd", "b", "c")
     db.execute(
         "alter table pgsched.executions add constraint odd"
@@ -103,9 +101,7 @@ async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_take
     assert "odd" in value(db, "select reason from pgsched.status where target = 'python:odd'")
 
 
-async def test_leases_are_prolonged_beside_a_row_that_somebody_has_locked(
-    db: Session, worker: Connection, store_url: str
-) -> None:
+async def test_renewing_skips_a_locked_row(db: Session, worker: Connection, store_url: str) -> None:
     rows = await leased(db, worker, "a", "mine", "b")
     group = Group([one.id for one in rows], [one.token for one in rows])
     with psycopg.connect(store_url) as holder:
@@ -114,7 +110,7 @@ async def test_leases_are_prolonged_beside_a_row_that_somebody_has_locked(
     assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 1
 
 
-async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning: Connection) -> None:
+async def test_planning_marks_a_job_that_fails_invalid_and_plans_the_others(db: Session, planning: Connection) -> None:
     odd = schedule(db, every="1 hour", key="odd")
     for n in range(4):
         schedule(db, every="1 hour", key=f"fine-{n}")
@@ -129,9 +125,7 @@ async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning:
     assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
 
 
-async def test_a_job_that_takes_too_long_to_plan_is_not_all_that_a_turn_has_time_for(
-    db: Session, planning: Connection
-) -> None:
+async def test_a_job_that_times_out_in_planning_does_not_use_up_the_turn(db: Session, planning: Connection) -> None:
     schedule(db, every="1 hour", key="slow", target="python:slow")
     fine = schedule(db, every="1 hour", key="fine")
     db.execute(
@@ -147,7 +141,7 @@ async def test_a_job_that_takes_too_long_to_plan_is_not_all_that_a_turn_has_time
     assert column(db, "select job_id from pgsched.executions") == [fine]
 
 
-async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_locked(
+async def test_locked_dependents_do_not_delay_the_release_of_others(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     before = [schedule(db, client="shop") for _ in range(12)]
@@ -165,9 +159,7 @@ async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_loc
         assert status(db, following) == "scheduled"
 
 
-async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_be(
-    db: Session, planning: Connection
-) -> None:
+async def test_repair_marks_a_job_that_fails_invalid_and_repairs_the_others(db: Session, planning: Connection) -> None:
     ids = sorted(schedule(db, every="1 hour", key=f"k-{n}") for n in range(9))
     db.execute("update pgsched.jobs set planned_revision = revision")
     db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
@@ -180,7 +172,7 @@ async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_
     assert (found[0], "odd" in found[1]) == ("invalid", True)
 
 
-async def test_failures_in_a_row_are_counted_no_further_than_can_be(db: Session) -> None:
+async def test_the_count_of_consecutive_failures_does_not_overflow(db: Session) -> None:
     id = schedule(db, every="1 hour", rules={"pause_after": 1000})
     db.execute("update pgsched.jobs set failures = 2147483647, rules = rules || '{\"pause_after\": 1000}'")
     assert call(db, "pgsched_internal.count_outcome", job_id=id, status="failed")
@@ -195,9 +187,7 @@ async def turn_of_bulk_operations(url: str) -> None:
         await link.drop()
 
 
-async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_others_go_on(
-    db: Session, store_url: str
-) -> None:
+async def test_a_backfill_that_fails_is_stopped_and_others_continue(db: Session, store_url: str) -> None:
     ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
     asked = [backfill(db, id, "2026-03-01T00:00Z", "2026-03-01T05:00Z") for id in ids]
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
@@ -209,7 +199,7 @@ async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_ot
     assert value(db, "select count(distinct job_id) from pgsched.executions") == 2
 
 
-async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session, store_url: str) -> None:
+async def test_a_bulk_replay_continues_without_a_row_that_fails(db: Session, store_url: str) -> None:
     ids = [dead_letter(db, client="shop") for _ in range(5)]
     odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
     asked = bulk(db, "replay", {"status_code": 503}, rate=1000)
@@ -222,9 +212,7 @@ async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session
     assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
 
 
-async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go_on(
-    db: Session, store_url: str
-) -> None:
+async def test_a_bulk_replay_that_fails_is_stopped_and_others_continue(db: Session, store_url: str) -> None:
     dead_letter(db)
     odd, fine = [bulk(db, "replay", {"status_code": 503}, rate=1000) for _ in range(2)]
     db.execute(
@@ -237,7 +225,7 @@ async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 
 
-async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
+async def test_passing_on_parks_a_run_that_fails_and_passes_on_the_others(
     db: Session, worker: Connection, planning: Connection
 ) -> None:
     pulled_queue(db)

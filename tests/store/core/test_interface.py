@@ -1,4 +1,4 @@
-"""The public interface as the catalogs show it, and that the reference speaks of all of it."""
+"""The public interface as the catalogs show it, and its reference documentation."""
 
 import inspect
 from pathlib import Path
@@ -17,7 +17,7 @@ BOTH = "in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)"
 OURS = f"pronamespace {BOTH}"
 
 
-def test_every_function_and_view_says_what_it_is_for(db: Connection) -> None:
+def test_every_function_and_view_has_a_comment(db: Connection) -> None:
     silent = column(
         db,
         f"select oid::regprocedure::text from pg_proc where {OURS} and obj_description(oid,"
@@ -31,7 +31,7 @@ def test_every_function_and_view_says_what_it_is_for(db: Connection) -> None:
 
 
 def test_public_may_execute_no_function(db: Connection) -> None:
-    # aclexplode of a null ACL shows nothing, and means the built-in default: PUBLIC may execute.
+    # A null ACL means the built-in default, which lets PUBLIC execute.
     assert (
         column(
             db,
@@ -42,7 +42,7 @@ def test_public_may_execute_no_function(db: Connection) -> None:
     )
 
 
-def test_public_has_no_right_to_schema_tables_or_columns(db: Connection) -> None:
+def test_public_has_no_rights_on_the_schema_tables_or_columns(db: Connection) -> None:
     assert (
         column(
             db,
@@ -70,7 +70,7 @@ def test_every_table_with_rows_of_clients_has_row_level_security(db: Connection)
     )
 
 
-def test_partitions_are_reached_through_their_parents_only(db: Connection) -> None:
+def test_clients_and_readers_have_no_rights_on_partitions(db: Connection) -> None:
     assert (
         column(
             db,
@@ -82,7 +82,7 @@ def test_partitions_are_reached_through_their_parents_only(db: Connection) -> No
     )
 
 
-def test_functions_with_the_rights_of_their_owner_fix_their_search_path(db: Connection) -> None:
+def test_security_definers_pin_their_search_path(db: Connection) -> None:
     assert (
         column(
             db,
@@ -93,8 +93,8 @@ def test_functions_with_the_rights_of_their_owner_fix_their_search_path(db: Conn
     )
 
 
-def test_what_is_evaluated_with_other_peoples_rights_looks_names_up_in_no_path_of_theirs(db: Connection) -> None:
-    """Whoever may make an operator in some schema could otherwise have it asked whose rows are whose."""
+def test_functions_that_clients_reach_pin_a_safe_search_path(db: Connection) -> None:
+    """Otherwise, a user who can create operators could replace the comparisons that row-level security makes."""
     assert column(
         db,
         f"select oid::regprocedure::text from pg_proc where {OURS} and prosqlbody is null"
@@ -104,7 +104,7 @@ def test_what_is_evaluated_with_other_peoples_rights_looks_names_up_in_no_path_o
     ) == ["pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint)"]
 
 
-def test_the_reference_names_every_function_that_a_client_may_call(db: Connection) -> None:
+def test_the_reference_lists_every_function_that_clients_may_call(db: Connection) -> None:
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
     callable_by_clients = column(
         db,
@@ -115,7 +115,7 @@ def test_the_reference_names_every_function_that_a_client_may_call(db: Connectio
     assert [name for name in callable_by_clients if f"pgsched.{name}(" not in text] == []
 
 
-def test_the_reference_names_every_column_of_the_status_view(db: Connection) -> None:
+def test_the_reference_lists_every_column_of_the_status_view(db: Connection) -> None:
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
     columns = column(db, "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0")
     assert [name for name in columns if f"| `{name}` |" not in text] == []
@@ -125,14 +125,14 @@ def test_the_reference_names_every_column_of_the_status_view(db: Connection) -> 
     "error",
     [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.PgschedError)],
 )
-def test_the_reference_names_every_error(error: type[errors.PgschedError]) -> None:
+def test_the_reference_lists_every_error(error: type[errors.PgschedError]) -> None:
     text = (REFERENCE / "errors.md").read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines() if line.startswith(f"| `{error.code}` |")]
     assert f"`{error.__name__}`" in line
     assert error.sqlstate is None or f"`{error.sqlstate}`" in line
 
 
-def test_every_sqlstate_that_the_database_raises_has_its_error(db: Connection) -> None:
+def test_every_sqlstate_that_the_database_raises_has_an_error_class(db: Connection) -> None:
     raised = column(
         db,
         f"select distinct m[1] from pg_proc, regexp_matches(prosrc, '''(PS[0-9]{{3}})''', 'g') m where {OURS}"
@@ -143,7 +143,7 @@ def test_every_sqlstate_that_the_database_raises_has_its_error(db: Connection) -
     assert [state for state in raised if errors.error_for_sqlstate(state) is None] == []
 
 
-def test_every_file_of_the_interface_has_its_place_in_the_order() -> None:
+def test_interface_files_lists_every_file_of_the_interface() -> None:
     folder = Path(pgsched.store.__file__).with_name("interface")
     found = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.sql")]
     assert sorted(INTERFACE_FILES) == sorted(found)

@@ -1,5 +1,5 @@
-"""A worker plans a statement once in each session, often while there is next to nothing in the tables, and keeps the
-plan. One that reads a table, or all that an index has, for each of many rows would do so once there are millions."""
+"""Cached plans stay fast as tables grow. A worker's session plans a statement once, often while the tables are nearly
+empty, and keeps the plan: one that scans a whole table or index would do so once it has millions of rows."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from tests.store.store_arrange import Connection as Session
 _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|dependencies|clients")
 _OF_MANY = re.compile(r"unnest\(%\(|= any \((%\(|\{partitions)")
 _PLANNED_ANEW = {"jobs/jobs_declared", "lookup/named"}
-"""Statements of which no plan is kept: commands ask once, in a session of their own, and the API prepares nothing."""
+"""Statements whose plans are not kept: commands run them once in a new session, and the API prepares nothing."""
 _CLAUSES = {"lookup/done": ("rolled_up",)}
-"""Clauses without which a statement makes no sense."""
+"""Clauses that a statement requires."""
 _KINDS = {
     **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),
     **dict.fromkeys(["tokens", "owns", "revisions"], "bigint[]"),
@@ -38,7 +38,7 @@ def _of_many() -> Iterator[str]:
 
 
 def _prepared(name: str) -> tuple[str, list[str]]:
-    """The statement as PREPARE has it, and the types of its parameters."""
+    """Return the statement as ``prepare`` takes it, and the types of its parameters."""
     is_halved = "\n-- then\n" in statement(name)
     clauses = _CLAUSES.get(name, ())
     if is_halved:
@@ -77,14 +77,12 @@ def _scans(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _reads_whole(scan: dict[str, Any]) -> bool:
-    """Whether it reads all there is, or all of a partition."""
+    """Return whether a scan reads a whole table or partition."""
     found = scan.get("TID Cond") or re.sub(r"\(?partition = [^)]*\)+( AND )?", "", scan.get("Index Cond", ""))
     return not re.search(r"[a-z]", found)
 
 
-async def test_rows_are_looked_up_also_by_a_plan_that_was_made_while_there_were_few(
-    db: Session, worker: Connection
-) -> None:
+async def test_plans_made_on_nearly_empty_tables_scan_no_whole_table(db: Session, worker: Connection) -> None:
     for sentence in _FEW:
         db.execute(sentence.encode())
     whole = [

@@ -1,4 +1,4 @@
-"""A role's connection, which is made anew after it broke."""
+"""Link: a connection that is opened again after it breaks."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ class _Heard:
         self.warmed.append(first)
 
 
-async def test_each_connection_is_greeted_and_warmed_and_the_first_is_known_as_such(database_url: str) -> None:
+async def test_each_connection_is_greeted_and_warmed_with_the_first_marked(database_url: str) -> None:
     heard = _Heard()
     link = Link(database_url, "test", greet=heard.greet, warm=heard.warm)
     first = await link.get()
@@ -36,7 +36,7 @@ async def test_each_connection_is_greeted_and_warmed_and_the_first_is_known_as_s
     await link.drop()
 
 
-async def test_one_that_could_not_be_warmed_is_nobodys_and_the_next_is_the_first(database_url: str) -> None:
+async def test_after_a_failed_warm_up_the_next_connection_counts_as_first(database_url: str) -> None:
     heard = _Heard(fails=1)
     link = Link(database_url, "test", greet=heard.greet, warm=heard.warm)
     with pytest.raises(ConnectionError):
@@ -46,7 +46,7 @@ async def test_one_that_could_not_be_warmed_is_nobodys_and_the_next_is_the_first
     await link.drop()
 
 
-async def test_one_that_is_given_up_while_its_server_is_asked_who_it_is_is_closed(database_url: str) -> None:
+async def test_cancelling_the_timeline_check_closes_the_connection(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as made, made.lock:
 
         async def make(_: str) -> Connection:
@@ -56,7 +56,7 @@ async def test_one_that_is_given_up_while_its_server_is_asked_who_it_is_is_close
         assert made.closed
 
 
-async def test_one_that_is_dropped_is_closed_though_nobody_waits_for_its_last_statement(database_url: str) -> None:
+async def test_cancelling_drop_still_closes_the_connection(database_url: str) -> None:
     link = Link(database_url, "test")
     connection = await link.get()
     async with connection.lock:

@@ -1,17 +1,17 @@
-"""Whether the server has room for the locks of those who read."""
+"""Advice if the server's lock table is too small for readers."""
 
 from pgsched.store.core.lock_capacity import LockCapacity
 
 
-def test_where_twenty_readers_find_room_nothing_is_said() -> None:
+def test_room_for_twenty_readers_needs_no_advice() -> None:
     assert LockCapacity(held=320, each=64, sessions=100).advice() is None
 
 
-def test_two_queues_are_no_reason_to_say_anything() -> None:
+def test_two_queues_need_no_advice() -> None:
     assert LockCapacity(held=469, each=64, sessions=100).advice() is None
 
 
-def test_where_twenty_readers_find_no_room_it_is_said_what_to_set() -> None:
+def test_too_little_room_for_twenty_readers_advises_a_higher_setting() -> None:
     advice = LockCapacity(held=1700, each=64, sessions=100).advice()
     assert advice is not None
     assert "max_locks_per_transaction = 170" in advice

@@ -1,5 +1,4 @@
-"""What a client's transaction holds while it is left open: few locks, however many queues there are, and none on what a
-worker has in hand."""
+"""An open transaction of a client holds few locks, however many queues there are, and none on claimed executions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,11 +26,11 @@ from tests.store.store_arrange import (
 
 pytestmark = pytest.mark.oldest_postgresql
 
-QUEUES = 5  # and the queues default and pulled: they have more partitions than locks that may be held
+QUEUES = 5  # besides default and pulled; together they have more partitions than MOST
 MOST = 100
 MOST_LOOKED_UP = 150
-MOST_OF_A_QUEUE = 220  # sixteen tables with ten indexes each, and others
-PLANS = 6  # a session's sixth call of a function is planned for all partitions as well, unless that is prevented
+MOST_OF_A_QUEUE = 220  # sixteen tables with ten indexes each, and a few more
+PLANS = 6  # unless prevented, the sixth call in a session gets a generic plan, which locks all partitions
 BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
 
 
@@ -57,11 +56,11 @@ def db(queues_url: str) -> Iterator[Connection]:
     with session(queues_url) as connection:
         yield connection
         connection.execute("delete from pgsched.executions; delete from pgsched.history; delete from pgsched.jobs")
-        connection.execute("delete from pgsched_internal.keys")  # else a next test's looks up what had the same key
+        connection.execute("delete from pgsched_internal.keys")  # else the next test would find the same keys
 
 
 def locks(db: Connection) -> int:
-    """How many locks this session holds on tables and indexes of ours."""
+    """Return how many locks this session holds on tables and indexes of pgsched."""
     return int(
         value(
             db,
@@ -72,7 +71,7 @@ def locks(db: Connection) -> int:
 
 
 def assert_few(db: Connection, function: str, **arguments: Any) -> None:
-    """Calls a function, however often this session has called it before."""
+    """Call a function until it has a generic plan, and check that each call holds few locks."""
     held = [locks_of(db, function, arguments, undone=number < PLANS) for number in range(PLANS + 1)]
     assert max(held) <= MOST, f"{function} holds {held} locks"
 
@@ -84,7 +83,7 @@ def locks_of(db: Connection, function: str, arguments: dict[str, Any], *, undone
 
 
 def inserted(db: Connection) -> UUID:
-    """An execution whose id and partition were drawn apart."""
+    """A plain insert, whose id does not contain the partition."""
     [id] = column(db, BY_HAND, [TARGET])
     return UUID(str(id))
 
@@ -95,7 +94,7 @@ def test_scheduling_under_a_key_holds_few_locks(db: Connection) -> None:
         assert_few(db, "schedule", target=TARGET, key="k", delay="1 hour", **also)
 
 
-def test_scheduling_under_a_key_that_has_ended_holds_few_locks(db: Connection) -> None:
+def test_scheduling_under_an_ended_key_holds_few_locks(db: Connection) -> None:
     finish(db, schedule(db, key="k"))
     assert_few(db, "schedule", target=TARGET, key="k")
 
@@ -107,7 +106,7 @@ def test_cancelling_and_moving_by_id_hold_few_locks(db: Connection, made: Any) -
 
 
 @pytest.mark.parametrize("made", [schedule, inserted])
-def test_cancelling_what_has_ended_holds_few_locks(db: Connection, made: Any) -> None:
+def test_cancelling_an_ended_execution_holds_few_locks(db: Connection, made: Any) -> None:
     for ago in ("0 seconds", "40 days"):
         id = made(db)
         finish(db, id, ago=ago)
@@ -120,7 +119,7 @@ def test_cancelling_by_key_holds_few_locks(db: Connection) -> None:
     assert_few(db, "cancel", client="default", key="k")
 
 
-def test_inserting_by_hand_holds_few_locks(db: Connection) -> None:
+def test_a_plain_insert_holds_few_locks(db: Connection) -> None:
     for number in range(PLANS + 1):
         with db.transaction():
             db.execute(
@@ -140,7 +139,7 @@ def test_scheduling_after_others_holds_few_locks(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("ago", ["1 hour", "40 days"])
-def test_dealing_with_a_dead_letter_holds_few_locks(db: Connection, ago: str) -> None:
+def test_replaying_and_discarding_a_dead_letter_hold_few_locks(db: Connection, ago: str) -> None:
     assert_few(db, "replay", id=dead_letter(db, ago=ago))
     assert_few(db, "replay", id=dead_letter(db, key="k", ago=ago))
     assert_few(db, "discard", id=dead_letter(db, ago=ago))
@@ -158,7 +157,7 @@ def test_changing_a_job_holds_few_locks(db: Connection) -> None:
     assert_few(db, "cancel", id=job)
 
 
-def test_what_runs_can_be_settled_while_its_key_is_scheduled_again(db: Connection, queues_url: str) -> None:
+def test_scheduling_a_running_key_does_not_lock_its_execution(db: Connection, queues_url: str) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     given: list[dict[str, Any]] = [
@@ -177,7 +176,7 @@ def test_what_runs_can_be_settled_while_its_key_is_scheduled_again(db: Connectio
                 assert taken == [running], arguments
 
 
-def test_what_runs_is_not_locked_by_verbs_that_refuse_it(db: Connection, queues_url: str) -> None:
+def test_a_refused_edit_does_not_lock_the_running_execution(db: Connection, queues_url: str) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     with session(queues_url) as worker, session(queues_url) as client, client.transaction():
@@ -190,7 +189,7 @@ def test_what_runs_is_not_locked_by_verbs_that_refuse_it(db: Connection, queues_
         assert column(worker, "select id from pgsched.executions for update nowait") == [running]
 
 
-def test_a_row_that_another_client_holds_is_waited_for_and_not_held_on(db: Connection, queues_url: str) -> None:
+def test_scheduling_a_key_waits_for_a_row_locked_by_another_session(db: Connection, queues_url: str) -> None:
     id = schedule(db, key="k")
     with session(queues_url) as other:
         other.execute("set lock_timeout = '100ms'")
@@ -200,7 +199,7 @@ def test_a_row_that_another_client_holds_is_waited_for_and_not_held_on(db: Conne
                 schedule(other, key="k")
 
 
-def test_handing_out_and_settling_what_is_pulled_holds_few_locks(db: Connection) -> None:
+def test_settling_a_pulled_execution_holds_few_locks(db: Connection) -> None:
     for verb, also in (("complete", ""), ("fail", ", 'no'"), ("extend", ""), ("release", "")):
         call(db, "schedule", target="queue:", queue="pulled")
         taken = db.execute("select id, token from pgsched.claim('pulled', 'me')").fetchone()
@@ -211,7 +210,7 @@ def test_handing_out_and_settling_what_is_pulled_holds_few_locks(db: Connection)
 
 
 @pytest.mark.parametrize("waiting", [0, 1, 200])
-def test_a_claim_of_a_consumer_holds_locks_on_its_own_queue_alone(db: Connection, waiting: int) -> None:
+def test_a_pull_claim_locks_only_its_own_queue(db: Connection, waiting: int) -> None:
     first = value(db, "select first_partition from pgsched.queues where name = 'pulled'")
     db.execute(
         "insert into pgsched.executions (target, fire_at, partition, ordering_key)"
@@ -231,14 +230,14 @@ def test_a_claim_of_a_consumer_holds_locks_on_its_own_queue_alone(db: Connection
     assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
 
 
-def test_asking_when_the_next_is_due_holds_locks_on_its_own_queue_alone(db: Connection) -> None:
+def test_until_next_locks_only_its_own_queue(db: Connection) -> None:
     with db.transaction():
         db.execute("select pgsched_internal.until_next('pulled')")
         assert locks(db) <= MOST_OF_A_QUEUE
 
 
 @pytest.mark.parametrize("ago", [None, "0 seconds", "40 days"])
-def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | None) -> None:
+def test_status_of_holds_few_locks(db: Connection, ago: str | None) -> None:
     for id in (schedule(db, key="k"), schedule(db, key="other", queue="queue-3"), inserted(db)):
         if ago is not None:
             finish(db, id, ago=ago)
@@ -250,12 +249,12 @@ def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | Non
         assert locks(db) <= MOST_LOOKED_UP
 
 
-def test_asking_for_a_bulk_operation_holds_few_locks(db: Connection) -> None:
+def test_starting_a_bulk_operation_holds_few_locks(db: Connection) -> None:
     schedule(db, client="shop")
     assert_few(db, "bulk", action="cancel", filter={"client": "shop"})
 
 
-def test_what_a_reader_of_the_view_holds_is_known(db: Connection) -> None:
+def test_the_estimated_locks_of_a_reader_match_the_status_view(db: Connection) -> None:
     known, _, _ = row(db, statement("core/room_for_locks"))
     with db.transaction():
         db.execute("select from pgsched.status where client_id = 'default' and key = 'k'")

@@ -1,4 +1,4 @@
-"""Sessions as the roles of clients: what a login that fails costs."""
+"""Sessions of client roles: a failed login is not retried at once."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from pgsched.store.core.role_sessions import Connection, Sessions
 
 
 class Server:
-    """Takes connections and ends them at once, as one does that lets nobody log in."""
+    """A server that closes each connection at once, as if every login failed."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -24,11 +24,11 @@ class Server:
 
 
 async def nothing(connection: Connection) -> None:
-    raise AssertionError("nobody is let in")
+    raise AssertionError("no login succeeds")
 
 
 @pytest.mark.parametrize(("refused_for", "tries"), [(3600.0, 1), (0.0, 20)])
-async def test_a_login_that_failed_is_left_alone_for_a_moment(
+async def test_a_failed_login_is_not_retried_for_a_while(
     monkeypatch: pytest.MonkeyPatch, refused_for: float, tries: int
 ) -> None:
     monkeypatch.setattr(role_sessions, "_REFUSED_FOR", refused_for)

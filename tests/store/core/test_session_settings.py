@@ -1,4 +1,4 @@
-"""Sessions of ours mean the same whatever a database is set to, and whatever stands in the schemas of its path."""
+"""Sessions of pgsched behave the same whatever the database's settings, and whatever its search path contains."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -41,7 +41,7 @@ HOSTILE = {
     "search_path": "evil, pg_catalog",
 }
 _LONGER = "select pg_sleep(0.1)"
-# Each of them is an exact match for the types that our columns have, so that it is preferred to what PostgreSQL brings.
+# Each operator matches the types of our columns exactly, so that PostgreSQL would prefer it to its own.
 EVIL = """
 create schema evil;
 create function evil.never(uuid, uuid) returns boolean language sql immutable as 'select false';
@@ -62,7 +62,7 @@ create function evil.unnest(uuid[]) returns setof uuid language sql as 'select n
 
 @pytest.fixture
 def hostile(store_url: str) -> Iterator[str]:
-    """The database with settings and operators under which nothing of ours would be as it is."""
+    """A database whose settings and operators would change the meaning of our statements."""
     name = store_url.partition("?")[0].rsplit("/", 1)[1]
     with psycopg.connect(store_url, autocommit=True) as admin:
         admin.execute(EVIL.encode())
@@ -87,7 +87,7 @@ async def show(connection: Any, setting: str) -> str:
 
 
 @pytest.mark.parametrize("setting", sorted(HOSTILE))
-async def test_a_workers_session_is_as_any_other_whatever_the_database_is_set_to(
+async def test_a_workers_session_ignores_settings_of_the_database(
     session: connect.Connection, hostile: str, setting: str
 ) -> None:
     with transaction(hostile) as other:
@@ -97,7 +97,7 @@ async def test_a_workers_session_is_as_any_other_whatever_the_database_is_set_to
     assert found.casefold() != HOSTILE[setting].strip("'").casefold()
 
 
-async def test_rows_are_claimed_and_settled_beside_operators_of_somebody_elses(
+async def test_claim_and_settle_ignore_operators_in_the_search_path(
     db: Connection, session: connect.Connection
 ) -> None:
     for n in range(5):
@@ -111,7 +111,7 @@ async def test_rows_are_claimed_and_settled_beside_operators_of_somebody_elses(
     assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 5
 
 
-async def test_jobs_are_planned_and_carried_on_whatever_the_database_is_set_to(db: Connection, hostile: str) -> None:
+async def test_planning_and_claiming_jobs_ignore_settings_of_the_database(db: Connection, hostile: str) -> None:
     schedule(db, every="90 minutes", key="often")
     schedule(db, cron="30 9 * * *", timezone="Europe/Berlin", key="daily")
     planner = await connect.connect(hostile, "test", raw=False)
@@ -129,7 +129,7 @@ async def test_jobs_are_planned_and_carried_on_whatever_the_database_is_set_to(d
     )
 
 
-async def test_the_api_reads_instants_and_intervals_whatever_the_database_is_set_to(hostile: str) -> None:
+async def test_the_api_reads_values_correctly_whatever_the_settings(hostile: str) -> None:
     database = Database(hostile, Events())
     await database.open()
     try:
@@ -146,8 +146,8 @@ async def test_the_api_reads_instants_and_intervals_whatever_the_database_is_set
         await database.close()
 
 
-def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> None:
-    with psycopg.connect(hostile, autocommit=True) as client:  # its abbreviation of the zone is also another zone's
+def test_an_edit_ignores_settings_of_the_session(hostile: str) -> None:
+    with psycopg.connect(hostile, autocommit=True) as client:  # IST, its zone's abbreviation, is ambiguous
         client.execute("set search_path = public")
         job = schedule(client, every="1 hour", key="often")
         assert call(client, "edit", id=job, changes={"anchor": None}) is True
@@ -155,7 +155,7 @@ def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> Non
         assert value(client, away) is True
 
 
-def test_a_service_schedules_and_is_refused_the_same_in_sessions_of_any_setting(hostile: str) -> None:
+def test_scheduling_and_its_checks_ignore_settings_of_the_session(hostile: str) -> None:
     options = {"timeout": "5.5s", "headers": {"x-a": "b"}, "priority": 3}
     with psycopg.connect(hostile, autocommit=True) as client:
         for target in ("https://shop.example:8443/a?b=c", "https://[::1]/x", "sql:billing.settle"):
@@ -172,8 +172,8 @@ def test_a_service_schedules_and_is_refused_the_same_in_sessions_of_any_setting(
         assert value(client, "select count(*) from pgsched.status") == 3
 
 
-def test_no_function_has_a_literal_that_standard_conforming_strings_changes() -> None:
-    """They are read as the session is set that calls them."""
+def test_no_literal_depends_on_standard_conforming_strings() -> None:
+    """A function's literals are read under the settings of the session that calls it."""
     plain = re.compile(r"(?<![A-Za-z0-9_])(E?)'((?:[^']|'')*)'")
     for text in interface_sql():
         for line in text.splitlines():
@@ -181,7 +181,7 @@ def test_no_function_has_a_literal_that_standard_conforming_strings_changes() ->
                 assert [found[2] for found in plain.finditer(line) if "\\" in found[2] and not found[1]] == []
 
 
-def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
+def test_migrate_ignores_settings_of_the_database(hostile: str) -> None:
     migrate(hostile)
     with transaction(hostile) as connection:
         check_schema(connection)
@@ -189,7 +189,7 @@ def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
 
 @pytest.fixture
 def hasty(database_url: str) -> str:
-    """A database that ends each transaction after 50 ms, where there is such a setting."""
+    """A database with a transaction timeout of 50 ms, if this PostgreSQL has the setting."""
     with psycopg.connect(database_url, autocommit=True) as admin:
         if admin.info.server_version >= 170_000:
             name = sql.Identifier(admin.info.dbname)
@@ -197,13 +197,13 @@ def hasty(database_url: str) -> str:
     return database_url
 
 
-async def test_a_session_takes_as_long_as_its_statements_may_whatever_the_database_is_set_to(hasty: str) -> None:
+async def test_pinned_sessions_have_no_transaction_timeout(hasty: str) -> None:
     async with await psycopg.AsyncConnection.connect(hasty) as session:
         await session_settings.pin(session)
         await session.execute(_LONGER)
 
 
-async def test_a_command_takes_as_long_as_it_does(hasty: str) -> None:
+async def test_commands_have_no_transaction_timeout(hasty: str) -> None:
     with transaction(hasty) as connection:
         connection.execute(_LONGER)
     async with transaction_async(hasty) as session:
@@ -214,7 +214,7 @@ async def test_a_command_takes_as_long_as_it_does(hasty: str) -> None:
                 await session.execute(_LONGER)
 
 
-async def test_a_function_of_a_client_takes_as_long_as_its_execution_may(hasty: str) -> None:
+async def test_sessions_of_client_roles_have_no_transaction_timeout(hasty: str) -> None:
     login = psycopg.conninfo.conninfo_to_dict(hasty)
     lent = Sessions(hasty, "user={role}", most=1)
     found: list[Any] = []
@@ -229,14 +229,14 @@ async def test_a_function_of_a_client_takes_as_long_as_its_execution_may(hasty: 
             await lent.work(str(login["user"]), call)
     finally:
         await lent.close()
-    assert found[0] is found[1]  # it was cleared in between
+    assert found[0] is found[1]  # the session was cleared and kept
 
 
-def test_a_migration_takes_as_long_as_it_does(hasty: str) -> None:
+def test_migrations_have_no_transaction_timeout(hasty: str) -> None:
     migrate(hasty, anew=True)
 
 
-def test_a_migration_beside_others_takes_as_long_as_it_does_and_leaves_them_their_bound(database_url: str) -> None:
+def test_a_migration_restores_the_callers_transaction_timeout(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         if connection.info.server_version < 170_000:
             return

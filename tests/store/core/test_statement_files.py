@@ -1,4 +1,4 @@
-"""SQL has its own files: one statement each, none of them unused, and none inside a Python module."""
+"""SQL statements are in files, one each. No file is unused, and no Python module contains SQL."""
 
 import ast
 import re
@@ -16,20 +16,20 @@ _SQL = re.compile(
     r"\s*(--.*\n\s*)*(select|insert into|update|delete from|with \w+ as|lock table|create (table|role|schema|database)"
     r"|alter|drop|grant|do \$|set \w+ =|copy|listen|truncate|vacuum)\s+[('{$%\w]",
 )
-# What each of these may hold is said in it: settings of sessions; names that no parameter can be; benchmarks' own rows.
+# These set session settings or insert names, which cannot be parameters.
 _ALLOWED = {
     f"store/{name}.py"
     for name in ("core/session_settings", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
 }
 _CALL = re.compile(r"select (\*|[\w, ]+)?\s*(from )?pgsched\w*\.\w+ ?\((%\(\w+\)s(::[\w\[\]]+)?|[\w, =>])*\)( \w+)?")
 _SENT_OTHERWISE = {"ends/call_target", "gates/try_gates", "gates/try_orderings", "jobs/crowding"}
-"""Sent in a pipeline, or answered in binary or by an array, on the row's way."""
+"""Statements on the hot path that are sent in a pipeline, or answered in binary or as an array."""
 _TRIVIAL = {"select 1", "do 'begin end'"}
-_NO_SQL = {"delivery/sql.py", "domain/recurrence_rules.py", "cli/welcome.py"}  # prose, and advice
+_NO_SQL = {"delivery/sql.py", "domain/recurrence_rules.py", "cli/welcome.py"}  # prose that looks like SQL
 
 
 def texts(module: Path) -> Iterator[str]:
-    """The strings of a module but its docstrings."""
+    """Yield the strings of a module, except docstrings."""
     tree = ast.parse(module.read_text(encoding="utf-8"))
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -41,7 +41,7 @@ def names() -> list[str]:
     return sorted(path.relative_to(_STATEMENTS).with_suffix("").as_posix() for path in _STATEMENTS.rglob("*.sql"))
 
 
-def test_no_python_module_holds_a_statement() -> None:
+def test_no_python_module_contains_a_statement() -> None:
     modules = {path.relative_to(_PACKAGE).as_posix(): path for path in sorted(_PACKAGE.rglob("*.py"))}
     found = [
         f"{name}: {text[:60]!r}"
@@ -58,7 +58,7 @@ def test_every_statement_is_used() -> None:
     assert [name for name in names() if f'"{name}"' not in source] == []
 
 
-def test_a_file_does_more_than_call_one_function() -> None:
+def test_no_file_only_calls_a_function() -> None:
     bare = [name for name in names() if _CALL.fullmatch(_without_comments(name))]
     assert bare == sorted(_SENT_OTHERWISE)
 
@@ -68,14 +68,14 @@ def _without_comments(name: str) -> str:
     return " ".join(line.strip() for line in text.splitlines() if not line.startswith("--"))
 
 
-def test_a_statement_opens_with_what_it_does() -> None:
+def test_each_statement_begins_with_a_comment() -> None:
     texts = {name: (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8") for name in names()}
     assert [name for name, text in texts.items() if not re.match(r"-- [A-Za-z][^\n]+", text)] == []
     assert [name for name, text in texts.items() if not text.endswith("\n")] == []
 
 
 @pytest.mark.parametrize("name", ["core/clauses", "lookup/objectives"])
-def test_all_buckets_of_a_histogram_are_added_up(name: str) -> None:
+def test_statements_sum_all_buckets_of_a_histogram(name: str) -> None:
     text = (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8")
     added = re.findall(r"sum\(r\.(\w+)\[(\d+)\]\)", text)
     assert added

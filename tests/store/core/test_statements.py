@@ -1,4 +1,4 @@
-"""Statements that work on several partitions at once: one text for a queue, each partition's own table named."""
+"""Statements over several partitions: one text for a queue, which names the table of each partition."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ OVER_PARTITIONS = ["live/claim", "live/next_due", "live/settle_succeeded", "live
 
 @pytest.fixture(scope="module")
 def module_url(module_url: str) -> Iterator[str]:
-    """With a second queue, ``orders``, in the partitions from 16 on."""
+    """The URL of a database with a second queue, ``orders``, whose first partition is 16."""
     with psycopg.connect(module_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         db.execute("create sequence pgsched_internal.watch_1")
@@ -37,32 +37,32 @@ def module_url(module_url: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", OVER_PARTITIONS)
-def test_a_statement_names_the_tables_of_its_partitions_and_no_others(name: str) -> None:
+def test_a_statement_names_only_the_tables_of_its_partitions(name: str) -> None:
     assert set(re.findall(r"executions_(\d+)", statement_over(name, (3, 7)))) == {"3", "7"}
 
 
 @pytest.mark.parametrize("name", OVER_PARTITIONS)
-def test_a_statement_leaves_no_place_unfilled(name: str) -> None:
+def test_a_statement_has_no_unfilled_placeholder(name: str) -> None:
     assert not re.search(r"(?<!%\()\{\w+\}", statement_over(name, tuple(range(16))))
 
 
 @pytest.mark.parametrize("name", OVER_PARTITIONS)
-def test_a_statement_is_written_once(name: str) -> None:
+def test_the_text_of_a_statement_is_cached(name: str) -> None:
     assert statement_over(name, (3, 7)) is statement_over(name, (3, 7))
 
 
-def test_a_statement_over_one_partition_differs_from_its_neighbours_only_in_the_number() -> None:
+def test_statements_of_two_partitions_differ_only_in_the_number() -> None:
     assert statement_over("live/claim", (4,)).replace("4", "5") == statement_over("live/claim", (5,)).replace("4", "5")
 
 
-def test_a_statement_of_one_half_has_no_form_over_partitions() -> None:
+def test_a_statement_for_one_partition_has_no_form_over_several() -> None:
     with pytest.raises(ValueError, match="unpack"):
         statement_over("live/reap", (1,))
     assert "{p}" not in statement("live/reap")
 
 
 def due(db: Session, *partitions: int) -> None:
-    """A due row in each of these partitions."""
+    """Insert a due row into each of these partitions."""
     for partition in partitions:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition) values (%s, '2020-01-01Z', %s)",
@@ -71,7 +71,7 @@ def due(db: Session, *partitions: int) -> None:
 
 
 async def claimed_partitions(worker: Connection, *partitions: int, batch: int = 10) -> list[int]:
-    """Claims from these partitions; where the rows came from."""
+    """Claim from these partitions and return the partitions of the claimed rows."""
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     answer = await executions.claim(
         worker, lease, [PartitionShare(partition, LONG_AGO, batch) for partition in partitions], now=0
@@ -80,19 +80,19 @@ async def claimed_partitions(worker: Connection, *partitions: int, batch: int = 
 
 
 async def prepared(worker: Connection) -> int:
-    """How many texts this session has prepared for the tables of partitions."""
+    """Return how many statements over partitions this session has prepared."""
     cursor = await worker.execute("select count(*) from pg_prepared_statements where statement like '%part\\_%'")
     found = await cursor.fetchone()
     return int(found[0]) if found else 0
 
 
-async def test_claims_from_any_several_partitions_of_a_queue_share_one_text(db: Session, worker: Connection) -> None:
+async def test_claims_from_several_partitions_of_a_queue_share_one_text(db: Session, worker: Connection) -> None:
     for partitions in ((1, 2), (2, 5, 9), tuple(range(16)), (15, 0)):
         await claimed_partitions(worker, *partitions)
     assert await prepared(worker) == 1
 
 
-async def test_a_claim_from_two_queues_is_one_statement_for_each(db: Session, worker: Connection) -> None:
+async def test_a_claim_from_two_queues_is_one_statement_per_queue(db: Session, worker: Connection) -> None:
     due(db, 1, 2, 20, 30)
     assert await claimed_partitions(worker, 1, 2, 20, 30) == [1, 2, 20, 30]
     assert await prepared(worker) == 2
@@ -101,7 +101,7 @@ async def test_a_claim_from_two_queues_is_one_statement_for_each(db: Session, wo
 @pytest.mark.parametrize(
     ("asked", "found"), [((1,), [1]), ((1, 2), [1, 2]), ((16,), []), ((2, 17), [2, 17]), ((1, 16, 18), [1])]
 )
-async def test_a_claim_touches_only_the_partitions_it_asks_for(
+async def test_a_claim_takes_only_rows_of_the_given_partitions(
     db: Session, worker: Connection, asked: Sequence[int], found: list[int]
 ) -> None:
     due(db, 1, 2, 3, 17)
@@ -110,7 +110,7 @@ async def test_a_claim_touches_only_the_partitions_it_asks_for(
     assert len(column(db, "select id from pgsched.executions where lease_token is not null")) == len(found)
 
 
-async def test_a_look_at_two_queues_answers_for_both(db: Session, worker: Connection) -> None:
+async def test_next_due_over_two_queues_answers_for_both(db: Session, worker: Connection) -> None:
     due(db, 3, 25)
     found, now, _ = await looking.next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
@@ -118,14 +118,14 @@ async def test_a_look_at_two_queues_answers_for_both(db: Session, worker: Connec
     assert now > instant
 
 
-async def test_a_look_begins_at_each_partitions_own_low_mark(db: Session, worker: Connection) -> None:
+async def test_next_due_starts_at_the_watermark_of_each_partition(db: Session, worker: Connection) -> None:
     due(db, 3, 4)
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
     found, _, _ = await looking.next_due(worker, {3: instant, 4: instant + 1})
     assert found == {3: instant}
 
 
-async def test_rows_of_a_partition_that_was_not_asked_for_are_not_seen(db: Session, worker: Connection) -> None:
+async def test_next_due_ignores_partitions_that_are_not_given(db: Session, worker: Connection) -> None:
     due(db, 3, 4, 5)
     found, _, _ = await looking.next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
     assert set(found) == {3, 5}
@@ -145,7 +145,7 @@ async def test_rows_of_two_queues_are_settled_together(db: Session, worker: Conn
     assert (len(answers), counts(db)) == (2, (0, 0, 3 if how == "succeeded" else 0))
 
 
-async def test_settling_in_one_partition_leaves_the_same_queues_others_alone(db: Session, worker: Connection) -> None:
+async def test_settling_in_one_partition_does_not_affect_others(db: Session, worker: Connection) -> None:
     due(db, 1, 2)
     await claimed_partitions(worker, 1, 2)
     ids: dict[int, Any] = dict(db.execute("select partition, id from pgsched.executions").fetchall())
@@ -155,7 +155,7 @@ async def test_settling_in_one_partition_leaves_the_same_queues_others_alone(db:
     assert column(db, "select partition from pgsched.executions") == [2]
 
 
-async def test_a_claim_that_fails_in_one_partition_takes_nothing_in_the_others(
+async def test_a_claim_that_fails_in_one_partition_claims_nothing(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     due(db, 1, 20)
@@ -172,9 +172,7 @@ async def test_a_claim_that_fails_in_one_partition_takes_nothing_in_the_others(
         await other.close()
 
 
-async def test_a_watch_over_several_queues_is_taken_whole_or_not_at_all(
-    db: Session, worker: Connection, store_url: str
-) -> None:
+async def test_watching_several_queues_is_all_or_nothing(db: Session, worker: Connection, store_url: str) -> None:
     watched = "select pgsched_internal.is_watched(n) from unnest(array[0, 1]) n"
     other = await connect(store_url, "other")
     try:

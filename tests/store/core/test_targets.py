@@ -1,4 +1,4 @@
-"""The database and Python say the same of every target: whether it is one, and what a worker needs to deliver it."""
+"""The database and Python agree on which targets are valid, and on the capability that a target needs."""
 
 import ipaddress
 import random
@@ -14,28 +14,28 @@ from tests.domain.test_target import BAD, GOOD, SPELLINGS
 from tests.store.store_arrange import Connection, value
 
 
-def test_every_scheme_is_among_these_targets() -> None:
+def test_the_valid_targets_have_every_scheme() -> None:
     assert {scheme for _, scheme, _ in GOOD} == set(Scheme)
 
 
-def test_both_know_the_same_capability_of_every_target(db: Connection) -> None:
+def test_the_database_and_python_agree_on_the_capability_of_each_target(db: Connection) -> None:
     for target, _, _ in GOOD:
         assert value(db, "select pgsched_internal.capability_of(%s)", [target]) == (needs(target) or target)
 
 
-def test_what_python_takes_the_database_takes(db: Connection) -> None:
+def test_the_database_accepts_valid_targets(db: Connection) -> None:
     for target, _, _ in GOOD:
         assert value(db, "select pgsched_internal.check_target(%s)", [target])
 
 
-def test_what_python_refuses_the_database_refuses(db: Connection) -> None:
+def test_the_database_refuses_invalid_targets(db: Connection) -> None:
     for target in BAD:
         with pytest.raises(psycopg.DatabaseError) as refusal:
             db.execute("select pgsched_internal.check_target(%s)", [target])
         assert refusal.value.sqlstate == "PS001"
 
 
-def test_a_column_takes_and_refuses_the_same_targets(db: Connection) -> None:
+def test_the_domain_type_accepts_and_refuses_the_same_targets(db: Connection) -> None:
     for target, _, _ in GOOD:
         assert value(db, "select %s::pgsched_internal.target", [target]) == target
     for target in BAD:
@@ -43,7 +43,7 @@ def test_a_column_takes_and_refuses_the_same_targets(db: Connection) -> None:
             db.execute("select %s::pgsched_internal.target", [target])
 
 
-def test_both_know_the_one_name_of_a_host(db: Connection) -> None:
+def test_the_database_and_python_agree_on_the_canonical_host(db: Connection) -> None:
     for host, *targets in SPELLINGS:
         for target in targets:
             written = target.split("://")[1].split("/")[0].split("?")[0]
@@ -51,7 +51,7 @@ def test_both_know_the_one_name_of_a_host(db: Connection) -> None:
             assert value(db, "select pgsched_internal.target_host(%s)", [target]) == parse_target(target).name
 
 
-def test_both_take_the_same_spellings_of_addresses(db: Connection) -> None:
+def test_the_database_and_python_accept_the_same_forms_of_addresses(db: Connection) -> None:
     chance = random.Random(7)
     words = [0, 0, 0, 1, 0xFFFF, 0x7F00, 0xDB8, 0x10]
     for _ in range(300):
@@ -64,7 +64,7 @@ def test_both_take_the_same_spellings_of_addresses(db: Connection) -> None:
 
 
 def shortened(address: ipaddress.IPv6Address, chance: random.Random) -> str:
-    """One of the places with zeros left out, which need not be the right one."""
+    """Shorten the address at a random place, which need not be the one for the canonical form."""
     words = [f"{int(word, 16):x}" for word in address.exploded.split(":")]
     start = chance.randrange(8)
     end = start

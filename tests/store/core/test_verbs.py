@@ -1,4 +1,4 @@
-"""Every function of the database that Python declares exists there, with these names and types."""
+"""Each declared verb matches a function in the database, with the same names and types."""
 
 import ast
 import inspect
@@ -50,7 +50,7 @@ select coalesce(p.proargnames[:p.pronargs], '{}'),
 
 
 class _Function(NamedTuple):
-    """A function as the catalogue has it: the first ``required`` parameters have no default."""
+    """A function from the catalog. The first ``required`` parameters have no default."""
 
     names: list[str]
     types: list[str]
@@ -66,7 +66,7 @@ def _functions(db: Session, declared: verb[..., Any]) -> list[_Function]:
 
 
 def _kind(annotation: Any) -> Any:
-    """The type without None; a Literal is text, and so is JSON."""
+    """Return the type without None. Literals and JSON are text."""
     if get_origin(annotation) in (Union, UnionType):
         [annotation] = [one for one in get_args(annotation) if one is not NoneType]
     return (
@@ -80,7 +80,7 @@ def _kind(annotation: Any) -> Any:
 
 @pytest.mark.oldest_postgresql
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: f"{declared.schema}.{declared.name}")
-def test_a_declaration_has_the_names_and_types_of_the_database(db: Session, declared: verb[..., Any]) -> None:
+def test_a_declaration_matches_the_functions_names_and_types(db: Session, declared: verb[..., Any]) -> None:
     functions = _functions(db, declared)
     assert functions, "there is no such function"
     _, *parameters = declared.signature.parameters.values()
@@ -124,13 +124,13 @@ def test_every_declaration_is_used() -> None:
     assert [name for name in used if not re.search(rf"\b{re.escape(name)}\b", source)] == []
 
 
-async def test_only_the_arguments_that_are_passed_are_sent(db: Session, worker: Connection) -> None:
+async def test_only_given_arguments_are_sent(db: Session, worker: Connection) -> None:
     assert verbs.drop_client.text("client") == "select pgsched.drop_client(client => %(client)s)"
     assert await verbs.pause(worker, "client", "shop", note=None, actor=None)
     assert not await verbs.pause(worker, "client", name="shop", note="again", actor="somebody")
 
 
-def test_integers_are_cast_and_rows_are_read_by_their_columns() -> None:
+def test_integers_are_cast_and_rows_are_selected_with_their_columns() -> None:
     assert internal_verbs.tidy_keys.text("most") == "select pgsched_internal.tidy_keys(most => %(most)s::integer)"
     assert verbs.release.text("id", "token") == "select pgsched.release(id => %(id)s, token => %(token)s::bigint)"
     assert internal_verbs.look_up_keys.text("ids") == "select * from pgsched_internal.look_up_keys(ids => %(ids)s)"

@@ -1,4 +1,4 @@
-"""A database of each test's own: what is broken in it is not mended by emptying it."""
+"""A private database for each test, since emptying a shared one would not repair what a test breaks."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the tests of the doctor share: one check of a database, and one in which all is well."""
+"""Run single checks of the doctor, and arrange workers, days and a slow network."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -20,13 +20,13 @@ from pgsched.version import __version__
 
 
 async def look(url: str, name: str, *, ring: KeyRing | None = None, **bounds: Any) -> list[Finding]:
-    """What one check finds."""
+    """Run one check and return its findings."""
     async with lending(url) as lend:
         return await make(lend, name, CHECKS[name], url=url, ring=ring, bounds=Bounds(**bounds))
 
 
 async def seen(url: str, name: str, **more: Any) -> list[tuple[str, str]]:
-    """The severity of each finding of one check, and what was seen."""
+    """Run one check and return the severity and ``seen`` of each finding."""
     found = await look(url, name, **more)
     assert {finding.check for finding in found} <= {name}
     assert all(finding.why and finding.do for finding in found)
@@ -34,7 +34,7 @@ async def seen(url: str, name: str, **more: Any) -> list[tuple[str, str]]:
 
 
 async def register(url: str, *, queues: list[str] | None = None, release: str = __version__, term: float = 60) -> int:
-    """A worker that says that it lives for so many seconds from now."""
+    """Register a worker that expires after ``term`` seconds, and return its id."""
     introduction = worker_registry.Introduction(
         name="host-1",
         instance="abcdef",
@@ -50,7 +50,7 @@ async def register(url: str, *, queues: list[str] | None = None, release: str = 
 
 
 async def make_days(url: str, *, ahead: int = 14) -> None:
-    """The days that a worker has made."""
+    """Make days as a worker does."""
     async with transaction_async(url) as connection:
         for parent, day in await internal_verbs.days_to_make(connection, ahead=ahead):
             assert await internal_verbs.make_day(connection, parent, day)
@@ -59,14 +59,14 @@ async def make_days(url: str, *, ahead: int = 14) -> None:
 
 @contextmanager
 def session_of_the_worker(url: str) -> Iterator[psycopg.Connection[Any]]:
-    """A session that carries the name of the registered worker, by which the others see that its process is there."""
+    """Open a session with the name of the registered worker, which shows that its process exists."""
     with psycopg.connect(url, autocommit=True, application_name="pgsched listen abcdef") as session:
         yield session
 
 
 @dataclass(slots=True)
 class Network:
-    """A way to a server that takes its time with answers, in seconds; it can be changed."""
+    """A network that delays the server's answers by ``delay`` seconds, which can be changed."""
 
     url: str
     delay: float
@@ -74,7 +74,7 @@ class Network:
 
 @asynccontextmanager
 async def slowed(url: str, delay: float = 0.0) -> AsyncIterator[Network]:
-    """The same server by such a network."""
+    """Reach the same server through a network with this delay."""
     parts = urlsplit(url)
     network = Network(url, delay)
     tasks: set[asyncio.Task[Any]] = set()
