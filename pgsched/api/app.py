@@ -23,13 +23,13 @@ from pgsched.api import (
     executions,
     gates,
     health,
-    job_creation,
     jobs,
     keys,
     metrics,
     pull,
     queues,
     recovery,
+    schedule,
     stats,
     workers,
 )
@@ -64,7 +64,7 @@ LARGEST_REQUEST = 2 * 1024 * 1024
 """The largest request body, in bytes."""
 
 _ROOMS = (
-    job_creation,
+    schedule,
     batch,
     jobs,
     bulk,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from pgsched.api.access import check_clients
-from pgsched.api.job_creation import CreateJob, Timing, order_in
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import read_body
+from pgsched.api.schedule import CreateJob, Timing, order_in
 from pgsched.domain.api_key import Grant
 from pgsched.domain.body import check_body
 from pgsched.domain.schedule import instant_of

@@ -45,7 +45,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     Without --release or --hold, it changes nothing, except that it holds an installation whose workers last ran on
     another server. With --release, it holds the installation, applies the options, and then lets workers continue.
     """
-    await internal_verbs.check_in(connection)
+    await internal_verbs.check_same_server(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
     policy = HoldPolicy(**given, **said)
     if not release and policy != HoldPolicy(**said):

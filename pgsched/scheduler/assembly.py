@@ -49,15 +49,16 @@ from pgsched.worker.gates.gate_claimer import GateClaimer
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import KnownGates
 from pgsched.worker.known_settings import KnownSettings
+from pgsched.worker.run.attempt_timeouts import AttemptTimeouts
 from pgsched.worker.run.attempts import Equipment, RecordedStarts
 from pgsched.worker.run.blocked_loop_stand_in import StandIn
 from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.forced_exit import ProcessExit
 from pgsched.worker.run.handler_reports import Reports
-from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog
 from pgsched.worker.run.payload_memory import Payloads
 from pgsched.worker.run.renewer import Renewer
+from pgsched.worker.run.watchdog import Watchdog
 from pgsched.worker.settle.minute_counts import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
@@ -218,7 +219,7 @@ class Assembly:
             concurrency=settings.concurrency,
             ahead=settings.look_ahead,
             sure=SURE * settings.lease,
-            watch=LaneWatch(watchdog, beaten=self.threads.beat),
+            timeouts=AttemptTimeouts(watchdog, beaten=self.threads.beat),
         )
         self.renewer = Renewer(
             self.renewing,
@@ -316,7 +317,7 @@ class Assembly:
                 await link.drop()
 
     def _leases(self, role: str, **how: Any) -> ClaimingConnection:
-        link = self.link(role, greet=self.assignment.check_in, patience=CLAIMING_PATIENCE, **how)
+        link = self.link(role, greet=self.assignment.check_same_server, patience=CLAIMING_PATIENCE, **how)
         return ClaimingConnection(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
     def _traced(self) -> Channel:

@@ -121,7 +121,9 @@ async def advance_bulk(connection: Connection, id: UUID, *, most: int) -> Chunk:
 
 
 @internal_verb
-async def check_in(connection: Connection, *, known: BigInt | None = None) -> tuple[str | None, int | None]: ...
+async def check_same_server(
+    connection: Connection, *, known: BigInt | None = None
+) -> tuple[str | None, int | None]: ...
 @internal_verb
 async def schedule_together(
     connection: Connection, client: str, orders: str

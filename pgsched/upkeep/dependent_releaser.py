@@ -1,5 +1,5 @@
-"""Releases executions whose predecessors have ended, records results that were delayed by a lock, and ends held
-executions whose time is over.
+"""Releases executions whose predecessors have ended. The statement that looks for them also finds other work, which
+``delayed_results_and_overdue`` does.
 
 While no execution waits for another, this costs one read of an empty table every two seconds, and settling does nothing
 extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. Dependents of what
@@ -19,6 +19,7 @@ from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 from pgsched.telemetry import Events
+from pgsched.upkeep.delayed_results_and_overdue import record_and_end
 
 _MOST = 200
 _MOST_LARGE = 1_000  # ends whose progress is remembered
@@ -61,7 +62,7 @@ class DependentReleaser(Service):
         self._turned_at = time.monotonic()
         connection = await self._link.get()
         self._open, *due_in = await dependencies.pending(connection)
-        pause = await self._due(connection, *due_in)
+        pause = min(self._every, max(await record_and_end(connection, *due_in, most=_MOST), _APART))
         if not self._open:
             return pause
         noted, decided, read_to = await dependencies.release(connection, most=_MOST, after=self._after)
@@ -74,17 +75,6 @@ class DependentReleaser(Service):
         if noted or decided or self._after or self._large:
             return _APART
         return pause
-
-    async def _due(self, connection: Connection, results_in: float | None, overdue_in: float | None) -> float:
-        """Records delayed results and ends overdue executions. Returns the seconds until either is next due."""
-        if results_in is not None and results_in <= 0:
-            await internal_verbs.record_results(connection, most=_MOST)
-            results_in = _APART
-        if overdue_in is not None and overdue_in <= 0:
-            ended = await internal_verbs.end_overdue(connection, most=_MOST)
-            overdue_in = _APART if ended else None  # the rest are locked
-        next_in = min((at for at in (results_in, overdue_in) if at is not None), default=self._every)
-        return min(self._every, max(next_in, _APART))
 
     def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
         """The position after which to continue with other ends. Remembers an end that was only partly processed."""

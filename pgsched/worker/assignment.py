@@ -72,9 +72,9 @@ class Assignment:
         async with self._joining:  # the listener and the renewer may find out at the same moment
             await self._join(connection)
 
-    async def check_in(self, connection: Connection) -> None:
+    async def check_same_server(self, connection: Connection) -> None:
         """Notes that this worker is on this server. Closes all partitions where the installation is held."""
-        held, self._renewals = await internal_verbs.check_in(connection, known=self._renewals)
+        held, self._renewals = await internal_verbs.check_same_server(connection, known=self._renewals)
         self._note_hold(held)
 
     def _note_hold(self, found: str | None) -> None:
@@ -85,7 +85,7 @@ class Assignment:
             self.hold_changed()
 
     async def _join(self, connection: Connection) -> None:
-        await self.check_in(connection)
+        await self.check_same_server(connection)
         found = await worker_registry.served(connection, self._queues)
         self.queue_names = found.names
         self._take(found.queues, found.paused)

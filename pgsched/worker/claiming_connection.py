@@ -16,10 +16,10 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definition_cache import Definitions
-from pgsched.store.live import claim_culprits, executions, looking, reaping
+from pgsched.store.live import claim_culprits, executions, reaping
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, PartitionShare
-from pgsched.store.live.looking import RowFilter
 from pgsched.store.live.parked_rows import SetAside
+from pgsched.store.live.row_filter_and_next_due import RowFilter, has_priorities
 from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
@@ -131,7 +131,7 @@ class ClaimingConnection:
         claim by priority that fails because of a row claims nothing: that row is left to the claims by instant.
         """
         connection = await self._connection()
-        if row_filter.first and not await looking.has_priorities(connection, [share.partition for share in shares]):
+        if row_filter.first and not await has_priorities(connection, [share.partition for share in shares]):
             return NOTHING_CLAIMED
         lease, now = self.ask(ahead), self.clock.now()
         if self._refused and not at_once:

@@ -22,7 +22,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     """A database with executions that are due, brought here from another server."""
-    db.execute("select why from pgsched_internal.check_in()")
+    db.execute("select why from pgsched_internal.check_same_server()")
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
     db.execute(_DUE)
     return db
@@ -53,7 +53,7 @@ def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
     )
     assert copied.execute("select held_since from pgsched.installation").fetchone() == (None,)
     assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
-    assert copied.execute("select why from pgsched_internal.check_in()").fetchone() == (None,)
+    assert copied.execute("select why from pgsched_internal.check_same_server()").fetchone() == (None,)
     actions = copied.execute("select action from pgsched.audit_log where actor = 'ann' order by id").fetchall()
     assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 

@@ -924,7 +924,6 @@ function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i pa
 function pgsched_internal.check_execution_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_in(bigint) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.check_key_rate(integer,integer) returns boolean volatility i parallel u
@@ -950,6 +949,7 @@ function pgsched_internal.check_result(jsonb,text) returns boolean volatility i 
 function pgsched_internal.check_retries(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_said(text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_same_server(bigint) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_setting(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -1449,7 +1449,6 @@ grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgs
 grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_worker
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_in(bigint) to pgsched_worker
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_api
@@ -1505,6 +1504,7 @@ grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_said(text,text) to pgsched_api
 grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
+grant execute on pgsched_internal.check_same_server(bigint) to pgsched_worker
 grant execute on pgsched_internal.check_setting(text,jsonb) to pgsched_api
 grant execute on pgsched_internal.check_setting(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_api
@@ -2390,7 +2390,6 @@ comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range 
 comment on pgsched_internal.check_execution_changes(jsonb) is 'True for changes that pgsched.edit can apply to an execution; raises PS000 or PS002 with a hint otherwise.'
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members besides status, each of its type; raises PS000 or PS002 with a hint otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with a hint otherwise.'
-comment on pgsched_internal.check_in(bigint) is 'Records that a worker is on this server now, and returns how often the record was renewed, which a returning worker passes in. If that does not match the earlier record, holds the installation. Returns why it is held, or null.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that all callers and workers can represent; raises PS002 otherwise, and for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for a valid API key; raises PS000 with a hint otherwise.'
 comment on pgsched_internal.check_key_rate(integer,integer) is 'True for a valid rate and burst of requests for an API key; raises PS000 with a hint otherwise.'
@@ -2416,6 +2415,7 @@ comment on pgsched_internal.check_result(jsonb,text) is 'True for a result withi
 comment on pgsched_internal.check_retries(jsonb) is 'True for valid options on how often and when to retry; raises PS004 with a hint otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for valid recurrence rules; raises PS002 with a hint otherwise.'
 comment on pgsched_internal.check_said(text,text) is 'True for a valid note and actor of the audit log; raises PS000 otherwise.'
+comment on pgsched_internal.check_same_server(bigint) is 'Records that a worker is on this server now, and returns how often the record was renewed, which a returning worker passes in. If that does not match the earlier record, holds the installation. Returns why it is held, or null.'
 comment on pgsched_internal.check_setting(text,jsonb) is 'True for a valid value of a setting of a client, a queue or the installation, including null; raises PS000 otherwise.'
 comment on pgsched_internal.check_spec(jsonb) is 'True for a valid additional schedule of a job; raises PS002 with a hint otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with a hint otherwise.'

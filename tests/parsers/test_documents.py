@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.api.batch_lines import BatchLine, cut, read
-from pgsched.api.job_creation import CreateJob
 from pgsched.api.jobs import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import read_body
+from pgsched.api.schedule import CreateJob
 from pgsched.client.events import EventStream
 from pgsched.client.requests import Call
 from pgsched.delivery.exchange import Malformed

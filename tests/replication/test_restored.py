@@ -20,7 +20,7 @@ from tests import conftest
 from tests.replication.pair import Connection, until
 from tests.replication.standby import Standby, copy_of
 
-_CHECK_IN = "select why from pgsched_internal.check_in(%s)"
+_CHECK_SAME_SERVER = "select why from pgsched_internal.check_same_server(%s)"
 _SCHEDULE = "select pgsched.schedule('https://shop.example/settle', delay => '1 hour')"
 _A_WHILE_AGO = "update pgsched_internal.fleet set seen_at = seen_at - interval '10 seconds'"
 _HERE = "select pg_current_wal_insert_lsn()::text, txid_current()::text, clock_timestamp()::text"
@@ -33,11 +33,11 @@ values ('lost', '{default}', '0', now() - interval '2 hours')"""
 
 def _held(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
-        return _check_in(connection)
+        return _check_same_server(connection)
 
 
-def _check_in(connection: Connection, known: int | None = None) -> str:
-    return (connection.execute(_CHECK_IN, [known]).fetchone() or ("",))[0] or ""
+def _check_same_server(connection: Connection, known: int | None = None) -> str:
+    return (connection.execute(_CHECK_SAME_SERVER, [known]).fetchone() or ("",))[0] or ""
 
 
 def _seen(connection: Connection) -> int:
@@ -49,7 +49,7 @@ def _seen(connection: Connection) -> int:
 def test_a_dump_restored_elsewhere_or_beside_the_original_is_held(servers: tuple[str, str]) -> None:
     original = _made(servers[0], "migrated")
     with psycopg.connect(original, autocommit=True) as connection:
-        assert _check_in(connection) == ""
+        assert _check_same_server(connection) == ""
         connection.execute(_SCHEDULE)
     dumped = _programmed("pg_dump", "--dbname", original)
     roles = _programmed("pg_dumpall", "--roles-only", "--no-role-passwords", "--dbname", original)
@@ -63,7 +63,7 @@ def test_a_dump_restored_elsewhere_or_beside_the_original_is_held(servers: tuple
         assert _held(restored).startswith("this is a copy")
         with psycopg.connect(restored, autocommit=True) as connection:
             connection.execute("select pgsched.resume('installation')")
-            assert _check_in(connection) == ""
+            assert _check_same_server(connection) == ""
     assert _held(original) == ""
 
 
@@ -84,7 +84,7 @@ def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) 
     with EmbeddedPostgres(tmp_path / "original", bin_dir=conftest.tested_bin_dir(), settings=settings) as original:
         migrate(original.url)
         with psycopg.connect(original.url, autocommit=True) as connection:
-            assert _check_in(connection) == ""
+            assert _check_same_server(connection) == ""
             connection.execute(_SCHEDULE)
             connection.execute(_LONG_AGO)
             connection.execute(_LOST)
@@ -94,16 +94,16 @@ def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) 
 
 def test_a_promoted_standby_continues_and_one_from_the_past_is_held(standby: Standby) -> None:
     with psycopg.connect(standby.primary_url, autocommit=True) as connection:
-        assert _check_in(connection) == ""
+        assert _check_same_server(connection) == ""
         connection.execute(_SCHEDULE)
     standby.take_over()
     with psycopg.connect(standby.url, autocommit=True) as connection:
         connection.execute("alter system reset synchronous_standby_names")
         connection.execute("select pg_reload_conf()")
-        assert _check_in(connection) == ""
+        assert _check_same_server(connection) == ""
         assert connection.execute("select timeline from pgsched_internal.fleet").fetchone() == (2,)
         connection.execute("update pgsched_internal.fleet set timeline = 1, seen_at = now() - interval '1 hour'")
-        assert "recovered to a point in the past" in _check_in(connection)
+        assert "recovered to a point in the past" in _check_same_server(connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def archived(tmp_path: Path) -> Iterator[Archived]:
             migrate(original.url)
             with psycopg.connect(original.url, autocommit=True) as connection:
                 connection.execute(_SCHEDULE)
-                assert _check_in(connection) == ""
+                assert _check_same_server(connection) == ""
             yield Archived(original, log)
 
 
@@ -159,7 +159,7 @@ def archived(tmp_path: Path) -> Iterator[Archived]:
 def test_a_recovery_from_a_recent_backup_is_held(archived: Archived, tmp_path: Path, target: str) -> None:
     with archived.recovered(tmp_path / "copy", target) as copy, psycopg.connect(copy, autocommit=True) as connection:
         until(lambda: connection.execute("select where not pg_is_in_recovery()").rowcount)
-        assert "the server was recovered from a backup" in _check_in(connection)
+        assert "the server was recovered from a backup" in _check_same_server(connection)
 
 
 def test_a_worker_continues_after_a_recovery_that_lost_nothing_it_saw(archived: Archived, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_worker_continues_after_a_recovery_that_lost_nothing_it_saw(archived: 
         psycopg.connect(copy, autocommit=True) as connection,
     ):
         until(lambda: connection.execute("select where not pg_is_in_recovery()").rowcount)
-        assert _check_in(connection, _seen(connection)) == ""
+        assert _check_same_server(connection, _seen(connection)) == ""
 
 
 def test_a_base_backup_started_without_recovery_is_held(archived: Archived, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_base_backup_started_without_recovery_is_held(archived: Archived, tmp_
         with psycopg.connect(archived.server.url, autocommit=True) as original:
             for _ in range(2):
                 original.execute(_A_WHILE_AGO)
-                assert _check_in(original) == ""
+                assert _check_same_server(original) == ""
             known.append(_seen(original))
         return []
 
@@ -186,9 +186,9 @@ def test_a_base_backup_started_without_recovery_is_held(archived: Archived, tmp_
         copy_of(archived.server, tmp_path / "copy", conftest.tested_bin_dir(), meanwhile=work) as copy,
         psycopg.connect(copy, autocommit=True) as connection,
     ):
-        assert "the database has gone back" in _check_in(connection, known[0])
+        assert "the database has gone back" in _check_same_server(connection, known[0])
         connection.execute("select pgsched.resume('installation')")
-        assert _check_in(connection, known[0]) == ""
+        assert _check_same_server(connection, known[0]) == ""
 
 
 def test_a_dump_restored_into_the_same_database_is_held(servers: tuple[str, str]) -> None:
@@ -196,8 +196,8 @@ def test_a_dump_restored_into_the_same_database_is_held(servers: tuple[str, str]
     migrate(here)
     with psycopg.connect(here, autocommit=True) as connection:
         connection.execute(_SCHEDULE)
-        assert _check_in(connection) == ""
+        assert _check_same_server(connection) == ""
         dumped = _programmed("pg_dump", "--dbname", here)
         connection.execute("drop schema pgsched, pgsched_internal cascade")
         _programmed("psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", here, given=dumped)
-        assert _check_in(connection).startswith("a dump was restored here")
+        assert _check_same_server(connection).startswith("a dump was restored here")

@@ -10,7 +10,8 @@ from tests.worker.conftest import Connection, Recorder, Running, until_history, 
 pytestmark = pytest.mark.smoke
 
 _NOTED_ELSEWHERE = """
-select pgsched_internal.check_in(); update pgsched_internal.fleet set system_identifier = system_identifier - 1"""
+select pgsched_internal.check_same_server();
+update pgsched_internal.fleet set system_identifier = system_identifier - 1"""
 _CUT = """
 select pg_terminate_backend(pid, 10000) from pg_stat_activity
  where application_name like %s and datname = current_database()"""

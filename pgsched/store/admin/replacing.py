@@ -43,7 +43,7 @@ INTERFACE_FILES = (
     "ends/too_late_at_gate", "gates/wait_log", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/delayed_results",
     "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status", "lookup/undeliverable",
     "lookup/rollups", "admin/day_partitions", "admin/default_partition", "admin/logical_replication",
-    "admin/api_keys", "admin/schema_digest", "admin/grants",
+    "admin/api_keys", "admin/installation_settings", "admin/schema_digest", "admin/grants",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _AT_THE_MOST_WITH_LOCKS = 1.0

@@ -25,7 +25,7 @@ class Pending(NamedTuple):
 
 async def pending(connection: Connection) -> Pending:
     """Returns what has to be done after ends."""
-    cursor = await connection.execute(statement("ends/dependencies_open"))
+    cursor = await connection.execute(statement("ends/pending"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
 
 

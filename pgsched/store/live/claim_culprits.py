@@ -23,8 +23,8 @@ from pgsched.store.core.sql import statement, statement_among, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, Lease, PartitionShare
-from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.store.live.parked_rows import SetAside, park
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, RowFilter
 
 Connection = AsyncConnection[Any]
 _TRIES = 3

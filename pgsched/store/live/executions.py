@@ -19,8 +19,8 @@ from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
 from pgsched.store.jobs.definition_cache import Definitions
-from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
 from pgsched.store.live.parked_rows import SetAside
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
 # Like _make, in half the time.

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF
 from pgsched.store.live.executions import NOTHING, Lease, PartitionShare, claim, claim_at_once, settle_succeeded
-from pgsched.store.live.looking import next_due
+from pgsched.store.live.row_filter_and_next_due import next_due
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:

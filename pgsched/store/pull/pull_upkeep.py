@@ -19,7 +19,7 @@ from pgsched.store.core.wire import Instant
 from pgsched.store.live import executions
 from pgsched.store.live.claim_culprits import claim_despite
 from pgsched.store.live.executions import Claimed, Group, Lease, PartitionShare
-from pgsched.store.live.looking import RowFilter
+from pgsched.store.live.row_filter_and_next_due import RowFilter
 
 _PLANNED = RowFilter(planned=True)
 

@@ -18,7 +18,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
-from pgsched.store.live.looking import RowFilter
+from pgsched.store.live.row_filter_and_next_due import RowFilter
 
 _PARTITIONS = 4  # that one claim of a single client reads
 _FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in behind them

@@ -19,9 +19,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
-from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
-from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, Next, RowFilter, next_due
 from pgsched.worker.claim.claim_order import Stream, TurnBound, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
@@ -300,11 +299,11 @@ class Claimer(Claiming):
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 
-    async def _next_due(self, lows: dict[int, int]) -> looking.Next:
+    async def _next_due(self, lows: dict[int, int]) -> Next:
         """The next rows. A worker that passes rows over looks no further than it needs until its next look."""
         rows = self._selection.row_filter
         until = FAR_OFF if rows is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
-        found = await looking.next_due(await self._link.get(), lows, until=until, row_filter=rows)
+        found = await next_due(await self._link.get(), lows, until=until, row_filter=rows)
         if found.is_silent:
             self._polling.look_often()
         return found

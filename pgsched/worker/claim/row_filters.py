@@ -6,7 +6,7 @@ or none. What claims pass over of these the sweeper reads (``sweeper``).
 
 from dataclasses import replace
 
-from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities

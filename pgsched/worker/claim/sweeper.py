@@ -27,9 +27,8 @@ from collections.abc import Collection, Mapping
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
-from pgsched.store.live.looking import InstantRange
+from pgsched.store.live.row_filter_and_next_due import InstantRange, WaitingRange, peek
 from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.earliest_due import HELP_AFTER, Front
@@ -148,7 +147,7 @@ class Sweeper(Service):
         if spans:
             async with self.sweeps.pace.work_on(self._link) as connection:
                 started, rows = time.monotonic(), self._selection.row_filter
-                parts = await looking.peek(connection, spans, most=_PART, row_filter=rows)
+                parts = await peek(connection, spans, most=_PART, row_filter=rows)
                 seconds = time.monotonic() - started
             read_to |= {partition: self._note(partition, spans[partition], part) for partition, part in parts.items()}
         self.sweeps.read(read_to, seconds=seconds)
@@ -158,7 +157,7 @@ class Sweeper(Service):
         begin = self._front.begin(partition)
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
-    def _note(self, partition: int, span: InstantRange, part: looking.WaitingRange) -> int | None:
+    def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
         """Notes what was found in a part. Returns the mark from which to read on, if there may be more behind it."""
         is_one_instant = part.read_to == span.low  # which may have more rows than a part
         if not self._selection.is_partial:

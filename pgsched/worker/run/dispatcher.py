@@ -26,12 +26,14 @@ from pgsched.domain.execution_options import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, LeaseValidity
+from pgsched.worker.run.attempt_timeouts import AttemptTimeouts
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
-from pgsched.worker.run.lane_watchdog import Lane, LaneWatch, Watchdog
+from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.upcoming import StartOrder, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
+from pgsched.worker.run.watchdog import Watchdog
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -49,7 +51,7 @@ class Dispatcher:
         concurrency: int,
         ahead: float,
         sure: float = 0.0,
-        watch: LaneWatch | None = None,
+        timeouts: AttemptTimeouts | None = None,
     ) -> None:
         events, shares, payloads = equipment.events, equipment.shares, equipment.payloads
         self._clock, self._settle, self.in_hand = clock, equipment.settle, equipment.in_hand
@@ -67,7 +69,7 @@ class Dispatcher:
         self.unbegun = UnbegunRows(
             self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
         )
-        self._watch = watch or LaneWatch(Watchdog(events))
+        self._timeouts = timeouts or AttemptTimeouts(Watchdog(events))
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._context = Context()
@@ -86,7 +88,7 @@ class Dispatcher:
     def start(self) -> None:
         self._upcoming.start()
         hand = RowsInHand(tenure=self.tenure, in_hand=self.in_hand, unbegun=self.unbegun)
-        self._watch.start(self._lanes, hand, self._look)
+        self._timeouts.start(self._lanes, hand, self._look)
         self._context = context_of_lanes()
         for lane in self._lanes:
             self._begin_task(lane)
@@ -130,7 +132,7 @@ class Dispatcher:
         others at their instant."""
         self.tenure.claimed(sure_until)
         self.in_hand.take(rows)
-        self._watch.has_work.set()
+        self._timeouts.has_work.set()
         if sure_until <= self.unbegun.told_until or self.unbegun.named:
             rows = self.unbegun.sift(rows, sure_until)
         self._begin(rows)
@@ -186,7 +188,7 @@ class Dispatcher:
         while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
         self._attempts.draining = True
-        self._watch.close()
+        self._timeouts.close()
         self._upcoming.close()
         tasks = [lane.task for lane in self._lanes if lane.task]
         for task in tasks:
@@ -205,7 +207,7 @@ class Dispatcher:
     @property
     def is_broken(self) -> bool:
         """Whether a lane or the task that looks after the lanes has ended, although nobody drains."""
-        tasks = [self._watch.task, *(lane.task for lane in self._lanes)]
+        tasks = [self._timeouts.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
     @property

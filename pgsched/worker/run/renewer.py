@@ -83,7 +83,7 @@ class Renewer(Service):
             self.events.emit("worker.lost", worker=self._assignment.number, why="declared lost by the others")
             self._dispatcher.hand_back()
             await self._rejoin(connection)
-        await self._assignment.check_in(connection)
+        await self._assignment.check_same_server(connection)
         for partition, rows in by_partition(self._dispatcher.in_hand.rows.values()).items():
             await executions.renew(connection, partition, Group.of(rows), self._lease)
         self._dispatcher.tenure.renewed(sure_until)

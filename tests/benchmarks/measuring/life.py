@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import executions, looking
+from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
+from pgsched.store.live.row_filter_and_next_due import next_due
 
 PARTITIONS = 16
 _SCHEDULE = """
@@ -38,7 +39,7 @@ class Life:
 
     async def next_due(self, _: int) -> int:
         """Polls all partitions."""
-        due = (await looking.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))).due
+        due = (await next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))).due
         return len(due)
 
     async def claim(self, number: int) -> int:

@@ -63,7 +63,7 @@ def test_hold_after_absence_holds_after_a_longer_gap(db: Connection) -> None:
 
 def _move(db: Connection) -> None:
     """Make the database look copied from another server."""
-    db.execute("select why from pgsched_internal.check_in()")
+    db.execute("select why from pgsched_internal.check_same_server()")
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
 
 
@@ -71,20 +71,20 @@ def test_a_copy_with_work_stays_held_until_it_is_resumed(db: Connection) -> None
     _move(db)
     schedule(db, delay="1 hour")
     for _ in range(2):
-        assert "this is a copy" in value(db, "select why from pgsched_internal.check_in()")
+        assert "this is a copy" in value(db, "select why from pgsched_internal.check_same_server()")
     logged = db.execute(
         "select count(*) from pgsched.audit_log where action = 'pause' and kind = 'installation'"
     ).fetchone()
     assert logged == (1,)
     assert value(db, "select pgsched.resume('installation')")
-    assert value(db, "select why from pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_same_server()") is None
 
 
 def test_a_copy_without_work_is_adopted(db: Connection) -> None:
     _move(db)
-    assert value(db, "select why from pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_same_server()") is None
     schedule(db, delay="1 hour")
-    assert value(db, "select why from pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_same_server()") is None
 
 
 def test_consumers_claim_nothing_while_the_installation_is_held(database_url: str) -> None:
@@ -108,11 +108,11 @@ def test_consumers_claim_nothing_from_a_copy_before_a_worker_checks_in(database_
         db.execute("select pgsched.schedule('queue:', queue => 'orders') from generate_series(1, 3)")
         claim = "select count(*) from pgsched.claim('orders', 'svc')"
         assert value(db, claim) == 1
-        db.execute("select pgsched_internal.check_in()")
+        db.execute("select pgsched_internal.check_same_server()")
         assert value(db, claim) == 1
         db.execute(f"update pgsched_internal.fleet set {column} = {column}::bigint - 1".encode())
         assert value(db, claim) == 0
-        db.execute("select pgsched_internal.check_in()")
+        db.execute("select pgsched_internal.check_same_server()")
         assert value(db, "select pgsched.resume('installation')")
         assert value(db, claim) == 1
 

@@ -12,8 +12,9 @@ from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.sql import statement, statement_over
 from pgsched.store.core.wire import LONG_AGO, to_instant
-from pgsched.store.live import executions, looking
+from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, PartitionShare
+from pgsched.store.live.row_filter_and_next_due import next_due
 from tests.store.store_arrange import TARGET, column, counts, value
 from tests.store.store_arrange import Connection as Session
 
@@ -112,7 +113,7 @@ async def test_a_claim_takes_only_rows_of_the_given_partitions(
 
 async def test_next_due_over_two_queues_answers_for_both(db: Session, worker: Connection) -> None:
     due(db, 3, 25)
-    found, now, _ = await looking.next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
+    found, now, _ = await next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
     assert found == {3: instant, 25: instant}
     assert now > instant
@@ -121,13 +122,13 @@ async def test_next_due_over_two_queues_answers_for_both(db: Session, worker: Co
 async def test_next_due_starts_at_the_watermark_of_each_partition(db: Session, worker: Connection) -> None:
     due(db, 3, 4)
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
-    found, _, _ = await looking.next_due(worker, {3: instant, 4: instant + 1})
+    found, _, _ = await next_due(worker, {3: instant, 4: instant + 1})
     assert found == {3: instant}
 
 
 async def test_next_due_ignores_partitions_that_are_not_given(db: Session, worker: Connection) -> None:
     due(db, 3, 4, 5)
-    found, _, _ = await looking.next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
+    found, _, _ = await next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
     assert set(found) == {3, 5}
 
 

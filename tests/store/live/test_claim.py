@@ -12,9 +12,9 @@ import pytest
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
-from pgsched.store.live import claim_culprits, executions, looking
+from pgsched.store.live import claim_culprits, executions
 from pgsched.store.live.executions import Claimed, Group, Lease, PartitionShare
-from pgsched.store.live.looking import ALL_ROWS, InstantRange, RowFilter
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, InstantRange, RowFilter, next_due, peek
 from tests.store.store_arrange import TARGET, call, column, counts, on_job, row, schedule, value
 from tests.store.store_arrange import Connection as Session
 
@@ -333,11 +333,11 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     db: Session, worker: Connection
 ) -> None:
     first, second = due(db, 2, partition=4)
-    earliest, now, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    earliest, now, _ = await next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
     assert now > earliest[4]
     await claim(worker, batch=1, partitions=[4])
-    later, _, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    later, _, _ = await next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
 
 
@@ -353,7 +353,7 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
         low: int | None = LONG_AGO
         while low is not None:
             spans = {partition: InstantRange(low, FAR_OFF)}
-            parts = await looking.peek(worker, spans, most=2, row_filter=RowFilter(held=("payments",)))
+            parts = await peek(worker, spans, most=2, row_filter=RowFilter(held=("payments",)))
             first, read_to = parts[partition]
             found += [first] if first is not None else []
             low = None if read_to is None else read_to + 1
@@ -371,8 +371,8 @@ async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and
     row_filter = replace(row_filter, refused=(refused.bytes,), left={0: ("python:send_email",)})
     instant = to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))
     spans = {4: InstantRange(LONG_AGO, FAR_OFF)}
-    part = (await looking.peek(worker, spans, most=2, row_filter=row_filter))[4]
-    earliest, _, _ = await looking.next_due(worker, {4: LONG_AGO}, row_filter=row_filter)
+    part = (await peek(worker, spans, most=2, row_filter=row_filter))[4]
+    earliest, _, _ = await next_due(worker, {4: LONG_AGO}, row_filter=row_filter)
     assert (part.first, earliest) == (instant, {4: instant})
     claimed = await claim(worker, batch=2, partitions=[4], row_filter=row_filter)
     assert [row.id for row in claimed] == [second.bytes]

@@ -10,7 +10,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
-from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, RowFilter
 from pgsched.telemetry import Events
 from pgsched.worker.claim.claim_order import Stream
 from pgsched.worker.claim.fairness import Fairness

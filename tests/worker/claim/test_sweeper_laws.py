@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, PartitionShare
-from pgsched.store.live.looking import InstantRange, WaitingRange
+from pgsched.store.live.row_filter_and_next_due import InstantRange, WaitingRange
 from pgsched.telemetry import Events
 from pgsched.worker.claim import sweeper as sweeper_module
 from pgsched.worker.claim.sweeper import Sweeper
@@ -31,7 +30,7 @@ def stopped() -> Iterator[None]:
         stopped_clock(),
         mock.patch.object(sweeper_module, "time", CLOCK),
         mock.patch.object(sweeper_module, "_PART", PART),
-        mock.patch.object(looking, "peek", lambda world, spans, **_: world.peek(spans)),
+        mock.patch.object(sweeper_module, "peek", lambda world, spans, **_: world.peek(spans)),
     ):
         yield
 

@@ -93,7 +93,7 @@ async def room() -> asyncio.Event:
 async def dispatcher(
     gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Dispatcher]:
-    monkeypatch.setattr("pgsched.worker.run.lane_watchdog._WATCH_EVERY", 0.005)
+    monkeypatch.setattr("pgsched.worker.run.attempt_timeouts._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
     directory = KnownSettings(Link("postgresql://", "nowhere"), Events())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.worker.run.lane_watchdog import Lane
+from pgsched.worker.run.lane import Lane
 
 
 @pytest.fixture

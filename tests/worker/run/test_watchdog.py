@@ -53,7 +53,7 @@ _REPLACED = """
 import asyncio, time
 from pgsched.telemetry import Events
 from pgsched.worker.run.forced_exit import ProcessExit
-from pgsched.worker.run.lane_watchdog import Watchdog
+from pgsched.worker.run.watchdog import Watchdog
 
 async def main():
     events = Events(lambda event, fields: print(event, fields, flush=True))

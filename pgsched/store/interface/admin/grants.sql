@@ -132,7 +132,7 @@ begin
     'pgsched_internal.days_to_archive', 'pgsched_internal.days_to_drop', 'pgsched_internal.sealed_with', 'pgsched_internal.stalls',
     'pgsched_internal.adopt_strays', 'pgsched_internal.create_key', 'pgsched_internal.note_key_use', 'pgsched_internal.put_secret',
     'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret',
-    'pgsched_internal.set_key_rate', 'pgsched_internal.attach_day', 'pgsched_internal.check_in', 'pgsched_internal.days_to_make',
+    'pgsched_internal.set_key_rate', 'pgsched_internal.attach_day', 'pgsched_internal.check_same_server', 'pgsched_internal.days_to_make',
     'pgsched_internal.drop_day', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.keep_dead_letters',
     'pgsched_internal.leave_watch', 'pgsched_internal.make_day', 'pgsched_internal.change_execution', 'pgsched_internal.roll_up',
     'pgsched_internal.roll_up_notes', 'pgsched_internal.skip_range', 'pgsched_internal.spread_overdue', 'pgsched_internal.take_watch',

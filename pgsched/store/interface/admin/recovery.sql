@@ -86,7 +86,7 @@ comment on function pgsched_internal.is_elsewhere()
 over.';
 
 -- Most calls find a record that has just been renewed and write nothing.
-create or replace function pgsched_internal.check_in(known bigint default null, out why text, out renewals bigint)
+create or replace function pgsched_internal.check_same_server(known bigint default null, out why text, out renewals bigint)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   rules pgsched.installation;
@@ -120,7 +120,7 @@ begin
   renewals := pgsched_internal.note_server(here, case when why is null then 1 else 1000000000 end);
   why := null;
 end $$;
-comment on function pgsched_internal.check_in(bigint)
+comment on function pgsched_internal.check_same_server(bigint)
   is 'Records that a worker is on this server now, and returns how often the record was renewed, which a returning
 worker passes in. If that does not match the earlier record, holds the installation. Returns why it is held, or null.';
 
@@ -178,30 +178,3 @@ end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
   is 'Moves waiting executions of a partition that were due by an instant, up to a limit, to instants from another one
 on, this far apart; returns how many.';
-
-create or replace function pgsched.set_installation(changes jsonb, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  before pgsched.installation;
-  after pgsched.installation;
-begin
-  perform pgsched_internal.check_said(null, set_installation.actor);
-  perform pgsched_internal.check_administers();
-  perform pgsched_internal.check_members(changes,
-    array['history_days', 'audit_days', 'archive_history', 'hold_after_restart', 'hold_after_promotion', 'hold_after_absence']);
-  select i.* into before from pgsched.installation i for update;
-  after := jsonb_populate_record(before,
-    pgsched_internal.with_defaults(changes, '{"history_days": 30, "audit_days": 400, "archive_history": false}'));
-  if after is not distinct from before then
-    return false;
-  end if;
-  update pgsched.installation i
-     set history_days = after.history_days, audit_days = after.audit_days, archive_history = after.archive_history, hold_after_restart = after.hold_after_restart,
-         hold_after_promotion = after.hold_after_promotion, hold_after_absence = after.hold_after_absence;
-  perform pgsched_internal.write_log('set installation', null, set_installation.actor, jsonb_strip_nulls(changes), 'installation', 'installation');
-  return true;
-end $$;
-comment on function pgsched.set_installation(jsonb, text)
-  is 'Changes the named settings of the installation: history_days, audit_days (0: forever), archive_history,
-hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything changed. Raises PS000 for
-invalid values.';

@@ -1,6 +1,4 @@
-"""Decides which rows claims read, and polls for the earliest waiting instant and parts of the backlog
-without locking.
-"""
+"""Which rows claims read; and polls for the earliest waiting instant and parts of the backlog, without locking."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

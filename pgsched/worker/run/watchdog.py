@@ -1,6 +1,4 @@
-"""Lanes, each of which delivers one row after another, and what looks after them.
-
-While the loop turns, one task does so for all lanes, several times a second: it ends attempts whose time is over.
+"""Finds out that the event loop is blocked.
 
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
 is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, looks whether the loop
@@ -14,58 +12,18 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.telemetry import Events
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand, StandIn
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
+from pgsched.worker.run.lane import Lane
 
-_WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
 _CLOCK = time.monotonic
 BLOCKED_AFTER = 1.0
 """Seconds without a turn after which the loop counts as blocked."""
 _LONGEST_STACK = 4_000
-
-
-@dataclass(slots=True, eq=False)
-class Lane:
-    """Delivers one row at a time. ``expires`` is the monotonic moment at which the watch ends the attempt; ``only``
-    says that it is the only attempt that the row may have, and has begun. ``expired`` and ``stopped`` say that the
-    worker has cancelled it: the watch did, or it was ended in the database."""
-
-    task: asyncio.Task[None] | None = None
-    execution: ClaimedExecution | None = None
-    started: float = 0.0
-    expires: float = float("inf")
-    expired: bool = False
-    stopped: bool = False
-    only: bool = False
-    sleeping: asyncio.Future[None] | None = None
-    _lent: float = 0.0
-    _lent_to: float = 0.0
-
-    def stop(self) -> None:
-        """Ends the attempt, whose outcome will not count."""
-        if self.task is not None and not self.expired:
-            self.stopped = True
-            self.task.cancel()
-
-    def forgive(self) -> None:
-        """Undoes the task's cancellation, after it has ended the attempt."""
-        if self.task is not None:
-            self.task.uncancel()
-
-    def lend(self, seconds: float) -> None:
-        """Extends the attempt by the time that the loop stood still. An attempt is lent no more time than it had."""
-        if self._lent_to != self.started:
-            self._lent, self._lent_to = 0.0, self.started
-        own = self.expires - self._lent - self.started
-        more = min(seconds, own - self._lent)
-        self._lent += more
-        self.expires += more
 
 
 class Watchdog:
@@ -159,58 +117,3 @@ def _described(row: ClaimedExecution | None) -> dict[str, str]:
     if row is None:
         return {}
     return {"target": row.target, "execution": row.uuid, "client": row.client_id}
-
-
-class LaneWatch:
-    """The task that looks after the lanes; ``beaten`` is called at each beat of the loop."""
-
-    def __init__(self, watchdog: Watchdog, *, beaten: Callable[[], None] = lambda: None) -> None:
-        self._watchdog, self._beaten = watchdog, beaten
-        self.task: asyncio.Task[None] | None = None
-        """The task that looks after the lanes, once it was started."""
-        self.has_work = asyncio.Event()
-        """To be set when rows come into hand. While there are none it only shows now and then that the loop turns."""
-        self._lanes: Sequence[Lane] = ()
-        self._hand: RowsInHand
-        self._look: Callable[[float], None]
-
-    def start(self, lanes: Sequence[Lane], hand: RowsInHand, look: Callable[[float], None]) -> None:
-        """Looks after these lanes in the running loop. ``look`` is called each time, with the seconds that all attempts
-        under way have taken together."""
-        self._lanes, self._hand, self._look = lanes, hand, look
-        self._watchdog.start(lanes, hand)
-        self.task = asyncio.create_task(self._look_on())
-
-    def close(self) -> None:
-        self._watchdog.close()
-        if self.task:
-            self.task.cancel()
-
-    async def _look_on(self) -> None:
-        while True:
-            if not self._hand.in_hand:
-                self.has_work.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_IDLE_EVERY):
-                        await self.has_work.wait()
-                self._watchdog.beat(time.monotonic())  # before the lanes begin
-            await asyncio.sleep(_WATCH_EVERY)
-            now = time.monotonic()
-            blocked = self._watchdog.beat(now)
-            self._beaten()
-            self._look(self._end_overdue(now, blocked))
-
-    def _end_overdue(self, now: float, blocked: float) -> float:
-        """Ends attempts whose time is over, and returns the seconds that all others have taken together. ``blocked``
-        are the seconds for which the loop stood still, if that was too long."""
-        occupied = 0.0
-        for lane in self._lanes:
-            if lane.execution is None:
-                continue
-            if blocked and lane.execution is not self._watchdog.culprit:
-                lane.lend(blocked)
-            occupied += now - lane.started
-            if lane.expires < now and lane.task and not lane.expired:
-                lane.expired = True
-                lane.task.cancel()
-        return occupied
