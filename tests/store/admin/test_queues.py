@@ -342,7 +342,7 @@ def test_a_full_queue_does_not_stop_jobs(db: Connection) -> None:
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_a_full_queue_takes_on_success_callbacks(db: Connection) -> None:
+def test_a_full_queue_accepts_notifications_of_outcomes(db: Connection) -> None:
     fill(db, "default")
     db.execute(
         "select pgsched_internal.tell_outcome(jsonb_populate_record(null::pgsched.executions, jsonb_build_object("

@@ -1,4 +1,4 @@
-"""Where all is well nothing is found; what cannot be looked at is said, and nothing ends the other checks."""
+"""The doctor's report: no findings on a healthy database, and checks that fail do not affect others."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ async def _report(url: str, **more: Any) -> Report:
         return await examine(lend, url=url, **more)
 
 
-async def test_nothing_is_found_where_all_is_well(db: Connection, database_url: str) -> None:
+async def test_a_healthy_database_has_no_findings(db: Connection, database_url: str) -> None:
     db.execute(
         "select pgsched.schedule('python:note', delay => '1 hour'), pgsched.create_queue('pull', '{\"pulled\": true}')"
     )
@@ -45,7 +45,7 @@ async def test_nothing_is_found_where_all_is_well(db: Connection, database_url: 
     assert report.server
 
 
-async def test_a_database_that_is_away_is_the_finding() -> None:
+async def test_an_unreachable_database_is_the_only_finding() -> None:
     report = await _report("postgresql://nobody@127.0.0.1:1/nothing")
     assert (report.status, report.checks) == ("error", [])
     [found] = report.findings
@@ -53,7 +53,7 @@ async def test_a_database_that_is_away_is_the_finding() -> None:
     assert "cannot be reached" in found.seen
 
 
-async def test_a_database_without_pgsched_is_told_to_be_migrated_and_nothing_more(empty_database_url: str) -> None:
+async def test_a_database_without_pgsched_is_only_asked_to_be_migrated(empty_database_url: str) -> None:
     report = await _report(empty_database_url)
     assert [(one.check, one.severity, one.do) for one in report.findings if one.severity != "note"] == [
         ("schema", "error", "run pgsched migrate.")
@@ -63,7 +63,7 @@ async def test_a_database_without_pgsched_is_told_to_be_migrated_and_nothing_mor
     assert "queues" not in report.checks
 
 
-async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_other(database_url: str) -> None:
+async def test_a_check_that_fails_hangs_or_disconnects_does_not_end_others(database_url: str) -> None:
     async def fails(ground: CheckContext) -> list[Finding]:
         await ground.connection.execute("select 1 / 0")
         return []
@@ -93,7 +93,7 @@ async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_othe
 
 
 @pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker"])
-async def test_a_reader_and_a_worker_may_look_at_everything(db: Connection, database_url: str, group: str) -> None:
+async def test_readers_and_workers_may_run_every_check(db: Connection, database_url: str, group: str) -> None:
     await register(database_url)
     rotate(db)
     with session_of_the_worker(database_url), login_as(db, database_url, group) as url:
@@ -103,7 +103,7 @@ async def test_a_reader_and_a_worker_may_look_at_everything(db: Connection, data
 
 
 @pytest.mark.parametrize("group", ["pgsched_client", "pg_monitor"])
-async def test_a_login_without_rights_is_warned_that_it_sees_nothing(
+async def test_a_login_without_rights_is_warned_about_skipped_checks(
     db: Connection, database_url: str, group: str
 ) -> None:
     with login_as(db, database_url, group) as url:
@@ -114,7 +114,7 @@ async def test_a_login_without_rights_is_warned_that_it_sees_nothing(
     assert report.status == "warning"
 
 
-async def test_names_that_others_have_given_are_text_and_no_more(database_url: str) -> None:
+async def test_findings_escape_names_and_redact_passwords(database_url: str) -> None:
     name = "o'k"
 
     async def names(ground: CheckContext) -> list[Finding]:
@@ -125,9 +125,7 @@ async def test_names_that_others_have_given_are_text_and_no_more(database_url: s
     assert "secret" not in found.why
 
 
-async def test_a_server_that_falls_silent_is_told_within_a_bound(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_check_on_a_silent_server_times_out(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "_EACH", 0.3)
     monkeypatch.setattr(examination, "_ALL", 0.2)
 

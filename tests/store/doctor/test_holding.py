@@ -1,4 +1,4 @@
-"""Who holds snapshots, locks and prepared transactions, and which statements take long."""
+"""Findings on sessions that hold snapshots and locks, on prepared transactions, slots and slow statements."""
 
 import asyncio
 import re
@@ -17,9 +17,7 @@ from tests.store.store_arrange import wait_until_blocked
 
 
 @pytest.mark.parametrize("bound", [{"open_for": 0.0}, {"transactions": 0}])
-async def test_a_transaction_that_is_open_for_long_is_told_with_its_session(
-    database_url: str, bound: dict[str, Any]
-) -> None:
+async def test_a_long_open_transaction_is_reported_with_its_session(database_url: str, bound: dict[str, Any]) -> None:
     with psycopg.connect(database_url, application_name="reports") as reader:
         reader.execute("insert into pgsched.clients (client_id) values ('open')")
         pid = str(reader.info.backend_pid)
@@ -31,7 +29,7 @@ async def test_a_transaction_that_is_open_for_long_is_told_with_its_session(
     assert "cannot clean up dead rows" in found[0].why
 
 
-async def test_of_another_database_a_transaction_counts_once_it_has_written(
+async def test_a_transaction_in_another_database_counts_once_it_has_written(
     janitor: Janitor, database_url: str
 ) -> None:
     with psycopg.connect(janitor.url_of("postgres")) as elsewhere:
@@ -46,7 +44,7 @@ async def test_of_another_database_a_transaction_counts_once_it_has_written(
     assert "events" in found[0].why
 
 
-async def test_a_transaction_that_was_left_prepared_is_told(db: Connection, database_url: str) -> None:
+async def test_an_old_prepared_transaction_is_a_warning(db: Connection, database_url: str) -> None:
     for statement in ("begin", "select pg_current_xact_id()", "prepare transaction 'left over'"):
         db.execute(statement)
     try:
@@ -59,7 +57,7 @@ async def test_a_transaction_that_was_left_prepared_is_told(db: Connection, data
 
 @asynccontextmanager
 async def _under_way(url: str, name: str, statement: str) -> AsyncIterator[AsyncConnection[Any]]:
-    """A session in which a statement goes on until the block ends."""
+    """A session in which a statement runs until the block ends."""
     async with await AsyncConnection.connect(url, autocommit=True, application_name=name) as connection:
         task = asyncio.create_task(connection.execute(statement.encode()))
         try:
@@ -70,7 +68,7 @@ async def _under_way(url: str, name: str, statement: str) -> AsyncIterator[Async
                 await task
 
 
-async def test_a_session_that_waits_for_a_lock_is_told_and_who_keeps_it(db: Connection, database_url: str) -> None:
+async def test_a_lock_wait_is_reported_with_the_holder_of_the_lock(db: Connection, database_url: str) -> None:
     with psycopg.connect(database_url) as holder:
         pid = holder.info.backend_pid
         holder.execute("lock table pgsched.jobs")
@@ -87,7 +85,7 @@ async def test_a_session_that_waits_for_a_lock_is_told_and_who_keeps_it(db: Conn
     assert f"pg_terminate_backend({pid})" in found.do
 
 
-async def test_who_waits_for_a_prepared_transaction_is_told_how_to_end_it(db: Connection, database_url: str) -> None:
+async def test_a_wait_for_a_prepared_transaction_names_pg_prepared_xacts(db: Connection, database_url: str) -> None:
     for statement in ("begin", "lock table pgsched.jobs", "prepare transaction 'keeps jobs'"):
         db.execute(statement)
     try:
@@ -100,7 +98,7 @@ async def test_who_waits_for_a_prepared_transaction_is_told_how_to_end_it(db: Co
     assert ("pg_prepared_xacts" in found.do, "pg_terminate_backend" in found.do) == (True, False)
 
 
-async def test_a_lock_of_another_login_is_told_without_its_age(db: Connection, database_url: str) -> None:
+async def test_a_lock_of_another_login_is_reported_without_its_age(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as holder:
         holder.execute("lock table pgsched.jobs")
         [(severity, text)] = await seen(url, "lock waits")
@@ -115,7 +113,7 @@ def _wait_until_asleep(db: Connection, pid: int) -> None:
         pass
 
 
-async def test_a_statement_of_a_worker_that_takes_long_is_told(db: Connection, database_url: str) -> None:
+async def test_a_slow_statement_of_a_worker_is_a_warning(db: Connection, database_url: str) -> None:
     async with _under_way(database_url, "pgsched claim abc", "select pg_sleep(60)") as slow:
         await asyncio.to_thread(_wait_until_asleep, db, slow.info.backend_pid)
         [(severity, text)] = await seen(database_url, "slow statements", statement=0.0)
@@ -124,7 +122,7 @@ async def test_a_statement_of_a_worker_that_takes_long_is_told(db: Connection, d
     assert text.endswith("select pg_sleep(60)")
 
 
-async def test_a_slot_for_which_the_server_keeps_its_log_is_told(db: Connection, database_url: str) -> None:
+async def test_an_unused_slot_that_retains_the_log_is_a_warning(db: Connection, database_url: str) -> None:
     name = f"kept_{db.info.dbname}"
     db.execute("select pg_create_physical_replication_slot(%s, true)", [name])
     try:
@@ -137,9 +135,7 @@ async def test_a_slot_for_which_the_server_keeps_its_log_is_told(db: Connection,
     assert f"pg_drop_replication_slot('{name}')" in found[0].do
 
 
-async def test_a_login_that_is_not_shown_since_when_transactions_are_open_says_so(
-    db: Connection, database_url: str
-) -> None:
+async def test_a_login_that_cannot_see_ages_is_advised_to_get_pg_monitor(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as other:
         other.execute("select pg_current_xact_id()")
         found = [one for one in await look(url, "horizon") if "of other logins" in one.seen]
@@ -151,7 +147,7 @@ async def test_a_login_that_is_not_shown_since_when_transactions_are_open_says_s
 
 
 def _record_minutes(db: Connection, earliest: int, latest: int) -> None:
-    """Each of these minutes, of so many ago, in a transaction of its own, as workers do."""
+    """Record rollups from ``earliest`` to ``latest`` minutes ago, each in its own transaction, as workers do."""
     for ago in range(earliest, latest - 1, -1):
         db.execute(
             "insert into pgsched.rollups (minute, client_id, queue)"
@@ -162,14 +158,14 @@ def _record_minutes(db: Connection, earliest: int, latest: int) -> None:
 
 @contextmanager
 def _snapshot(url: str) -> Iterator[str]:
-    """The process of a session that keeps one."""
+    """Hold a snapshot in another session, and yield the id of its process."""
     with psycopg.connect(url, application_name="reports") as reader:
         reader.execute("set transaction isolation level repeatable read; select 1")
         yield str(reader.info.backend_pid)
 
 
 @pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker", "pgsched_api"])
-async def test_a_login_that_is_not_shown_since_when_tells_at_least_for_how_long(
+async def test_a_login_that_cannot_see_ages_reports_a_minimum_age(
     db: Connection, database_url: str, group: str
 ) -> None:
     _record_minutes(db, 40, 31)
@@ -182,9 +178,7 @@ async def test_a_login_that_is_not_shown_since_when_tells_at_least_for_how_long(
     assert all(re.search(r"\(reports\) has had a transaction open for at least (29|30) min", one.seen) for one in found)
 
 
-async def test_a_new_transaction_is_none_that_is_open_for_long_whatever_is_recorded(
-    db: Connection, database_url: str
-) -> None:
+async def test_a_new_transaction_is_not_reported_as_long_open(db: Connection, database_url: str) -> None:
     _record_minutes(db, 40, 2)
     with login_as(db, database_url, "pgsched_reader") as url, _snapshot(database_url) as pid:
         db.execute("update pgsched.rollups set attempts = 1 where minute = (select max(minute) from pgsched.rollups)")

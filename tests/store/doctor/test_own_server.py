@@ -1,4 +1,4 @@
-"""What cannot be staged on a server that others use: an archive that fails, slots of several kinds, its statistics."""
+"""Findings that cannot be arranged on a shared server: failing archiving, lost slots and statement statistics."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _SETTINGS = {
 }
 
 
-async def test_an_archive_that_fails_slots_and_statistics_are_looked_at(tmp_path: Path) -> None:
+async def test_failing_archiving_slots_and_statistics_are_reported(tmp_path: Path) -> None:
     bin_dir = conftest.tested_bin_dir()
     with EmbeddedPostgres(tmp_path / "server", bin_dir=bin_dir, settings=_SETTINGS) as server:
         migrate(server.url)
@@ -40,7 +40,7 @@ async def _check_the_log(own: Connection, url: str) -> None:
         pass
     lost, unarchived = await look(url, "write-ahead log")
     own.execute("select pg_drop_replication_slot('lost')")
-    own.execute("alter system set archive_command = 'true'")  # or the server would try again before it stops
+    own.execute("alter system set archive_command = 'true'")  # else the server tries again before it stops
     own.execute("select pg_reload_conf()")
     assert lost.seen == "the replication slot lost has lost the log that it needs"
     assert "archiving the write-ahead log file" in unarchived.seen

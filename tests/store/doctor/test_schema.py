@@ -1,4 +1,4 @@
-"""Settings, revision, indexes, roles and room for locks that are not as this release needs them."""
+"""Findings on settings, schema revision, indexes, roles, room for locks, and drift of the schema."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ MENDED = {
     "create policy all_of_it on pgsched.jobs using (true)": "policy all_of_it on pgsched.jobs",
 }
 _GROUPS = 4
-"""To mend takes longer than to change and to look, so some changes are mended together, none of which hides another."""
+"""Repairs are slow, so several changes are repaired at once. No change of a group hides another."""
 
 TOLD = {
     "create rule lost as on delete to pgsched.jobs do instead nothing": "rule lost",
@@ -50,7 +50,7 @@ TOLD = {
         ("default_transaction_read_only = on", "takes no writes"),
     ],
 )
-async def test_a_setting_with_which_pgsched_cannot_be_there_is_an_error(
+async def test_a_setting_that_pgsched_cannot_work_with_is_an_error(
     db: Connection, database_url: str, setting: str, text: str
 ) -> None:
     db.execute(sql.SQL("alter database {} set " + setting).format(sql.Identifier(db.info.dbname)))
@@ -59,20 +59,20 @@ async def test_a_setting_with_which_pgsched_cannot_be_there_is_an_error(
     assert f"alter database … reset {setting.partition(' ')[0]}, or the same for the role" in found.do
 
 
-async def test_a_schema_of_another_revision_is_an_error_and_other_functions_a_warning(
-    db: Connection, database_url: str
-) -> None:
+async def test_an_older_schema_is_an_error_and_other_functions_are_a_warning(db: Connection, database_url: str) -> None:
     db.execute("update pgsched_internal.facts set value = 'another' where name = 'interface'")
     assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]
     db.execute("update pgsched.schema_version set version_num = 'pgsched_9999'")
-    assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]  # it serves this release
+    assert [severity for severity, _ in await seen(database_url, "schema")] == [
+        "warning"
+    ]  # newer, so it supports this release
     db.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
     [found] = await look(database_url, "schema")
     assert (found.severity, found.do) == ("error", "run pgsched migrate.")
     assert "pgsched_0000" in found.seen
 
 
-async def test_an_index_that_was_not_built_to_its_end_is_an_error(db: Connection, database_url: str) -> None:
+async def test_an_unfinished_index_is_an_error(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', every => '1 hour') from generate_series(1, 2)")
     with pytest.raises(psycopg.errors.UniqueViolation):
         db.execute("create unique index concurrently one_job_each on pgsched.jobs (client_id)")
@@ -88,7 +88,7 @@ def _altered(db: Connection, there: str, back: str) -> Iterator[None]:
         db.execute(back.encode())
 
 
-async def test_a_role_that_may_do_too_much_or_is_missing_is_told(db: Connection, database_url: str) -> None:
+async def test_a_role_with_too_many_rights_or_missing_is_reported(db: Connection, database_url: str) -> None:
     too_much, as_before = "createrole bypassrls", "nocreaterole nobypassrls"
     with _altered(db, f"alter role pgsched_worker {too_much}", f"alter role pgsched_worker {as_before}"):
         [found] = await look(database_url, "roles")
@@ -98,13 +98,13 @@ async def test_a_role_that_may_do_too_much_or_is_missing_is_told(db: Connection,
         assert await seen(database_url, "roles") == [("error", "the role pgsched_reader is missing")]
 
 
-async def test_a_worker_that_logs_in_as_a_superuser_is_told(db: Connection, database_url: str) -> None:
+async def test_a_worker_with_a_superuser_login_is_a_warning(db: Connection, database_url: str) -> None:
     await register(database_url)
     [(severity, text)] = await seen(database_url, "roles")
     assert (severity, text.startswith("a worker logs in as postgres, which has")) == ("warning", True)
 
 
-async def test_too_little_room_for_locks_is_told_with_what_to_set(
+async def test_too_little_room_for_locks_is_a_warning_with_the_setting(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock_capacity, "READERS", 1_000_000)
@@ -113,9 +113,7 @@ async def test_too_little_room_for_locks_is_told_with_what_to_set(
     assert "any login can fill" in found["note"].seen
 
 
-async def test_what_somebody_changes_by_hand_is_told_and_what_is_replaced_can_be_mended(
-    db: Connection, database_url: str
-) -> None:
+async def test_drift_is_reported_and_migrate_repairs_replaceable_objects(db: Connection, database_url: str) -> None:
     assert await seen(database_url, "drift") == []
     db.execute("select pgsched.create_queue('orders')")
     await make_days(database_url, ahead=1)
@@ -147,7 +145,9 @@ _BY_HAND = (
 
 
 @pytest.mark.parametrize("number", range(_GROUPS))
-async def test_what_is_changed_by_hand_is_told_and_mended(db: Connection, database_url: str, number: int) -> None:
+async def test_drift_that_migrate_can_repair_is_reported_and_repaired(
+    db: Connection, database_url: str, number: int
+) -> None:
     db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
     db.execute("select pgsched.schedule('python:note', delay => '1 day') from generate_series(1, 50)")
     await make_days(database_url, ahead=1)
@@ -169,7 +169,7 @@ def _severity(text: str) -> str:
     return "error" if text.startswith("missing") else "warning"
 
 
-async def test_what_is_not_replaced_is_told_until_it_is_as_it_was(db: Connection, database_url: str) -> None:
+async def test_drift_that_migrate_cannot_repair_is_still_reported(db: Connection, database_url: str) -> None:
     for by_hand, told in TOLD.items():
         db.execute(by_hand.encode())
         assert told in str(await seen(database_url, "drift"))
@@ -178,7 +178,7 @@ async def test_what_is_not_replaced_is_told_until_it_is_as_it_was(db: Connection
     assert [told for told in TOLD.values() if told not in found] == []
 
 
-async def test_what_has_another_owner_is_told_and_given_back(db: Connection, database_url: str) -> None:
+async def test_objects_with_another_owner_are_reported_and_given_back(db: Connection, database_url: str) -> None:
     db.execute("create role another")
     try:
         for what in ("table pgsched_internal.executions_3", "view pgsched.status", "function pgsched.now()"):
@@ -195,9 +195,7 @@ async def test_what_has_another_owner_is_told_and_given_back(db: Connection, dat
         db.execute("drop owned by another; drop role another")
 
 
-async def test_a_right_to_a_sequence_that_was_taken_away_is_told_and_given_back(
-    db: Connection, database_url: str
-) -> None:
+async def test_a_revoked_right_on_a_sequence_is_reported_and_restored(db: Connection, database_url: str) -> None:
     db.execute("revoke usage on sequence pgsched.workers_id_seq from pgsched_worker")
     assert await seen(database_url, "drift") == [
         ("warning", "changed since pgsched was migrated: rights on pgsched.workers_id_seq")
@@ -206,7 +204,7 @@ async def test_a_right_to_a_sequence_that_was_taken_away_is_told_and_given_back(
     assert await seen(database_url, "drift") == []
 
 
-async def test_a_sequence_that_is_behind_its_table_is_told_and_brought_up(db: Connection, database_url: str) -> None:
+async def test_a_sequence_behind_its_table_is_reported_and_advanced(db: Connection, database_url: str) -> None:
     for _ in range(3):
         await register(database_url)
     db.execute("select pgsched.set_client('shop', '{\"weight\": 2}')")
@@ -221,21 +219,21 @@ async def test_a_sequence_that_is_behind_its_table_is_told_and_brought_up(db: Co
     assert await register(database_url) == 4
 
 
-async def test_a_sequence_that_is_set_to_free_numbers_is_as_it_should_be(db: Connection, database_url: str) -> None:
+async def test_a_sequence_restarted_at_free_numbers_is_no_finding(db: Connection, database_url: str) -> None:
     first = await register(database_url)
     db.execute("update pgsched.workers set id = 2147483000 where id = %s", [first])
     db.execute("alter sequence pgsched.workers_id_seq restart")
     assert await seen(database_url, "drift") == []
 
 
-async def test_a_record_of_another_version_of_postgresql_is_not_compared(db: Connection, database_url: str) -> None:
+async def test_a_catalog_record_of_another_postgresql_is_not_compared(db: Connection, database_url: str) -> None:
     db.execute(
         "update pgsched_internal.facts set value = jsonb_set(value::jsonb, '{server}', '\"9\"')::text"
         " where name = 'catalogue'"
     )
     db.execute("drop index pgsched.jobs_labels")
     assert [severity for severity, _ in await seen(database_url, "drift")] == ["note"]
-    db.execute(  # as it is where a dump of another version was restored, or the server was upgraded
+    db.execute(  # as after a restore from another version, or an upgrade of the server
         "update pgsched_internal.facts set value = regexp_replace(value, ' 1[0-9] ', ' 9 ') where name = 'interface'"
     )
     assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]

@@ -1,4 +1,4 @@
-"""What the server has only so much of, staged with bounds that are low enough to be reached."""
+"""Findings on limited resources of the server, with bounds low enough to be reached."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.databases import login_as
 from tests.store.doctor.doctor_arrange import look, seen
 
 
-async def test_a_database_without_connections_left_is_an_error(db: Connection, database_url: str) -> None:
+async def test_a_database_without_free_connections_is_an_error(db: Connection, database_url: str) -> None:
     limited = sql.SQL("alter database {} connection limit {}")
     name = sql.Identifier(db.info.dbname)
     db.execute(limited.format(name, sql.Literal(2)))
@@ -21,7 +21,7 @@ async def test_a_database_without_connections_left_is_an_error(db: Connection, d
     assert await seen(database_url, "connections") == []
 
 
-async def test_a_login_of_workers_that_has_used_up_its_own_is_an_error(db: Connection, database_url: str) -> None:
+async def test_a_worker_login_without_free_connections_is_an_error(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_worker") as url:
         db.execute("alter role looks connection limit 1")
         with psycopg.connect(url):
@@ -29,15 +29,15 @@ async def test_a_login_of_workers_that_has_used_up_its_own_is_an_error(db: Conne
     assert (severity, text) == ("error", "1 of the 1 connections of the login looks are in use")
 
 
-async def test_few_connections_of_the_server_left_is_told_to_any_login(db: Connection, database_url: str) -> None:
+async def test_any_login_sees_all_connections_of_the_server(db: Connection, database_url: str) -> None:
     [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
     assert text.endswith("connections of the server are in use")
     with login_as(db, database_url, "pgsched_reader") as url:
         [(_, as_reader)] = await seen(url, "connections", of_connections=0.0)
-    assert int(as_reader.split()[0]) > 2  # also those that are not its own
+    assert int(as_reader.split()[0]) > 2  # not only its own
 
 
-async def test_a_listener_that_never_reads_fills_the_queue_of_notifications(db: Connection, database_url: str) -> None:
+async def test_a_listener_that_never_reads_fills_the_notification_queue(db: Connection, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as listener:
         listener.execute("listen filled")
         listener.execute("begin")
@@ -49,13 +49,13 @@ async def test_a_listener_that_never_reads_fills_the_queue_of_notifications(db: 
     assert "notification queue is used" in text
 
 
-async def test_databases_that_have_not_been_frozen_for_long_are_told(db: Connection, database_url: str) -> None:
+async def test_a_database_near_wraparound_is_a_warning(db: Connection, database_url: str) -> None:
     found = await look(database_url, "wraparound", of_wraparound=0.0)
     assert any(f"oldest unfrozen transaction of the database {db.info.dbname}" in one.seen for one in found)
     assert {one.severity for one in found} == {"warning"}
 
 
-async def test_numbers_of_workers_that_are_used_up_are_told_to_every_login(db: Connection, database_url: str) -> None:
+async def test_any_login_sees_that_worker_ids_are_used_up(db: Connection, database_url: str) -> None:
     last = 2**31 - 1
     db.execute("select setval('pgsched.workers_id_seq', %s)", [last])
     with login_as(db, database_url, "pgsched_reader") as url:
@@ -68,7 +68,7 @@ async def test_numbers_of_workers_that_are_used_up_are_told_to_every_login(db: C
     assert await seen(database_url, "wraparound") == []
 
 
-async def test_tables_that_autovacuum_leaves_alone_are_told(db: Connection, database_url: str) -> None:
+async def test_tables_without_autovacuum_are_a_warning(db: Connection, database_url: str) -> None:
     db.execute("alter table pgsched_internal.executions_3 set (autovacuum_enabled = false)")
     db.execute("alter table pgsched_internal.executions_4 reset (fillfactor)")
     db.execute(sql.SQL("alter database {} set track_counts = off").format(sql.Identifier(db.info.dbname)))
@@ -83,10 +83,10 @@ async def test_tables_that_autovacuum_leaves_alone_are_told(db: Connection, data
     assert [one.seen for one in await look(database_url, "autovacuum")] == ["the server has track_counts = off"]
 
 
-async def test_a_table_of_dead_rows_is_told(db: Connection, database_url: str) -> None:
-    # It would count the rows anew, and what it counted before they died would be told after it.
+async def test_a_table_with_many_dead_rows_is_a_warning(db: Connection, database_url: str) -> None:
+    # Autovacuum could overwrite the statistics with a count from before the rows died.
     db.execute("alter table pgsched.clients set (autovacuum_enabled = false)")
-    with psycopg.connect(database_url) as reader:  # as long as it has its snapshot they stay
+    with psycopg.connect(database_url) as reader:  # its snapshot keeps the dead rows
         reader.execute("set transaction isolation level repeatable read")
         reader.execute("select 1")
         with db.transaction():
@@ -96,6 +96,6 @@ async def test_a_table_of_dead_rows_is_told(db: Connection, database_url: str) -
         assert await seen(database_url, "dead rows") == []
         [(severity, text)] = await seen(database_url, "dead rows", dead_rows=20)
     assert severity == "warning"
-    # Of what another test has left in the table, the server may have cleaned up a few meanwhile.
+    # The server may have removed a few dead rows that another test left.
     [count] = re.findall(r"^pgsched\.clients has (\d+) dead rows", text)
     assert 40 <= int(count) <= 50

@@ -1,4 +1,4 @@
-"""What is late, unplanned, standing still or sealed with a key that is gone."""
+"""Findings on late queues, missed objectives, unplanned jobs, stuck operations, missing days and unreadable secrets."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.store.store_arrange import KEY, rotate, schedule
 
 
 @pytest.mark.parametrize(("ago", "severity"), [("2 minutes", "warning"), ("1 hour", "error")])
-async def test_a_queue_that_is_served_and_late_is_told(
+async def test_a_late_queue_with_a_worker_is_reported(
     db: Connection, database_url: str, ago: str, severity: str
 ) -> None:
     await register(database_url)
@@ -20,18 +20,18 @@ async def test_a_queue_that_is_served_and_late_is_told(
     assert "queue default" in text
 
 
-async def test_a_queue_that_consumers_pull_from_and_neglect_is_late(db: Connection, database_url: str) -> None:
+async def test_a_late_pull_queue_is_reported(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.create_queue('pull', '{\"pulled\": true}')")
     db.execute("select pgsched.schedule('queue:', fire_at => now() - interval '2 minutes', queue => 'pull')")
     assert [severity for severity, _ in await seen(database_url, "late")] == ["warning"]
 
 
-async def test_what_nobody_serves_is_left_to_the_check_of_queues(db: Connection, database_url: str) -> None:
+async def test_a_late_queue_without_a_worker_is_left_to_another_check(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '1 hour')")
     assert await seen(database_url, "late") == []
 
 
-async def test_an_objective_that_the_last_hour_has_missed_is_told(db: Connection, database_url: str) -> None:
+async def test_an_objective_missed_in_the_last_hour_is_a_warning(db: Connection, database_url: str) -> None:
     objective = """select pgsched.set_client(%s, '{"late_after": "1s", "on_time_share": 0.9}')"""
     put = """insert into pgsched.rollups (minute, client_id, queue, attempts, lateness)
              values (now() - %s::interval, %s, 'default', %s,
@@ -48,9 +48,7 @@ async def test_an_objective_that_the_last_hour_has_missed_is_told(db: Connection
     assert await seen(database_url, "objectives") == [("warning", told)]
 
 
-async def test_jobs_that_wait_for_a_planner_and_jobs_that_are_invalid_are_counted(
-    db: Connection, database_url: str
-) -> None:
+async def test_unplanned_and_invalid_jobs_are_counted(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', every => '1 hour') from generate_series(1, 2)")
     assert await seen(database_url, "jobs") == []
     db.execute("update pgsched.jobs set updated_at = now() - interval '2 minutes', planned_revision = 0")
@@ -59,7 +57,7 @@ async def test_jobs_that_wait_for_a_planner_and_jobs_that_are_invalid_are_counte
     assert await seen(database_url, "jobs") == [("warning", "2 jobs have become invalid")]
 
 
-async def test_a_bulk_operation_that_nobody_carries_on_stands_still(db: Connection, database_url: str) -> None:
+async def test_a_bulk_operation_without_progress_is_reported(db: Connection, database_url: str) -> None:
     bulk(db, "cancel", {"client": "shop"})
     backfill(db, schedule(db, cron="@hourly"))
     assert await seen(database_url, "changes") == []
@@ -71,7 +69,7 @@ async def test_a_bulk_operation_that_nobody_carries_on_stands_still(db: Connecti
     assert (await seen(database_url, "changes"))[0][1].endswith("makes no progress: it waits: its queue is full")
 
 
-async def test_days_that_were_not_made_ahead_are_missed(database_url: str) -> None:
+async def test_missing_days_ahead_are_a_warning(database_url: str) -> None:
     assert [severity for severity, _ in await seen(database_url, "days")] == ["warning"]
     await make_days(database_url, ahead=5)
     [(_, text)] = await seen(database_url, "days")
@@ -80,7 +78,7 @@ async def test_days_that_were_not_made_ahead_are_missed(database_url: str) -> No
     assert await seen(database_url, "days") == []
 
 
-async def test_secrets_that_no_key_opens_are_counted(db: Connection, database_url: str) -> None:
+async def test_secrets_that_no_key_opens_are_an_error(db: Connection, database_url: str) -> None:
     assert await seen(database_url, "secrets") == []
     rotate(db)
     assert [severity for severity, _ in await seen(database_url, "secrets")] == ["note"]

@@ -1,4 +1,4 @@
-"""Dead letters as a settle leaves them, and what the tests ask about them."""
+"""Arrange dead letters as a settle leaves them, and replay and expire them."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ def dead_letter(
     status_code: int = 503,
     **given: Any,
 ) -> UUID:
-    """An execution that failed so long ago, with a failed try."""
+    """An execution that failed this long ago, with one failed attempt."""
     id = schedule(db, **given)
     fail(db, id, ago=ago, reason=reason, status_code=status_code)
     return id
@@ -23,7 +23,7 @@ def dead_letter(
 def fail(
     db: Connection, id: UUID, *, ago: str = "0 seconds", reason: str = "503 Service Unavailable", status_code: int = 503
 ) -> None:
-    """The execution fails for good."""
+    """Let the execution fail for good."""
     finish(db, id, ended="failed", ago=ago)
     db.execute(
         "update pgsched.history set reason = %s, status_code = %s, attempt = 5 where id = %s", [reason, status_code, id]
@@ -46,7 +46,7 @@ def replay(db: Connection, id: UUID, **given: Any) -> UUID:
 
 
 def keep_days(db: Connection, kept: int) -> None:
-    """What the upkeep of days does."""
+    """Drop old days as the upkeep does, and keep their dead letters."""
     while value(db, "select pgsched_internal.keep_dead_letters(%s, 1000)", [kept]) == 1000:
         pass
     db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(%s) name", [kept])

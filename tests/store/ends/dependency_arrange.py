@@ -1,4 +1,4 @@
-"""Arranging executions that wait for others, for the tests of the store."""
+"""Arrange executions that depend on others."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from tests.store.store_arrange import Connection, call, column, finish, value
 
 
 def after(db: Connection, *before: UUID | str, **arguments: Any) -> UUID:
-    """An execution that waits for others; due at once then."""
+    """Schedule an execution that depends on others, and is due when they have ended."""
     return schedule_now(db, after=[str(name) for name in before], **arguments)
 
 
@@ -18,7 +18,7 @@ def schedule_now(db: Connection, **arguments: Any) -> UUID:
 
 
 def end(db: Connection, id: UUID, ended: str = "succeeded") -> None:
-    """A worker settles it, and the releaser has its turn."""
+    """Settle an execution and release its dependents."""
     finish(db, id, ended=ended)
     release(db)
 

@@ -1,4 +1,4 @@
-"""Jobs whose next instant is counted from the end of a run: where another interval is counted from."""
+"""Jobs with ``after_completion``: from where the interval is counted after an edit or a pause."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,7 +15,7 @@ MINUTE = timedelta(minutes=1)
 
 
 async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
-    """Again and again, so long after the end of each run; it is planned."""
+    """Schedule a job that runs this long after the end of its last run, and plan it."""
     id = call(db, "schedule", target="python:x", every=every, key="sync", rules={"after_completion": True})
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert isinstance(id, UUID)
@@ -23,19 +23,19 @@ async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
 
 
 async def made(db: Session, worker: Connection, *, ago: timedelta = 5 * HOUR) -> UUID:
-    """A job every two hours, so old; it has not run."""
+    """A job of this age that runs every two hours, and has not run."""
     id = await scheduled(db, worker, 2 * HOUR)
     db.execute("update pgsched.jobs set created_at = created_at - %s, anchor = anchor - %s", [ago, ago])
     return id
 
 
 async def edited(db: Session, worker: Connection) -> UUID:
-    """It is to run every hour."""
+    """Change the interval to one hour."""
     return await scheduled(db, worker, HOUR)
 
 
 def run(db: Session, of: UUID, *, ago: str) -> None:
-    """A run of the job that ended so long ago."""
+    """Arrange a run of the job that ended this long ago."""
     finish(db, call(db, "trigger", job_id=of), ago=ago)
 
 
@@ -45,15 +45,13 @@ def until_next(db: Session, of: UUID) -> timedelta:
     return found - now
 
 
-async def test_an_edit_does_not_put_off_the_first_run(db: Session, worker: Connection) -> None:
+async def test_an_edit_does_not_delay_the_first_run(db: Session, worker: Connection) -> None:
     id = await made(db, worker, ago=40 * MINUTE)
     assert await edited(db, worker) == id
     assert abs(until_next(db, id) - 20 * MINUTE) < MINUTE
 
 
-async def test_after_an_edit_the_interval_is_counted_from_the_end_of_the_last_run(
-    db: Session, worker: Connection
-) -> None:
+async def test_after_an_edit_the_interval_counts_from_the_end_of_the_last_run(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="50 minutes")
     run(db, id, ago="10 minutes")
@@ -61,14 +59,14 @@ async def test_after_an_edit_the_interval_is_counted_from_the_end_of_the_last_ru
     assert abs(until_next(db, id) - 50 * MINUTE) < MINUTE
 
 
-async def test_what_is_overdue_by_the_edited_schedule_runs_at_once(db: Session, worker: Connection) -> None:
+async def test_a_run_overdue_by_the_edited_interval_runs_at_once(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="3 hours")
     await edited(db, worker)
     assert abs(until_next(db, id)) < MINUTE
 
 
-async def test_while_a_run_goes_on_the_interval_is_counted_from_the_edit(db: Session, worker: Connection) -> None:
+async def test_during_a_run_the_interval_counts_from_the_edit(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="3 hours")
     lease(db, call(db, "trigger", job_id=id))
@@ -77,7 +75,7 @@ async def test_while_a_run_goes_on_the_interval_is_counted_from_the_edit(db: Ses
 
 
 @pytest.mark.parametrize("keep", ["nothing", "failures"])
-async def test_where_not_all_history_is_kept_the_interval_is_counted_from_the_edit(
+async def test_without_full_history_the_interval_counts_from_the_edit(
     db: Session, worker: Connection, keep: str
 ) -> None:
     id = await made(db, worker)
@@ -87,7 +85,7 @@ async def test_where_not_all_history_is_kept_the_interval_is_counted_from_the_ed
     assert abs(until_next(db, id) - HOUR) < MINUTE
 
 
-async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, worker: Connection) -> None:
+async def test_after_a_pause_the_interval_counts_from_its_end(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     call(db, "pause", kind="job", name=str(id))
     call(db, "resume", kind="job", name=str(id))

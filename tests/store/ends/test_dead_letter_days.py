@@ -1,4 +1,4 @@
-"""Dead letters outlive the days of history, until they expire."""
+"""Open dead letters outlive their day of history, until they expire."""
 
 import pytest
 
@@ -13,7 +13,7 @@ KEPT = "select id from pgsched_internal.kept_dead_letters"
 
 @pytest.fixture(autouse=True)
 def _day(db: Connection) -> None:
-    """A day of history and attempts, forty days old."""
+    """A day of history and attempts, forty days ago."""
     for parent in ("history", "attempts"):
         db.execute(_make_day(parent))
 
@@ -39,7 +39,7 @@ def days(db: Connection) -> list[str]:
     )
 
 
-def test_an_open_one_is_moved_with_its_tries_when_its_day_goes(db: Connection) -> None:
+def test_an_open_dead_letter_is_kept_with_its_attempts(db: Connection) -> None:
     id = dead_letter(db, ago="40 days", payload={"n": 1}, key="k")
     keep_days(db, 30)
     assert days(db) == []
@@ -53,35 +53,35 @@ def test_an_open_one_is_moved_with_its_tries_when_its_day_goes(db: Connection) -
     assert status(db, id) == "failed"
 
 
-def test_one_in_no_day_of_its_own_is_moved_too(db: Connection) -> None:
+def test_a_dead_letter_in_the_default_partition_is_kept(db: Connection) -> None:
     id = dead_letter(db, ago="50 days")
     keep_days(db, 30)
     assert column(db, "select id from pgsched_internal.history_default") == []
     assert column(db, KEPT) == [id]
 
 
-def test_what_succeeded_or_was_dealt_with_goes_with_its_day(db: Connection) -> None:
+def test_successes_and_discarded_dead_letters_go_with_their_day(db: Connection) -> None:
     finish(db, schedule(db), ago="40 days")
     call(db, "discard", id=dead_letter(db, ago="40 days"))
     keep_days(db, 30)
     assert (days(db), column(db, KEPT)) == ([], [])
 
 
-def test_a_day_is_not_dropped_before_its_dead_letters_are_out_of_it(db: Connection) -> None:
+def test_a_day_with_open_dead_letters_is_not_dropped(db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
     db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(30) name")
     assert len(days(db)) == 1
     assert state(db, id) == "open"
 
 
-def test_those_that_have_expired_go_with_their_day(db: Connection) -> None:
+def test_expired_dead_letters_go_with_their_day(db: Connection) -> None:
     dead_letter(db, ago="40 days")
     db.execute("update pgsched.clients set dead_letters_for = '35 days'")
     keep_days(db, 30)
     assert (days(db), column(db, KEPT)) == ([], [])
 
 
-def test_later_they_expire_so_many_at_a_time(db: Connection) -> None:
+def test_kept_dead_letters_expire_in_batches(db: Connection) -> None:
     for _ in range(3):
         dead_letter(db, ago="40 days")
     keep_days(db, 30)
@@ -90,7 +90,7 @@ def test_later_they_expire_so_many_at_a_time(db: Connection) -> None:
     assert [value(db, "select pgsched_internal.expire_dead_letters(2)") for _ in range(3)] == [2, 1, 0]
 
 
-def test_a_kept_one_is_replayed_and_discarded_as_any(db: Connection) -> None:
+def test_kept_dead_letters_can_be_replayed_and_discarded(db: Connection) -> None:
     replayed, discarded = dead_letter(db, ago="40 days", payload={"n": 1}), dead_letter(db, ago="40 days")
     keep_days(db, 30)
     new = replay(db, replayed)
@@ -100,7 +100,7 @@ def test_a_kept_one_is_replayed_and_discarded_as_any(db: Connection) -> None:
     assert (state(db, replayed), state(db, discarded)) == ("replayed", "discarded")
 
 
-def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> None:
+def test_a_bulk_replay_includes_kept_dead_letters(db: Connection) -> None:
     kept = dead_letter(db, ago="40 days")
     keep_days(db, 30)
     recent = dead_letter(db)
@@ -109,7 +109,7 @@ def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> Non
     assert (state(db, kept), state(db, recent)) == ("replayed", "replayed")
 
 
-def test_a_client_without_settings_keeps_them_for_a_year(db: Connection) -> None:
+def test_dead_letters_are_kept_for_a_year_by_default(db: Connection) -> None:
     id = dead_letter(db, ago="40 days", client="nobody")
     dead_letter(db, ago="366 days", client="nobody")
     keep_days(db, 30)

@@ -1,4 +1,4 @@
-"""Dead letters are looked through by their index, however many there are and however many were dealt with."""
+"""Queries for open dead letters use their index, however many others there are."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,12 +31,12 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests here: none of them writes."""
+    """A database whose rows stay for all tests of this file, since none of them writes."""
     return module_url
 
 
 def scans(db: Connection, query: str) -> list[dict[str, Any]]:
-    """The nodes of a plan that read a table of history."""
+    """Return the nodes of a plan that read a table of history."""
     found = db.execute(f"explain (analyze, format json) {query}".encode()).fetchone()
     assert found is not None
     return [node for node in _nodes(found[0][0]["Plan"]) if "history" in node.get("Relation Name", "")]
@@ -53,7 +53,7 @@ def _read(nodes: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(("client", "most"), [("", 50), ("and client_id = 'payments'", 100)])
-def test_a_page_visits_nothing_that_was_dealt_with_or_is_anothers(db: Connection, client: str, most: int) -> None:
+def test_a_page_reads_only_open_dead_letters_of_the_client(db: Connection, client: str, most: int) -> None:
     query = f"select * from pgsched.dead_letters where dealt_with_at is null {client} order by id desc limit 50"
     nodes = scans(db, query)
     assert {node["Node Type"] for node in nodes} == {"Index Scan"}
@@ -61,7 +61,7 @@ def test_a_page_visits_nothing_that_was_dealt_with_or_is_anothers(db: Connection
     assert _read(nodes) <= most
 
 
-def test_a_chunk_visits_no_more_rows_than_it_looks_at(db: Connection) -> None:
+def test_a_chunk_reads_no_more_rows_than_its_limit(db: Connection) -> None:
     db.execute("set enable_sort = off; set enable_hashjoin = off; set plan_cache_mode = force_generic_plan")
     nodes = scans(
         db,

@@ -1,4 +1,4 @@
-"""Dead letters that several deal with at the same moment."""
+"""Races between sessions that replay, discard or move the same dead letter."""
 
 import threading
 from uuid import UUID
@@ -13,7 +13,7 @@ from tests.store.store_arrange import Connection, call, column, value, wait_unti
 pytestmark = pytest.mark.oldest_postgresql
 
 
-def test_of_two_replays_at_the_same_time_both_answer_with_one_execution(db: Connection, store_url: str) -> None:
+def test_two_concurrent_replays_return_the_same_execution(db: Connection, store_url: str) -> None:
     id = dead_letter(db)
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
@@ -27,7 +27,7 @@ def test_of_two_replays_at_the_same_time_both_answer_with_one_execution(db: Conn
     assert column(db, "select id from pgsched.executions") == [*set(answers)]
 
 
-def test_a_replay_that_is_rolled_back_leaves_it_to_the_other(db: Connection, store_url: str) -> None:
+def test_a_replay_succeeds_after_a_concurrent_one_rolls_back(db: Connection, store_url: str) -> None:
     id = dead_letter(db)
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
@@ -41,7 +41,7 @@ def test_a_replay_that_is_rolled_back_leaves_it_to_the_other(db: Connection, sto
     assert len(answers) == 1
 
 
-def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, store_url: str) -> None:
+def test_a_concurrently_discarded_dead_letter_is_not_replayed(db: Connection, store_url: str) -> None:
     id = dead_letter(db)
     refusals: list[str | None] = []
 
@@ -62,7 +62,7 @@ def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, stor
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_returns_to_a_locked_dead_letter(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
     many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
@@ -76,7 +76,7 @@ def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Conn
     assert (state(db, id), column(db, "select id from pgsched_internal.rows_to_come_back_to")) == ("replayed", [])
 
 
-def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(db: Connection, store_url: str) -> None:
+def test_locked_dead_letters_do_not_delay_others_of_a_bulk_replay(db: Connection, store_url: str) -> None:
     mine = [dead_letter(db, client="mine") for _ in range(70)]
     theirs = [dead_letter(db, client="theirs") for _ in range(3)]
     many = bulk(db, "replay", {"status_code": 503}, rate=10000)
@@ -93,7 +93,7 @@ def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(
     assert {state(db, id) for id in mine} == {"replayed"}
 
 
-def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_skips_a_dead_letter_replayed_meanwhile(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
     many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
@@ -106,7 +106,7 @@ def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: C
     assert (state(db, id), state(db, other)) == ("replayed", "replayed")
 
 
-def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_is_advanced_by_one_worker_at_a_time(db: Connection, store_url: str) -> None:
     for _ in range(4):
         dead_letter(db)
     many = bulk(db, "replay", {"client": "default"}, rate=1000)
@@ -118,7 +118,7 @@ def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store
     assert len(column(db, "select id from pgsched.executions")) == 4
 
 
-def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(db: Connection, store_url: str) -> None:
+def test_a_dead_letter_moved_out_of_its_day_meanwhile_is_replayed(db: Connection, store_url: str) -> None:
     id = dead_letter(db, ago="40 days")
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:

@@ -1,4 +1,4 @@
-"""The target that a client has told of each dead letter."""
+"""``dead_letter_target``: the target that is notified of each dead letter of a client."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def _told(db: Session) -> None:
     db.execute("insert into pgsched.clients (client_id, dead_letter_target) values ('payments', %s)", [TOLD])
 
 
-async def test_it_is_told_of_what_fails_for_good(db: Session, worker: Connection) -> None:
+async def test_the_target_is_notified_of_a_final_failure(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", key="k")
     await finish(worker, found, "failed", code=503, reason="why")
     target, payload = row(db, "select target::text, payload from pgsched.executions")
@@ -27,33 +27,33 @@ async def test_it_is_told_of_what_fails_for_good(db: Session, worker: Connection
     )  # fmt: skip
 
 
-async def test_it_is_told_of_what_was_lost_with_its_last_worker(db: Session, worker: Connection) -> None:
+async def test_the_target_is_notified_of_an_execution_lost_with_its_worker(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"max_attempts": 1})
     run_out(db, begun=True)
     assert await reap(worker, found.partition, [1]) == (0, 1)
     assert column(db, "select target::text from pgsched.executions") == [TOLD]
 
 
-async def test_an_execution_with_a_target_of_its_own_tells_that(db: Session, worker: Connection) -> None:
+async def test_on_failure_replaces_the_dead_letter_target(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"on_failure": "python:alas"})
     await finish(worker, found, "failed")
     assert column(db, "select target::text from pgsched.executions") == ["python:alas"]
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "expired"])
-async def test_no_other_end_is_told(db: Session, worker: Connection, ended: str) -> None:
+async def test_the_target_is_not_notified_of_other_ends(db: Session, worker: Connection, ended: str) -> None:
     found = await leased(db, worker, client="payments")
     await finish(worker, found, ended, result="1")
     assert column(db, "select target::text from pgsched.executions") == []
 
 
-async def test_nor_are_other_clients_failures(db: Session, worker: Connection) -> None:
+async def test_the_target_is_not_notified_of_other_clients_failures(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="billing")
     await finish(worker, found, "failed")
     assert column(db, "select target::text from pgsched.executions") == []
 
 
-async def test_a_word_that_cannot_be_delivered_is_not_told_again(db: Session, worker: Connection) -> None:
+async def test_a_failed_notification_is_not_reported_again(db: Session, worker: Connection) -> None:
     await finish(worker, await leased(db, worker, client="payments"), "failed")
     db.execute("update pgsched.executions set fire_at = '2020-01-01Z'")
     word = await leased(db, worker, client="billing", fire_at="2090-01-01Z")
@@ -63,13 +63,13 @@ async def test_a_word_that_cannot_be_delivered_is_not_told_again(db: Session, wo
     assert value(db, "select count(*) from pgsched.dead_letters") == 2
 
 
-async def test_a_client_that_keeps_nothing_is_told_all_the_same(db: Session, worker: Connection) -> None:
+async def test_the_target_is_notified_even_if_no_history_is_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     await finish(worker, await leased(db, worker, client="payments"), "failed")
     assert column(db, "select target::text from pgsched.executions") == [TOLD]
     db.execute("update pgsched.clients set keep = 'all'")
 
 
-def test_a_target_that_cannot_be_called_is_refused(db: Session) -> None:
+def test_an_invalid_dead_letter_target_is_refused(db: Session) -> None:
     with refused("PS001"):
         db.execute("update pgsched.clients set dead_letter_target = 'ops.example'")

@@ -1,4 +1,4 @@
-"""Dead letters one by one: replayed once, with changes or without, or discarded."""
+"""Dead letters: listed, replayed once with or without changes, or discarded."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,17 +30,17 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.oldest_postgresql
 
 
-def test_a_replay_is_before_what_was_to_come_after_it_at_the_same_instant(db: Connection) -> None:
+def test_a_replay_precedes_its_successor_at_the_same_instant(db: Connection) -> None:
     instant = value(db, "select now()")
     first, _ = (schedule(db, fire_at=instant, ordering_key="k") for _ in range(2))
     fail(db, first)
     again = replay(db, first)
     in_order = "select id from pgsched.executions order by coalesce(scheduled_for, fire_at), id"
     assert column(db, in_order)[0] == again
-    assert column(db, "select id from pgsched.executions where at_head") == []  # workers say so: they would wait for it
+    assert column(db, "select id from pgsched.executions where at_head") == []  # claiming sets it
 
 
-def test_a_replay_is_behind_what_was_to_come_before_it(db: Connection) -> None:
+def test_a_replay_stays_behind_its_predecessor(db: Connection) -> None:
     instant = value(db, "select now()")
     schedule(db, fire_at=instant, ordering_key="k")
     id = schedule(db, fire_at=instant + timedelta(seconds=1), ordering_key="k")
@@ -49,7 +49,7 @@ def test_a_replay_is_behind_what_was_to_come_before_it(db: Connection) -> None:
     assert column(db, "select id from pgsched.executions where at_head") == []
 
 
-def test_a_dead_letter_is_listed_with_why_and_what_it_was(db: Connection) -> None:
+def test_a_dead_letter_is_listed_with_its_details_and_reason(db: Connection) -> None:
     id = dead_letter(db, key="k", payload={"n": 1}, options={"timeout": "5s"})
     schedule(db)
     assert row(
@@ -62,7 +62,7 @@ def test_a_dead_letter_is_listed_with_why_and_what_it_was(db: Connection) -> Non
     )  # fmt: skip
 
 
-def test_a_replay_is_a_fresh_execution_that_is_due_now(db: Connection, store_url: str) -> None:
+def test_a_replay_is_a_new_execution_that_is_due_now(db: Connection, store_url: str) -> None:
     id = dead_letter(db, payload={"n": 1}, options={"timeout": "5s"}, ordering_key="o")
     before = row(db, "select partition, scheduled_for from pgsched.history where id = %s", [id])
     with listening(store_url) as listener:
@@ -77,20 +77,20 @@ def test_a_replay_is_a_fresh_execution_that_is_due_now(db: Connection, store_url
     ) == (TARGET, {"n": 1}, {"timeout": "5s"}, "o", 0, True, *before)
 
 
-def test_target_payload_and_options_can_be_others(db: Connection) -> None:
+def test_a_replay_may_change_target_payload_and_options(db: Connection) -> None:
     changes = {"target": "python:repaired", "payload": {"n": 2}, "options": {"timeout": "9s"}}
     new = replay(db, dead_letter(db, payload={"n": 1}), **changes)
     found = row(db, "select target, payload, options from pgsched.executions where id = %s", [new])
     assert found == ("python:repaired", {"n": 2}, {"timeout": "9s"})
 
 
-def test_what_bounds_it_by_its_age_is_left_out(db: Connection) -> None:
+def test_a_replay_has_no_options_that_limit_its_age(db: Connection) -> None:
     bounds = {"relevant_for": "1m", "max_retry_age": "1m", "deadline": "1m"}
     new = replay(db, dead_letter(db, options={"timeout": "5s", **bounds}))
     assert row(db, "select options, plan from pgsched.executions where id = %s", [new]) == ({"timeout": "5s"}, 0)
 
 
-def test_a_second_call_answers_with_the_same_execution(db: Connection) -> None:
+def test_replay_is_idempotent(db: Connection) -> None:
     id = dead_letter(db)
     new = replay(db, id)
     assert replay(db, id, target="python:other") == new
@@ -101,7 +101,7 @@ def test_a_second_call_answers_with_the_same_execution(db: Connection) -> None:
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_replay_that_failed_too_is_replayed_by_either_id(db: Connection) -> None:
+def test_a_failed_replay_can_be_replayed_by_either_id(db: Connection) -> None:
     id = dead_letter(db)
     first = replay(db, id)
     fail(db, first)
@@ -111,7 +111,7 @@ def test_a_replay_that_failed_too_is_replayed_by_either_id(db: Connection) -> No
     assert replay(db, first) == second
 
 
-def test_a_replay_that_was_taken_back_can_be_asked_for_again(db: Connection) -> None:
+def test_a_cancelled_replay_can_be_replayed_again(db: Connection) -> None:
     id = dead_letter(db)
     first = replay(db, id)
     call(db, "cancel", id=first)
@@ -120,7 +120,7 @@ def test_a_replay_that_was_taken_back_can_be_asked_for_again(db: Connection) -> 
     assert status(db, second) == "scheduled"
 
 
-def test_a_key_that_is_taken_by_the_dead_letter_itself_goes_along(db: Connection) -> None:
+def test_a_replay_keeps_the_key_of_the_dead_letter(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="1 minute")
     new = replay(db, id)
     assert value(db, "select key from pgsched.executions where id = %s", [new]) == "k"
@@ -128,7 +128,7 @@ def test_a_key_that_is_taken_by_the_dead_letter_itself_goes_along(db: Connection
     assert schedule(db, key="k") == new
 
 
-def test_what_was_scheduled_anew_under_its_key_is_not_run_beside(db: Connection) -> None:
+def test_a_dead_letter_whose_key_was_scheduled_again_is_not_replayed(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     other = schedule(db, key="k")
     with refused("PS011", hint="discard"):
@@ -154,14 +154,14 @@ def failed_instant(db: Connection) -> tuple[UUID, UUID]:
     return job, id
 
 
-def test_the_replay_of_an_instant_stands_beside_its_job(db: Connection, failed_instant: tuple[UUID, UUID]) -> None:
+def test_a_replay_of_a_run_does_not_belong_to_the_job(db: Connection, failed_instant: tuple[UUID, UUID]) -> None:
     new = replay(db, failed_instant[1])
     found = row(db, "select job_id, scheduled_for = '2026-03-01Z', plan from pgsched.executions where id = %s", [new])
     assert found == (None, True, 0)
 
 
 @pytest.mark.parametrize("ended", [None, "succeeded"])
-def test_an_instant_that_was_run_otherwise_is_not_replayed(
+def test_a_run_whose_instant_ran_again_is_not_replayed(
     db: Connection, failed_instant: tuple[UUID, UUID], ended: str | None
 ) -> None:
     job, id = failed_instant
@@ -189,7 +189,7 @@ def blocked(db: Connection) -> UUID:
     return id
 
 
-def test_a_replay_goes_before_what_its_failure_has_held_up(db: Connection) -> None:
+def test_a_replay_runs_before_executions_that_its_failure_blocked(db: Connection) -> None:
     id = blocked(db)
     held = schedule(db, ordering_key="o")
     db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
@@ -198,7 +198,7 @@ def test_a_replay_goes_before_what_its_failure_has_held_up(db: Connection) -> No
     assert status(db, held) == "held"
 
 
-def test_discarding_lets_go_on_what_its_failure_has_held_up(db: Connection) -> None:
+def test_discarding_unblocks_the_ordering_key(db: Connection) -> None:
     for is_bulk in (False, True):
         id = blocked(db)
         held = schedule(db, ordering_key="o")
@@ -212,7 +212,7 @@ def test_discarding_lets_go_on_what_its_failure_has_held_up(db: Connection) -> N
         db.execute("delete from pgsched.executions")
 
 
-def test_a_discarded_one_is_open_no_more_and_stays_in_history(db: Connection) -> None:
+def test_a_discarded_dead_letter_stays_in_history(db: Connection) -> None:
     id = dead_letter(db)
     assert [call(db, "discard", id=id, note="known", actor="ann") for _ in range(2)] == [True, False]
     assert (state(db, id), status(db, id)) == ("discarded", "failed")
@@ -221,14 +221,14 @@ def test_a_discarded_one_is_open_no_more_and_stays_in_history(db: Connection) ->
         replay(db, id)
 
 
-def test_a_replayed_one_is_not_discarded(db: Connection) -> None:
+def test_a_replayed_dead_letter_cannot_be_discarded(db: Connection) -> None:
     id = dead_letter(db)
     replay(db, id)
     with refused("PS011", hint="cancel that execution"):
         call(db, "discard", id=id)
 
 
-def test_both_are_in_the_audit_log(db: Connection) -> None:
+def test_replay_and_discard_are_logged(db: Connection) -> None:
     replayed, discarded = dead_letter(db), dead_letter(db)
     new = replay(db, replayed, note="the shop is back", actor="ann")
     call(db, "discard", id=discarded, note="known", actor="bob")
@@ -241,7 +241,7 @@ def test_both_are_in_the_audit_log(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("verb", ["replay", "discard"])
-def test_only_what_has_failed_is_dealt_with(db: Connection, verb: str) -> None:
+def test_only_failed_executions_are_replayed_or_discarded(db: Connection, verb: str) -> None:
     waits, succeeded = schedule(db), schedule(db)
     finish(db, succeeded)
     for id, hint in ((waits, "wait for its end"), (succeeded, "schedule it again")):
@@ -261,7 +261,7 @@ def test_only_what_has_failed_is_dealt_with(db: Connection, verb: str) -> None:
         ({"actor": ""}, "PS000"),
     ],
 )
-def test_a_replay_that_cannot_be_meant_changes_nothing(db: Connection, given: dict[str, Any], sqlstate: str) -> None:
+def test_an_invalid_replay_is_refused_and_changes_nothing(db: Connection, given: dict[str, Any], sqlstate: str) -> None:
     id = dead_letter(db)
     with refused(sqlstate):
         replay(db, id, **given)
@@ -269,7 +269,7 @@ def test_a_replay_that_cannot_be_meant_changes_nothing(db: Connection, given: di
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_dead_letter_expires_as_its_client_says(db: Connection) -> None:
+def test_a_dead_letter_expires_after_dead_letters_for(db: Connection) -> None:
     id = dead_letter(db, ago="8 days")
     db.execute("update pgsched.clients set dead_letters_for = '7 days' where client_id = 'default'")
     assert column(db, "select id from pgsched.dead_letters") == []
@@ -280,12 +280,12 @@ def test_a_dead_letter_expires_as_its_client_says(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("span", ["1 minute", "4000 days"])
-def test_how_long_they_are_kept_is_bounded(db: Connection, span: str) -> None:
+def test_dead_letters_for_is_bounded(db: Connection, span: str) -> None:
     with refused("23514", constraint="dead_letters_for_is_1_hour_to_3653_days"):
         db.execute("update pgsched.clients set dead_letters_for = %s", [span])
 
 
-def test_a_client_deals_with_its_own(db: Connection, payments: Connection) -> None:
+def test_a_client_replays_and_discards_its_own_dead_letters(db: Connection, payments: Connection) -> None:
     replayed, discarded = (dead_letter(db, client="payments") for _ in range(2))
     dead_letter(db, client="billing")
     assert sorted(column(payments, "select id from pgsched.dead_letters")) == sorted([replayed, discarded])
@@ -297,7 +297,7 @@ def test_a_client_deals_with_its_own(db: Connection, payments: Connection) -> No
 
 
 @pytest.mark.parametrize("verb", ["replay", "discard"])
-def test_another_clients_dead_letter_is_not_there(db: Connection, payments: Connection, verb: str) -> None:
+def test_another_clients_dead_letter_is_not_found(db: Connection, payments: Connection, verb: str) -> None:
     theirs, waits = dead_letter(db, client="billing"), schedule(db, client="billing")
     for id in (theirs, waits):
         with refused("PS010"):
@@ -305,7 +305,7 @@ def test_another_clients_dead_letter_is_not_there(db: Connection, payments: Conn
     assert state(db, theirs) == "open"
 
 
-def test_a_client_changes_no_dead_letter_by_itself(db: Connection, payments: Connection) -> None:
+def test_a_client_may_not_update_or_delete_dead_letters(db: Connection, payments: Connection) -> None:
     dead_letter(db, client="payments")
     with refused("42501"):
         payments.execute("update pgsched.history set dealt_with_at = now()")
@@ -313,7 +313,7 @@ def test_a_client_changes_no_dead_letter_by_itself(db: Connection, payments: Con
         payments.execute("delete from pgsched_internal.kept_dead_letters")
 
 
-def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, store_url: str) -> None:
+def test_a_reader_sees_all_dead_letters_but_may_not_discard_them(db: Connection, store_url: str) -> None:
     id = dead_letter(db, client="payments")
     role = login_role(db, "pgsched_reader")
     with acting(store_url, role) as reader:
