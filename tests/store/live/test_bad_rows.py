@@ -1,4 +1,4 @@
-"""One row or job that makes no sense stands in nobody else's way."""
+"""Invalid rows and jobs do not hold up the others."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -19,9 +19,7 @@ from tests.store.store_arrange import Connection as Session
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_a_job_beyond_the_last_instant_is_finished_and_the_others_are_planned(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_job_beyond_the_last_instant_is_finished_alone(db: Session, worker: Connection) -> None:
     far = job(db, planned_revision=0, rules={"starts_at": "9999-12-31T12:00:00Z"})
     near = job(db, planned_revision=0)
     assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0))[:2] == (2, [])
@@ -29,9 +27,7 @@ async def test_a_job_beyond_the_last_instant_is_finished_and_the_others_are_plan
     assert len(waiting(db, near)) == 1
 
 
-async def test_a_job_that_the_database_refuses_to_plan_is_invalid_and_the_others_are_planned(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_job_that_the_database_refuses_to_plan_is_invalid_alone(db: Session, worker: Connection) -> None:
     odd, fine = job(db, planned_revision=0), job(db, planned_revision=0)
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{odd}')".encode())
     try:
@@ -45,13 +41,13 @@ async def test_a_job_that_the_database_refuses_to_plan_is_invalid_and_the_others
 
 
 @pytest.mark.parametrize("name", ["paused_at", "accounted_to", "updated_at"])
-def test_a_mark_of_planning_is_an_instant(db: Session, name: str) -> None:
+def test_planning_timestamps_cannot_be_infinite(db: Session, name: str) -> None:
     job(db)
     with refused("23514", constraint=f"{name}_is_an_instant"):
         db.execute(f"update pgsched.jobs set {name} = 'infinity'".encode())
 
 
-async def test_hundreds_of_runs_are_ended_for_one(db: Session, worker: Connection, store_url: str) -> None:
+async def test_cancel_running_ends_hundreds_of_runs_at_once(db: Session, worker: Connection, store_url: str) -> None:
     hourly = job(db, rules={"on_overlap": "cancel_running"})
     for n in range(450):
         planned_row(db, hourly, BEGAN - timedelta(minutes=n + 1))
@@ -75,7 +71,7 @@ async def test_a_held_row_that_was_moved_by_hand_is_queued_again(db: Session, wo
         db.execute("update pgsched.executions set fire_at = now() where lease_token is null")
 
 
-async def test_another_clients_row_decides_nothing(db: Session, worker: Connection) -> None:
+async def test_a_row_of_another_client_with_the_same_id_releases_no_dependent(db: Session, worker: Connection) -> None:
     first = schedule(db)
     following = call(db, "schedule", target=TARGET, after=[str(first)])
     db.execute(
@@ -88,7 +84,7 @@ async def test_another_clients_row_decides_nothing(db: Session, worker: Connecti
     assert status(db, following) == "held"
 
 
-async def test_one_end_that_cannot_be_noted_leaves_the_others_alone(db: Session, worker: Connection) -> None:
+async def test_a_dependent_that_cannot_be_released_does_not_block_others(db: Session, worker: Connection) -> None:
     odd, fine = schedule(db), schedule(db)
     twice = call(db, "schedule", target=TARGET, after=[str(odd)])
     following = call(db, "schedule", target=TARGET, after=[str(fine)], after_outcome="any")
@@ -111,23 +107,23 @@ async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connect
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
-def test_of_a_job_that_no_claim_has_read_successes_count() -> None:
+def test_failures_count_for_a_job_that_no_claim_has_read() -> None:
     assert Definitions().counts_failures(UUID(int=1).bytes)
 
 
 @pytest.mark.parametrize("rules", ['{"pause_after": 3.0}', '{"jitter": "99999999999999999999s"}'])
-def test_numbers_that_only_one_side_can_read_are_refused(db: Session, rules: str) -> None:
+def test_numbers_that_only_one_parser_accepts_are_refused(db: Session, rules: str) -> None:
     with refused("PS002"):
         db.execute("select pgsched.schedule('python:x', every => '1 hour', rules => cast(%s as jsonb))", [rules])
 
 
-def test_an_interval_that_is_none_is_refused_in_an_edit(db: Session) -> None:
+def test_an_interval_out_of_range_is_refused_in_an_edit(db: Session) -> None:
     hourly = job(db)
     with refused("PS002"):
         call(db, "edit", id=hourly, changes={"every": "99999999999999999999d"})
 
 
-async def test_the_sweep_goes_on_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:
+async def test_the_sweep_continues_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     lost = job(db, accounted_to=BEGAN)
     assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1

@@ -1,4 +1,4 @@
-"""The claim: which rows it leases, in which order, and that a recurring row brings its successor or is not taken."""
+"""The claim: which rows it leases, in which order, and how it plans the successor of a recurring row."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ async def claim(
 
 
 def due(db: Session, count: int = 1, *, partition: int = 0) -> list[UUID]:
-    """Rows that are due, the earliest first."""
+    """Insert due rows and return their ids, earliest first."""
     return column(
         db,
         "insert into pgsched.executions (target, fire_at, partition)"
@@ -62,7 +62,7 @@ def recurring(db: Session, **arguments: object) -> UUID:
     return job
 
 
-async def test_a_claim_takes_the_earliest_rows_and_no_more_than_it_asks_for(db: Session, worker: Connection) -> None:
+async def test_a_claim_takes_the_earliest_rows_up_to_its_batch(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     claimed = await claim(worker, batch=3, partitions=[0])
     assert {row.id for row in claimed} == {id.bytes for id in ids[:3]}
@@ -73,13 +73,13 @@ FIRST = RowFilter(first=True)
 
 
 def prior(db: Session, *priorities: int, client: str = "default", delay: str = "0 seconds") -> list[bytes]:
-    """Executions of these priorities, which are due."""
+    """Insert executions with these priorities and return their ids."""
     named = {"client": client, "delay": delay}
     found = [schedule(db, options=f'{{"priority": {each}}}', **named) for each in priorities]
     return [id.bytes for id in found]
 
 
-async def test_a_claim_by_priority_takes_the_highest_first_from_all_partitions(db: Session, worker: Connection) -> None:
+async def test_a_priority_claim_takes_the_highest_from_all_partitions(db: Session, worker: Connection) -> None:
     due(db, 3)
     low, high, below, highest = prior(db, 5, 50, -5, 90)
     assert [row.id for row in await claim(worker, batch=2, row_filter=FIRST)] == [highest, high]
@@ -87,9 +87,7 @@ async def test_a_claim_by_priority_takes_the_highest_first_from_all_partitions(d
     assert below in {row.id for row in await claim(worker)}
 
 
-async def test_a_claim_by_priority_waits_for_no_row_and_none_that_lies_in_the_future(
-    db: Session, worker: Connection, store_url: str
-) -> None:
+async def test_a_priority_claim_skips_locked_and_future_rows(db: Session, worker: Connection, store_url: str) -> None:
     prior(db, 80, delay="1 hour")
     locked, free = prior(db, 70, 60)
     with psycopg.connect(store_url) as other:
@@ -97,33 +95,31 @@ async def test_a_claim_by_priority_waits_for_no_row_and_none_that_lies_in_the_fu
         assert [row.id for row in await claim(worker, row_filter=FIRST)] == [free]
 
 
-async def test_a_claim_by_priority_passes_over_a_client_that_is_claimed_from_apart(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_priority_claim_skips_clients_that_are_claimed_apart(db: Session, worker: Connection) -> None:
     theirs, others = prior(db, 90, client="flood") + prior(db, 10)
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, apart=("flood",)))] == [others]
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, only="flood"))] == [theirs]
 
 
-async def test_a_claim_may_pass_over_what_has_a_priority_below_0(db: Session, worker: Connection) -> None:
+async def test_a_claim_can_skip_priorities_below_zero(db: Session, worker: Connection) -> None:
     [plain], [above, _] = due(db), prior(db, 1, -1)
     assert {row.id for row in await claim(worker, row_filter=RowFilter(ordinary=True))} == {plain.bytes, above}
 
 
-async def test_a_claim_may_begin_with_what_became_due_last(db: Session, worker: Connection) -> None:
+async def test_a_claim_can_take_the_latest_rows_first(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     claimed = await claim(worker, batch=3, partitions=[0], row_filter=RowFilter(latest_first=True))
     assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
 
 
-async def test_a_claim_of_several_partitions_asks_each_for_its_share(db: Session, worker: Connection) -> None:
+async def test_a_claim_takes_its_share_of_each_partition(db: Session, worker: Connection) -> None:
     for partition in (0, 1, 2):
         due(db, 3, partition=partition)
     claimed = await claim(worker, batch=2, partitions=[0, 2])
     assert sorted(row.partition for row in claimed) == [0, 0, 2, 2]
 
 
-async def test_a_claimed_row_comes_with_all_that_delivery_needs(db: Session, worker: Connection) -> None:
+async def test_a_claimed_row_has_everything_that_delivery_needs(db: Session, worker: Connection) -> None:
     id = schedule(
         db,
         fire_at="2020-01-01Z",
@@ -157,13 +153,13 @@ async def test_a_leased_row_is_not_claimed_again(db: Session, worker: Connection
     assert await claim(worker, token=8) == []
 
 
-async def test_a_row_that_is_not_due_is_left(db: Session, worker: Connection) -> None:
+async def test_a_row_that_is_not_due_is_not_claimed(db: Session, worker: Connection) -> None:
     schedule(db, delay="1 minute")
     db.execute("insert into pgsched.executions (target, fire_at) values (%s, 'infinity')", [TARGET])
     assert await claim(worker) == []
 
 
-async def test_a_claim_may_look_a_moment_ahead(db: Session, worker: Connection) -> None:
+async def test_a_claim_can_look_ahead(db: Session, worker: Connection) -> None:
     schedule(db, delay="1 minute")
     schedule(db, delay="3 minutes")
     assert len(await claim(worker, ahead=timedelta(minutes=2))) == 1
@@ -184,7 +180,7 @@ async def test_two_claimers_never_share_a_row(db: Session, worker: Connection, s
     assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
 
 
-async def test_claims_side_by_side_take_every_row_once(db: Session, worker: Connection, store_url: str) -> None:
+async def test_interleaved_claims_take_every_row_once(db: Session, worker: Connection, store_url: str) -> None:
     ids = due(db, 40)
     other = await connect(store_url, "other")
     try:
@@ -199,7 +195,7 @@ async def test_claims_side_by_side_take_every_row_once(db: Session, worker: Conn
     assert sorted(taken) == sorted(id.bytes for id in ids)
 
 
-async def test_a_claim_is_hot(db: Session, worker: Connection) -> None:
+async def test_a_claim_makes_hot_updates(db: Session, worker: Connection) -> None:
     due(db, 20, partition=3)
     counts = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'executions_3'"
     before, hot_before = row(db, counts)
@@ -223,7 +219,7 @@ async def test_claiming_a_recurring_row_plans_its_successor(db: Session, worker:
     ) == (True, True, 1, {"n": 1}, {"timeout": "5s"}, "payments")
 
 
-async def test_a_claim_that_fails_takes_neither_row_nor_successor(db: Session, worker: Connection) -> None:
+async def test_a_failed_claim_leaves_the_row_and_plans_no_successor(db: Session, worker: Connection) -> None:
     recurring(db)
     db.execute("alter table pgsched.jobs rename to hidden")
     try:
@@ -237,7 +233,7 @@ async def test_a_claim_that_fails_takes_neither_row_nor_successor(db: Session, w
 
 
 async def claim_carefully(connection: Connection, lease: Lease, shares: list[PartitionShare], **named: Any) -> Claimed:
-    """A claim that goes on without the rows that make it fail, as a worker's."""
+    """Claim without the rows that make it fail, as a worker does."""
     try:
         return await executions.claim(connection, lease, shares, **named)
     except psycopg.Error as error:
@@ -251,7 +247,7 @@ async def claim_carefully(connection: Connection, lease: Lease, shares: list[Par
         ("select from pgsched.queues for update", "select 1 from pgsched.queues for update", 3),
     ],
 )
-async def test_a_claim_looks_for_the_row_at_fault_only_where_it_waited_for_a_row(
+async def test_a_claim_looks_for_a_culprit_only_if_it_waited_for_a_row(
     db: Session, worker: Connection, store_url: str, locked: str, needed: str, tries: int
 ) -> None:
     due(db, 4)
@@ -271,7 +267,7 @@ async def test_a_claim_looks_for_the_row_at_fault_only_where_it_waited_for_a_row
     assert (len(answer.rows), answer.parked, tried) == (4, (), [4] * tries)
 
 
-async def test_a_row_handed_back_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
+async def test_a_released_row_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
     recurring(db)
     [first] = await claim(worker)
     await executions.release(worker, first.partition, Group([first.id], [first.token]))
@@ -289,12 +285,12 @@ async def test_a_retry_does_not_plan_a_successor(db: Session, worker: Connection
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_job_changed_meanwhile_is_not_planned_by_the_claim(
+async def test_a_claim_does_not_plan_a_job_that_was_changed_meanwhile(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     job = recurring(db, key="hourly")
     with psycopg.connect(store_url) as holder:
-        holder.execute("select from pgsched.executions for update")  # so that the change passes the row over
+        holder.execute("select from pgsched.executions for update")  # so that the change skips the row
         match change:
             case "edit":
                 schedule(db, key="hourly", every="2 hours")
@@ -304,7 +300,7 @@ async def test_a_job_changed_meanwhile_is_not_planned_by_the_claim(
     assert counts(db)[0] == 1
 
 
-def test_an_instant_of_a_job_has_one_live_row(db: Session) -> None:
+def test_a_job_has_one_live_row_for_each_instant(db: Session) -> None:
     job = schedule(db, every="1 hour")
     insert = (
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
@@ -316,7 +312,7 @@ def test_an_instant_of_a_job_has_one_live_row(db: Session) -> None:
         db.execute(insert, [job])
 
 
-async def test_a_successor_that_stands_already_is_not_doubled(db: Session, worker: Connection) -> None:
+async def test_an_existing_successor_is_not_planned_again(db: Session, worker: Connection) -> None:
     job = recurring(db)
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -329,9 +325,7 @@ async def test_a_successor_that_stands_already_is_not_doubled(db: Session, worke
     assert counts(db)[0] == 2
 
 
-async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_one(
-    db: Session, worker: Connection
-) -> None:
+async def test_next_due_is_the_earliest_waiting_instant_of_each_partition(db: Session, worker: Connection) -> None:
     first, second = due(db, 2, partition=4)
     earliest, now, _ = await next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
@@ -341,9 +335,7 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
 
 
-async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_peek_returns_the_first_matching_instant_and_where_it_stopped(db: Session, worker: Connection) -> None:
     for hour in range(4):
         for client in ("payments", "default"):
             schedule(db, fire_at=f"2020-01-01 0{hour}:00Z", client=client)
@@ -364,7 +356,7 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
 @pytest.mark.parametrize(
     "row_filter", [RowFilter(only="default"), RowFilter(plain=True), RowFilter(missed=("kafka:",))]
 )
-async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and_by_looks(
+async def test_claims_and_peeks_skip_rows_that_the_filter_excludes(
     db: Session, worker: Connection, row_filter: RowFilter
 ) -> None:
     refused, second = due(db, 2, partition=4)
@@ -378,9 +370,7 @@ async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and
     assert [row.id for row in claimed] == [second.bytes]
 
 
-async def test_a_row_that_stands_last_and_cannot_be_claimed_is_found_where_claims_begin_there(
-    db: Session, worker: Connection
-) -> None:
+async def test_a_culprit_is_found_when_claims_take_the_latest_rows_first(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     db.execute(f"alter table pgsched.executions add constraint odd check (id <> '{ids[-1]}' or attempt = 0)".encode())

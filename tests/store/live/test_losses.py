@@ -1,4 +1,4 @@
-"""What a lost worker had in hand: no attempt is counted, and losses of handlers are."""
+"""Rows of lost workers: the attempt is not counted, but the losses of handlers are."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -21,7 +21,7 @@ async def reap(worker: Connection, partition: int, owners: list[int]) -> tuple[i
 
 
 def again(db: Session, id: UUID) -> None:
-    """Puts it into the hand of the worker 5 once more."""
+    """Lease the row to worker 5 once more."""
     db.execute(
         "update pgsched.executions set lease_owner = 5, lease_token = 5, attempt = attempt + 1, gate = null,"
         " fire_at = now(),"
@@ -30,7 +30,7 @@ def again(db: Session, id: UUID) -> None:
     )
 
 
-async def test_a_lost_worker_takes_no_attempt_however_often(db: Session, worker: Connection) -> None:
+async def test_lost_workers_use_up_no_attempts(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     for _ in range(4):
         assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
@@ -40,11 +40,11 @@ async def test_a_lost_worker_takes_no_attempt_however_often(db: Session, worker:
 
 
 def begin(db: Session, id: UUID) -> None:
-    """Its worker has noted that the one attempt begins."""
+    """Record that the worker has begun the attempt."""
     db.execute("update pgsched.executions set begun = lease_token where id = %s", [id])
 
 
-async def test_the_only_attempt_is_lost_with_the_worker_where_it_had_begun(db: Session, worker: Connection) -> None:
+async def test_an_only_attempt_that_has_begun_is_lost_with_its_worker(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
@@ -53,7 +53,7 @@ async def test_the_only_attempt_is_lost_with_the_worker_where_it_had_begun(db: S
     )  # fmt: skip
 
 
-async def test_that_it_began_under_an_earlier_lease_does_not_count(db: Session, worker: Connection) -> None:
+async def test_an_attempt_begun_under_an_earlier_lease_does_not_count(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     db.execute("update pgsched.executions set lease_token = 6 where id = %s", [id])
@@ -61,27 +61,25 @@ async def test_that_it_began_under_an_earlier_lease_does_not_count(db: Session, 
     assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
 
 
-async def test_the_only_attempt_that_had_not_begun_is_not_counted_where_its_lease_ran_out(
-    db: Session, worker: Connection
-) -> None:
+async def test_an_expired_lease_uses_up_no_attempt_that_has_not_begun(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, seconds=-1, options={"max_attempts": 1})
     assert await reap(worker, partition_of(db, id), []) == (1, 0)
     assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
 
 
-async def test_where_a_client_allows_one_attempt_that_is_lost_too(db: Session, worker: Connection) -> None:
+async def test_a_clients_limit_of_one_attempt_applies_to_a_lost_worker(db: Session, worker: Connection) -> None:
     db.execute("""select pgsched.set_client('payments', '{"options": {"max_attempts": 1}}')""")
     id = await leased(db, worker, owner=5)
     begin(db, id)
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
-async def test_what_commits_with_its_end_is_done_again(db: Session, worker: Connection) -> None:
+async def test_a_sql_target_runs_again_after_its_worker_is_lost(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, target="sql:billing.settle", options={"max_attempts": 1})
     assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
 
 
-async def test_a_job_whose_run_was_lost_is_not_carried_on_twice(db: Session, worker: Connection) -> None:
+async def test_a_lost_run_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set plan = 3 where id = %s", [id])
     await reap(worker, partition_of(db, id), [5])
@@ -89,12 +87,12 @@ async def test_a_job_whose_run_was_lost_is_not_carried_on_twice(db: Session, wor
 
 
 async def cut_short(db: Session, worker: Connection, id: UUID) -> None:
-    """A drain ends its attempt."""
+    """End the attempt as a drain does."""
     token = value(db, "select lease_token from pgsched.executions where id = %s", [id])
     await executions.cut_short(worker, partition_of(db, id), Group([id.bytes], [token]))
 
 
-async def test_what_is_cut_short_has_an_attempt_that_says_so(db: Session, worker: Connection) -> None:
+async def test_an_attempt_cut_short_is_recorded(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     await cut_short(db, worker, id)
     found = row(db, "select execution_id, attempt, worker, error from pgsched.attempts")
@@ -102,7 +100,7 @@ async def test_what_is_cut_short_has_an_attempt_that_says_so(db: Session, worker
 
 
 @pytest.mark.parametrize(("target", "losses"), [("python:work", 2), ("https://shop.example/", None)])
-async def test_losses_and_stops_of_handlers_are_counted(
+async def test_only_handlers_count_losses_and_stops(
     db: Session, worker: Connection, target: str, losses: int | None
 ) -> None:
     id = await leased(db, worker, owner=9, target=target)
@@ -126,7 +124,7 @@ async def delivery_count(db: Session, worker: Connection, id: UUID) -> tuple[int
 
 
 @pytest.mark.parametrize("target", ["https://shop.example/", "python:work"])
-async def test_what_is_lost_or_cut_short_counts_as_delivered(db: Session, worker: Connection, target: str) -> None:
+async def test_an_attempt_lost_or_cut_short_counts_as_delivered(db: Session, worker: Connection, target: str) -> None:
     id = await leased(db, worker, owner=9, target=target)
     await reap(worker, partition_of(db, id), [9])
     assert await delivery_count(db, worker, id) == (1, 2)
@@ -134,20 +132,20 @@ async def test_what_is_lost_or_cut_short_counts_as_delivered(db: Session, worker
     assert await delivery_count(db, worker, id) == (1, 3)
 
 
-async def test_what_is_handed_back_unstarted_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
+async def test_a_released_row_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=9)
     await executions.release(worker, partition_of(db, id), Group([id.bytes], [9]))
     assert await delivery_count(db, worker, id) == (1, 1)
 
 
-async def test_the_only_attempt_that_had_not_begun_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
+async def test_an_attempt_that_has_not_begun_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=9, options={"max_attempts": 1})
     await reap(worker, partition_of(db, id), [9])
     assert await delivery_count(db, worker, id) == (1, 1)
 
 
 @pytest.mark.parametrize("target", ["https://shop.example/", "python:work"])
-async def test_what_was_not_due_when_its_worker_was_lost_had_not_begun(
+async def test_a_row_not_due_when_its_worker_is_lost_has_not_begun(
     db: Session, worker: Connection, target: str
 ) -> None:
     id = await leased(db, worker, owner=9, target=target)

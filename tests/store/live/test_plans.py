@@ -1,6 +1,6 @@
-"""The statements of the hot path reach their rows by index and touch no more than they must, among many rows.
+"""Statements of the hot path reach their rows by index and read no more than they need, among many rows.
 
-Fifty thousand rows wait and five thousand are due in one partition; a statement's plan is the one it runs by.
+One partition has fifty thousand future rows and five thousand due ones. Each plan is that of a statement that ran.
 """
 
 import time
@@ -39,7 +39,7 @@ BY_PARTITION = {"live/claim", "live/settle_succeeded", "live/settle_discarded", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a statement did: the nodes of its plan, each with the rows it read."""
+    """The nodes of a plan that ran, with the rows that each has read."""
 
     nodes: list[dict[str, Any]]
 
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def read_whole(self) -> set[str]:
-        """The tables that were read from their beginning to their end."""
+        """Tables that were read by a sequential scan."""
         return {str(node["Relation Name"]) for node in self.nodes if node["Node Type"] == "Seq Scan"}
 
     @property
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def rows_read(self) -> int:
-        """Rows that came off tables and indexes, also those that were then passed over."""
+        """Rows read from tables and indexes, including those that a filter removed."""
         scans = [node for node in self.nodes if "Relation Name" in node and "Scan" in node["Node Type"]]
         return int(
             sum((scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0)) * scan["Actual Loops"] for scan in scans)
@@ -81,7 +81,7 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests here: each explains inside a transaction that is rolled back."""
+    """The rows stay for all tests in this module: each explains in a transaction that is rolled back."""
     return module_url
 
 
@@ -92,7 +92,7 @@ async def explain(
     partitions: Sequence[int] = (0,),
     order: LiteralString = "",
 ) -> Plan:
-    """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
+    """Run a statement and return its plan. The caller rolls back what it changed."""
     text = statement_over(name, tuple(partitions), order=order) if name in BY_PARTITION else statement_in(name, 0)
     query: Any = "explain (analyze, buffers off, format json) " + text
     cursor = await worker.execute(query, parameters)
@@ -108,7 +108,7 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 async def index_names(worker: Connection, parent: str) -> set[str]:
-    """The name of an index in each partition."""
+    """The name that an index has in each partition."""
     cursor = await worker.execute(
         "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = %s::regclass",
         [f"pgsched.{parent}"],
@@ -117,7 +117,7 @@ async def index_names(worker: Connection, parent: str) -> set[str]:
 
 
 async def lease(worker: Connection) -> dict[str, Any]:
-    """A claimed batch, as settling names it."""
+    """Claim a batch and return the parameters for settling it."""
     cursor = await worker.cursor(binary=True).execute(statement_over("live/claim", (0,)), CLAIM)
     rows = await cursor.fetchall()
     ids = Uuids([row[1] for row in rows])
@@ -125,14 +125,14 @@ async def lease(worker: Connection) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("order", ["", " desc"])
-async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection, order: LiteralString) -> None:
+async def test_a_claim_reads_its_batch_by_the_index_on_fire_at(worker: Connection, order: LiteralString) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, "live/claim", CLAIM, order=order)
         assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert plan.indexes
     assert "Tid Scan" in plan.kinds
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 2 * BATCH  # found by the index, then reached by their place
+    assert plan.rows_read <= 2 * BATCH  # found by the index, then fetched by ctid
 
 
 async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None:
@@ -145,7 +145,7 @@ async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None
     assert plan.rows_read <= 2 * BATCH
 
 
-async def test_a_claim_behind_leased_rows_passes_over_those_only(worker: Connection) -> None:
+async def test_a_claim_behind_leased_rows_reads_only_those_in_addition(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await lease(worker)
         plan = await explain(worker, "live/claim", {**CLAIM, "token": 8})
@@ -160,7 +160,7 @@ async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, 
         plan = await explain(worker, name, rows)
         assert plan.indexes == {"executions_0_pkey"}
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= (2 * BATCH if name == "live/renew" else BATCH)  # which finds first what nobody has locked
+    assert plan.rows_read <= (2 * BATCH if name == "live/renew" else BATCH)  # renewing first finds the unlocked rows
 
 
 async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
@@ -169,7 +169,7 @@ async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection)
         plan = await explain(worker, "live/settle_finished", {**rows, **FAILED, "tokens": Tokens([7] * BATCH)})
         assert "executions_0_pkey" in plan.indexes
         assert plan.indexes <= {"executions_0_pkey", "clients_pkey", "jobs_pkey"}
-    assert plan.read_whole <= {"clients", "jobs"}  # which are a page each
+    assert plan.read_whole <= {"clients", "jobs"}  # one page each
     assert plan.rows_read <= 2 * BATCH
 
 
@@ -188,7 +188,7 @@ async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection
     assert plan.rows_read <= BATCH
 
 
-async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
+async def test_next_due_reads_one_entry_of_each_partition(worker: Connection) -> None:
     every = range(16)
     plan = await explain(
         worker, "live/next_due", {f"low_{p}": Instant(LONG_AGO) for p in every} | {"until": Instant(FAR_OFF)}, every
@@ -199,19 +199,19 @@ async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Conne
     assert plan.rows_read <= 16
 
 
-async def test_a_claim_by_priority_reads_no_row_that_has_none(worker: Connection) -> None:
+async def test_a_priority_claim_reads_no_rows_without_a_priority(worker: Connection) -> None:
     query: Any = "explain (analyze, buffers off, format json) " + statement_among("live/claim_first", tuple(range(16)))
     async with worker.transaction(force_rollback=True):
         found = await (await worker.execute(query, FIRST)).fetchone()
         assert found is not None
         plan = Plan(nodes=list(_nodes(found[0][0]["Plan"])))
         by_priority, by_id = [await index_names(worker, name) for name in ("executions_priority", "executions_pkey")]
-    # Any index will do where a partition has had rows of a transaction that was undone, and no others.
+    # Any index will do in a partition that has had only rows of a rolled back transaction.
     assert {one for one in plan.indexes if one.startswith("executions_0_")} <= by_priority | by_id
     assert plan.rows_read == 0
 
 
-async def test_the_plan_kept_for_a_claim_by_priority_reads_nothing_of_other_partitions(worker: Connection) -> None:
+async def test_a_cached_plan_of_a_priority_claim_reads_no_other_partitions(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         await worker.execute(
@@ -226,7 +226,7 @@ async def test_the_plan_kept_for_a_claim_by_priority_reads_nothing_of_other_part
         assert 0 < await _scanned(worker) - before <= 6 * BATCH
 
 
-async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
+async def test_the_search_for_expired_leases_reads_only_to_its_depth(worker: Connection) -> None:
     plan = await explain(
         worker,
         "live/expired",
@@ -237,31 +237,31 @@ async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Conne
     assert plan.rows_read <= 16 * 50
 
 
-async def test_reaping_reads_the_due_rows_of_its_partition_only(worker: Connection) -> None:
+async def test_reaping_reads_only_the_due_rows_of_its_partition(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await lease(worker)
         plan = await explain(worker, "live/reap", {**PART, "depth": 10_000, "owners": [1]})
-        defaults = {"clients_pkey", "queues_first_partition_key"}  # of max_attempts, for the rows taken back
+        defaults = {"clients_pkey", "queues_first_partition_key"}  # to look up max_attempts for the rows taken back
         suspects = await index_names(worker, "executions_gate") | {"queues_pkey", "workers_pkey"}
         assert plan.indexes <= await index_names(worker, "executions_fire_at") | defaults | suspects
     assert plan.read_whole <= {"workers", "queues", "clients"}
     assert plan.rows_read <= 5100 + 4 * BATCH
 
 
-async def test_a_part_of_the_reaping_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_a_batch_of_reaping_reads_no_more_than_its_depth(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, "live/reap", {**PART, "depth": 50, "owners": [1]})
     assert plan.read_whole <= {"workers", "queues", "clients"}
     assert plan.rows_read <= 2 * 50
 
 
-async def test_a_part_of_giving_claims_back_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_a_batch_of_released_claims_reads_no_more_than_its_depth(worker: Connection) -> None:
     every: dict[str, Any] = {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16)}
     async with worker.transaction(force_rollback=True):
         await lease(worker)
         plan = await explain(worker, "live/release_claim", {**every, "tokens": Tokens([7]), "depth": 2 * BATCH})
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 2 * BATCH + 3 * BATCH  # the edge, what nobody has locked of it, and what is handed back
+    assert plan.rows_read <= 2 * BATCH + 3 * BATCH  # the depth, its unlocked rows, and the rows handed back
 
 
 async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> None:
@@ -270,7 +270,7 @@ async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> No
     assert plan.indexes <= {"workers_pkey"}
 
 
-async def test_a_part_of_the_sweep_over_jobs_reads_no_more_than_so_many(worker: Connection) -> None:
+async def test_a_batch_of_the_sweep_over_jobs_reads_a_bounded_number(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute(
             "insert into pgsched.jobs (target, every) select %s, '1 day' from generate_series(1, 3000)", [TARGET]
@@ -282,7 +282,7 @@ async def test_a_part_of_the_sweep_over_jobs_reads_no_more_than_so_many(worker: 
     assert plan.rows_read <= 10 * 50
 
 
-async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: Connection) -> None:
+async def test_a_claim_over_all_partitions_reads_only_the_requested_ones(worker: Connection) -> None:
     wanted: dict[str, Any] = {f"low_{p}": Instant(LONG_AGO) for p in range(16)}
     wanted |= {f"batch_{p}": BATCH if p == 0 else 0 for p in range(16)}
     async with worker.transaction(force_rollback=True):
@@ -292,8 +292,8 @@ async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: 
     assert "Seq Scan" not in plan.kinds
 
 
-async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connection) -> None:
-    """Nothing waits for a moment, just then the statistics are made, and then a load comes in."""
+async def test_plans_hold_when_statistics_have_seen_an_empty_table(worker: Connection) -> None:
+    """The table is analyzed at a moment when nothing waits, and then a load comes in."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         await worker.execute("create temp table load on commit drop as select * from pgsched.executions")
@@ -327,7 +327,7 @@ async def test_an_id_is_found_by_one_probe_of_each_partition(module_url: str, se
         ):
             async with worker.transaction():
                 before = await _scanned(worker)
-                for _ in range(8):  # beyond the calls for which a plan of its own is made
+                for _ in range(8):  # more than the calls that get a custom plan
                     await worker.execute(query)
                 assert await _scanned(worker) == before
     finally:
@@ -335,7 +335,7 @@ async def test_an_id_is_found_by_one_probe_of_each_partition(module_url: str, se
 
 
 async def _scanned(worker: Connection) -> int:
-    """Rows of executions this transaction read one after another, or off an index without being asked for."""
+    """Rows of executions that this transaction has read by a sequential scan or fetched by an index."""
     cursor = await worker.execute(
         "select sum(seq_tup_read + idx_tup_fetch)::bigint from pg_stat_xact_user_tables where relname ~"
         " '^executions_[0-9]+$'"
@@ -344,6 +344,6 @@ async def _scanned(worker: Connection) -> int:
     return int(found[0]) if found else 0
 
 
-def test_the_rows_are_there(module_url: str) -> None:
+def test_the_table_has_the_expected_rows(module_url: str) -> None:
     with psycopg.connect(module_url) as db:
         assert column(db, "select count(*) from pgsched.executions") == [55000]

@@ -1,4 +1,4 @@
-"""Taking rows back: from lost workers, from leases that ran out, and what becomes of a last attempt."""
+"""Reaping: rows of lost workers, expired leases, and the end after a last attempt."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ EDGES = dict.fromkeys(range(16), LONG_AGO)
 
 
 async def leased(db: Session, worker: Connection, *, owner: int = 1, seconds: float = 30, **arguments: object) -> UUID:
-    """A row in the hand of a worker, for so long."""
+    """A row leased to ``owner`` for ``seconds``."""
     id = schedule(db, **{"fire_at": "2020-01-01Z", "ordering_key": "together", "client": "payments", **arguments})
     lease = Lease(owner=owner, token=owner, length=timedelta(seconds=seconds), ahead=timedelta(0))
     claimed = await executions.claim(worker, lease, [PartitionShare(partition_of(db, id), LONG_AGO, 100)], now=0)
@@ -56,13 +56,13 @@ async def test_rows_of_other_workers_are_left(db: Session, worker: Connection) -
     assert status(db, id) == "running"
 
 
-async def test_a_lease_that_ran_out_is_taken_back(db: Session, worker: Connection) -> None:
+async def test_an_expired_lease_is_taken_back(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     assert await reap(worker, partition_of(db, id), []) == (1, 0)
     assert status(db, id) == "retrying"
 
 
-async def test_under_a_worker_that_has_not_said_since_that_it_lives_it_is_left(db: Session, worker: Connection) -> None:
+async def test_an_expired_lease_is_kept_until_its_worker_is_known_to_live(db: Session, worker: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (id, name, queues, release, lease, expires_at)"
         " overriding system value values (5, 'w', '{default}', '0', '30 s', now() + '10 s')"
@@ -75,14 +75,14 @@ async def test_under_a_worker_that_has_not_said_since_that_it_lives_it_is_left(d
     assert status(db, id) == "retrying"
 
 
-async def test_a_lease_that_runs_on_is_left(db: Session, worker: Connection) -> None:
+async def test_a_current_lease_is_left(db: Session, worker: Connection) -> None:
     id = await leased(db, worker)
     assert await reap(worker, partition_of(db, id), []) == (0, 0)
     assert status(db, id) == "running"
 
 
 @pytest.mark.parametrize("most", ["1", "1.0", "1e0"])
-async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, worker: Connection, most: str) -> None:
+async def test_a_row_lost_on_its_last_attempt_fails_with_a_reason(db: Session, worker: Connection, most: str) -> None:
     id = await leased(db, worker, owner=5)
     db.execute(
         "update pgsched.executions set begun = lease_token, options = %s::jsonb", [f'{{"max_attempts": {most}}}']
@@ -100,7 +100,7 @@ async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, wo
     assert counts(db) == (0, 0, 1)
 
 
-async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Session, worker: Connection) -> None:
+async def test_without_an_option_the_default_number_of_attempts_applies(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set attempt = %s", [DEFAULT_ATTEMPTS - 1])
     run_out(db)
@@ -111,7 +111,7 @@ async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Sessi
     assert value(db, "select pgsched_internal.default_attempts()") == DEFAULT_ATTEMPTS
 
 
-async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:
+async def test_a_backoff_list_allows_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"backoff": ["1s", "2s"]})
     db.execute("update pgsched.executions set attempt = 2")
     run_out(db)
@@ -121,7 +121,7 @@ async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, work
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
-async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Connection, store_url: str) -> None:
+async def test_reaping_skips_a_row_that_is_being_settled(db: Session, worker: Connection, store_url: str) -> None:
     id = await leased(db, worker, owner=5)
     partition = partition_of(db, id)
     with psycopg.connect(store_url) as settler:
@@ -130,7 +130,7 @@ async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Co
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -> None:
+async def test_several_rows_are_taken_back_at_once(db: Session, worker: Connection) -> None:
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
     options = '{"max_attempts": 1}'
     db.execute("update pgsched.executions set begun = lease_token, options = %s where id = %s", [options, ids[0]])
@@ -138,13 +138,13 @@ async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -
     assert await reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 
 
-async def test_partitions_with_a_lease_that_ran_out_are_found(db: Session, worker: Connection) -> None:
+async def test_partitions_with_an_expired_lease_are_found(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
     assert (await reaping.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
-async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connection) -> None:
+async def test_the_search_for_expired_leases_stops_at_its_depth(db: Session, worker: Connection) -> None:
     for _ in range(2):
         schedule(db, fire_at="2019-01-01Z", ordering_key="together", client="payments")
     id = schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="payments")
@@ -157,7 +157,7 @@ async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connecti
     assert (await reaping.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
-async def test_a_part_that_is_full_says_where_it_ends(db: Session, worker: Connection) -> None:
+async def test_a_search_that_reaches_its_depth_returns_where_it_stopped(db: Session, worker: Connection) -> None:
     ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
     partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
     assert (await reaping.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}

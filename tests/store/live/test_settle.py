@@ -1,4 +1,4 @@
-"""Settling: how rows end or go back to wait, that a stale token changes nothing, and what each client keeps."""
+"""Settling: how rows end or wait again, that a stale token changes nothing, and what each client keeps."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
 async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[ClaimedExecution]:
-    """Everything that is due, leased."""
+    """Lease everything that is due."""
     lease = Lease(owner=owner, token=token, length=timedelta(seconds=30), ahead=timedelta(0))
     shares = [PartitionShare(partition, LONG_AGO, 100) for partition in range(16)]
     return (await executions.claim(worker, lease, shares, now=0)).rows
@@ -69,7 +69,7 @@ ALL = ["succeeded", "discarded", "finished", "retried", "released", "renewed"]
 
 
 @pytest.mark.parametrize("how", ALL)
-async def test_the_holder_of_the_lease_settles_its_row(db: Session, worker: Connection, how: str) -> None:
+async def test_the_lease_holder_settles_its_row(db: Session, worker: Connection, how: str) -> None:
     assert await settle(worker, how, await one(db, worker)) == 1
 
 
@@ -83,7 +83,7 @@ async def test_a_stale_token_changes_nothing(db: Session, worker: Connection, ho
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_a_succeeded_row_enters_history_as_it_was(db: Session, worker: Connection) -> None:
+async def test_a_succeeded_row_moves_to_history_unchanged(db: Session, worker: Connection) -> None:
     found = await one(db, worker, payload={"n": 1}, options={"timeout": "5s"}, key="k", ordering_key="o")
     await settle(worker, "succeeded", found)
     assert row(
@@ -107,7 +107,7 @@ async def test_a_succeeded_row_enters_history_as_it_was(db: Session, worker: Con
     assert counts(db) == (0, 0, 1)
 
 
-async def test_a_batch_settles_the_rows_that_are_still_its_own(db: Session, worker: Connection) -> None:
+async def test_a_batch_settles_only_the_rows_it_still_holds(db: Session, worker: Connection) -> None:
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
     rows = await claimed(db, worker)
@@ -118,7 +118,7 @@ async def test_a_batch_settles_the_rows_that_are_still_its_own(db: Session, work
     assert column(db, "select id from pgsched.executions") == [lost]
 
 
-async def test_a_failure_keeps_its_reason_and_its_last_attempt(db: Session, worker: Connection) -> None:
+async def test_a_failure_keeps_its_reason_and_last_attempt(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "finished", found)
     assert row(db, "select status::text, status_code, reason, result from pgsched.history") == (
@@ -145,7 +145,7 @@ async def test_a_result_is_kept_as_json(db: Session, worker: Connection) -> None
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_different_ends_are_settled_together(db: Session, worker: Connection) -> None:
+async def test_different_outcomes_are_settled_together(db: Session, worker: Connection) -> None:
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
     one, two, three = await claimed(db, worker)
@@ -162,7 +162,7 @@ async def test_different_ends_are_settled_together(db: Session, worker: Connecti
     }
 
 
-async def test_a_retried_row_waits_for_its_next_try(db: Session, worker: Connection) -> None:
+async def test_a_retried_row_waits_for_its_next_attempt(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "retried", found)
     assert row(
@@ -179,7 +179,7 @@ async def test_a_retried_row_waits_for_its_next_try(db: Session, worker: Connect
     )
 
 
-async def test_a_row_that_is_retried_shows_its_error_until_it_begins_again(db: Session, worker: Connection) -> None:
+async def test_a_retrying_row_shows_its_error_until_the_next_attempt(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "retried", found)
     db.execute(
@@ -206,7 +206,7 @@ async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, work
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_claims_whose_answer_was_lost_are_handed_back(db: Session, worker: Connection) -> None:
+async def test_claims_whose_answer_was_lost_are_released(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
     assert await reaping.release_claims(worker, edge, [99], depth=100) == ({}, {})
@@ -215,10 +215,10 @@ async def test_claims_whose_answer_was_lost_are_handed_back(db: Session, worker:
     assert status(db, UUID(bytes=found.id)) == "scheduled"
 
 
-async def test_what_somebody_has_locked_is_passed_over_and_the_rest_is_handed_back(
+async def test_a_locked_claim_is_released_later_and_the_others_at_once(
     db: Session, worker: Connection, store_url: str
 ) -> None:
-    db.execute("truncate pgsched.executions")  # so that both are in the same place, each of its partition
+    db.execute("truncate pgsched.executions")  # so that both rows have the same ctid, each in its partition
     mine, other = await one(db, worker), await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
     tokens = [mine.token, other.token]
@@ -231,7 +231,7 @@ async def test_what_somebody_has_locked_is_passed_over_and_the_rest_is_handed_ba
     assert status(db, UUID(bytes=mine.id)) == "scheduled"
 
 
-async def test_a_renewed_lease_ends_later(db: Session, worker: Connection) -> None:
+async def test_renewing_extends_the_lease(db: Session, worker: Connection) -> None:
     await settle(worker, "renewed", await one(db, worker))
     assert value(db, "select lease_expires_at > now() + interval '50 minutes' from pgsched.executions")
 
@@ -255,14 +255,16 @@ async def test_a_fresh_lease_is_not_renewed_yet(db: Session, worker: Connection)
         ("nothing", "succeeded", 0),
     ],
 )
-async def test_a_client_keeps_what_it_chose(db: Session, worker: Connection, keep: str, how: str, kept: int) -> None:
+async def test_a_client_keeps_the_history_it_chose(
+    db: Session, worker: Connection, keep: str, how: str, kept: int
+) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('payments', %s)", [keep])
     found = await one(db, worker)
     await executions.settle_finished(worker, found.partition, [finished(found, how)])
     assert counts(db) == (0, 0, kept)
 
 
-async def test_an_attempt_that_never_began_is_none(db: Session, worker: Connection) -> None:
+async def test_an_attempt_that_never_began_is_not_counted(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     end = finished(found, "expired", reason="late")._replace(status_code=None, seconds=None)
     await executions.settle_finished(worker, found.partition, [end])
@@ -270,7 +272,7 @@ async def test_an_attempt_that_never_began_is_none(db: Session, worker: Connecti
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_an_attempt_after_which_it_expired_is_one(db: Session, worker: Connection) -> None:
+async def test_an_attempt_after_which_a_row_expires_is_counted(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await executions.settle_finished(worker, found.partition, [finished(found, "expired", reason="busy")])
     assert row(db, "select status::text, attempt, status_code from pgsched.history") == ("expired", 1, 503)

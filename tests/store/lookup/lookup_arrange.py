@@ -1,8 +1,8 @@
-"""Many executions, waiting and finished, of clients great and small.
+"""Many live and ended executions, of large and small clients.
 
-Of ten rows two are live, in sixteen partitions, and eight have ended, over eight days. Half are of the client `big`,
-the others of fifty clients; `rare` has two of ten thousand. Every second row has a key, one in ten has labels, one in a
-hundred failed.
+Two of ten rows are live, in sixteen partitions. Eight have ended, over eight days. Half belong to the client `big`, the
+others to fifty clients; `rare` has two of ten thousand. Every second row has a key, one in ten has labels, and one in a
+hundred has failed.
 """
 
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ select date_trunc('minute', now()) - n * interval '1 minute', client, 'default',
 
 
 def make_days(db: Db) -> None:
-    """Partitions of history for the last days, as workers make them ahead."""
+    """Create history partitions for the last days, as workers do in advance."""
     for back in range(DAYS + 1, -2, -1):
         found = db.execute("select (now() at time zone 'UTC')::date - %s::integer", [back]).fetchone()
         next_day = db.execute("select (now() at time zone 'UTC')::date - %s::integer + 1", [back]).fetchone()
@@ -103,7 +103,7 @@ def make_days(db: Db) -> None:
 
 
 def act_as_client(db: Db) -> None:
-    """A role `big` that sees the rows of the client `big`, beside others."""
+    """Create a role `big` that sees the rows of the client `big`."""
     db.execute("do $$ begin if to_regrole('big') is null then create role big in role pgsched_client; end if; end $$")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('big', 'big')")
 
@@ -126,7 +126,7 @@ _TABLES = (
 
 
 def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
-    """Adds the rows from one number to the next, of so many that there are to be in the end; and has them counted."""
+    """Insert rows ``behind + 1`` to ``up_to`` of ``all_rows``, and analyze the tables."""
     db.execute(_HELD_BACK)
     db.execute(_ID_AT)
     for query, hundredths in _FILLED:
@@ -139,7 +139,7 @@ def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
 
 @contextmanager
 def bounds(*, entries: int, visits: int) -> Iterator[None]:
-    """Other bounds of a page."""
+    """Set other bounds of a page for the block."""
     before = page_reach.ENTRIES, page_reach.VISITS
     page_reach.ENTRIES, page_reach.VISITS = entries, visits
     try:

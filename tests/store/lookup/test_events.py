@@ -1,4 +1,4 @@
-"""The ends of executions are read once each, in the order in which they can be seen."""
+"""The end of each execution is read once, in the order in which ends become visible."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ async def _now(reader: Reader) -> Position:
 
 
 async def _read(reader: Reader, position: Position, **given: Any) -> tuple[list[Event], Position]:
-    """All that can be read by now, through the texts of the positions."""
+    """Read everything there is, passing positions on as text."""
     now, found, complete = await horizon(reader), list[Event](), False
     while not complete:
         page = await read_events(reader, position, now, **given)
@@ -49,7 +49,7 @@ async def _read(reader: Reader, position: Position, **given: Any) -> tuple[list[
     return found, position
 
 
-async def test_an_end_is_told_with_what_became_of_it(db: Connection, reader: Reader) -> None:
+async def test_an_event_has_the_outcome_of_its_execution(db: Connection, reader: Reader) -> None:
     begin = await _now(reader)
     id = schedule(db, client="shop", key="settle-1")
     call(db, "cancel", id=id, note="no longer wanted")
@@ -60,7 +60,7 @@ async def test_an_end_is_told_with_what_became_of_it(db: Connection, reader: Rea
     assert nothing == []
 
 
-async def test_a_transaction_that_commits_late_is_told_when_it_does_and_holds_nobody_up(
+async def test_a_late_commit_is_read_after_it_and_holds_up_no_other(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     late, after, last = (schedule(db) for _ in range(3))
@@ -80,7 +80,7 @@ async def test_a_transaction_that_commits_late_is_told_when_it_does_and_holds_no
     assert (await _read(reader, position))[0] == []
 
 
-async def test_what_a_savepoint_has_written_is_told_once_its_transaction_commits(
+async def test_writes_within_savepoints_are_read_after_the_commit(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     first, second = schedule(db), schedule(db)
@@ -98,7 +98,7 @@ async def test_what_a_savepoint_has_written_is_told_once_its_transaction_commits
     assert (await _read(reader, position))[0] == []
 
 
-async def test_what_is_written_to_a_row_later_does_not_tell_it_again(db: Connection, reader: Reader) -> None:
+async def test_a_later_update_of_a_row_is_not_read_again(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     id = schedule(db)
     call(db, "cancel", id=id)
@@ -107,7 +107,7 @@ async def test_what_is_written_to_a_row_later_does_not_tell_it_again(db: Connect
     assert (await _read(reader, position))[0] == []
 
 
-async def test_reading_goes_on_in_the_middle_of_a_transaction(db: Connection, reader: Reader) -> None:
+async def test_reading_can_continue_within_a_transaction(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     with db.transaction():
         ids = [schedule(db) for _ in range(7)]
@@ -116,12 +116,12 @@ async def test_reading_goes_on_in_the_middle_of_a_transaction(db: Connection, re
     whole, end = await _read(reader, position)
     assert [event.id for event in whole] == sorted(ids)
     again, there = await _read(reader, position, limit=3)
-    assert (again, there.seen) == (whole, end.seen)  # a second may have begun between the two
+    assert (again, there.seen) == (whole, end.seen)  # the clock may reach the next second in between
     for number, event in enumerate(whole):
         assert (await _read(reader, Position.parse(event.cursor), limit=2))[0] == whole[number + 1 :]
 
 
-async def test_an_undone_end_is_never_told(db: Connection, reader: Reader, store_url: str) -> None:
+async def test_a_rolled_back_end_is_never_read(db: Connection, reader: Reader, store_url: str) -> None:
     id = schedule(db)
     position = await _now(reader)
     with _other(store_url) as other:
@@ -130,7 +130,7 @@ async def test_an_undone_end_is_never_told(db: Connection, reader: Reader, store
     assert (await _read(reader, position))[0] == []
 
 
-async def test_all_is_read_from_the_beginning_or_from_an_instant(db: Connection, reader: Reader) -> None:
+async def test_events_are_read_from_the_beginning_or_from_an_instant(db: Connection, reader: Reader) -> None:
     ids = [schedule(db) for _ in range(3)]
     for id in ids:
         call(db, "cancel", id=id)
@@ -141,7 +141,7 @@ async def test_all_is_read_from_the_beginning_or_from_an_instant(db: Connection,
     assert [event.id for event in found] == ids[1:]
 
 
-async def test_one_clients_ends_are_read_alone(db: Connection, reader: Reader) -> None:
+async def test_events_of_given_clients_are_read_alone(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     for client in ("shop", "orders", "billing"):
         call(db, "cancel", id=schedule(db, client=client))
@@ -149,14 +149,14 @@ async def test_one_clients_ends_are_read_alone(db: Connection, reader: Reader) -
     assert [event.client for event in found] == ["shop", "billing"]
 
 
-async def test_a_position_of_a_later_life_of_the_database_is_refused(reader: Reader) -> None:
+async def test_a_position_from_before_a_restore_is_refused(reader: Reader) -> None:
     now = await horizon(reader)
     ahead = Position.of(now).up_to(now, now.newest + 1000)
     with pytest.raises(InvalidInput, match="before it was restored"):
         ahead.check(await horizon(reader))
 
 
-async def test_many_writers_that_commit_out_of_order_are_read_whole(
+async def test_events_of_writers_that_commit_out_of_order_are_all_read(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     ids = [schedule(db) for _ in range(160)]
@@ -176,12 +176,12 @@ async def test_many_writers_that_commit_out_of_order_are_read_whole(
 
 
 def _cancel(store_url: str, ids: list[UUID], seed: int) -> None:
-    """In transactions of several statements and savepoints, each with another open beside it."""
+    """Cancel in transactions of several statements and savepoints, with another transaction open beside each."""
     chance = random.Random(seed)
     with psycopg.connect(store_url) as held, psycopg.connect(store_url) as quick:
         for id in ids:
             session = chance.choice((held, quick))
-            with session.transaction():  # a savepoint in what is open
+            with session.transaction():  # a savepoint in an open transaction
                 call(session, "cancel", id=id)
             if session is quick or chance.random() < 0.2:
                 session.commit()

@@ -1,4 +1,4 @@
-"""Pages of a filter that names little: each is bounded, some are short or empty, and together they have all, once."""
+"""Pages under a selective filter are bounded, and may be short or empty. Together they have each row once."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ def some_rows(module_url: str) -> None:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests here: none of them writes."""
+    """The rows stay for all tests in this module: none of them writes."""
     return module_url
 
 
@@ -38,7 +38,7 @@ def short_pages() -> Iterator[None]:
 
 
 async def _all(pages: Pages, order: SortOrder = SortOrder.NEWEST) -> tuple[list[UUID], list[int]]:
-    """The ids on all pages, and how many each had."""
+    """The ids on all pages, and the length of each page."""
     ids: list[UUID] = []
     lengths: list[int] = []
     after: UUID | None = None
@@ -76,7 +76,7 @@ async def _all(pages: Pages, order: SortOrder = SortOrder.NEWEST) -> tuple[list[
     ],
 )
 @pytest.mark.parametrize("order", SortOrder)
-async def test_pages_of_executions_have_all_that_the_view_has_once(
+async def test_pages_of_executions_have_each_row_of_the_view_once(
     planning: connect.Connection, wanted: dict[str, Any], condition: str, order: SortOrder
 ) -> None:
     async def page(after: UUID | None) -> RowPage[Any]:
@@ -88,14 +88,16 @@ async def test_pages_of_executions_have_all_that_the_view_has_once(
     assert max(lengths) <= 40
 
 
-async def test_a_page_that_looked_at_all_it_may_is_short_and_says_where_to_go_on(planning: connect.Connection) -> None:
+async def test_a_page_that_reaches_its_bound_says_where_to_continue(planning: connect.Connection) -> None:
     page = await listings.list_executions(planning, ExecutionFilter(client="nobody"), limit=40)
     assert page.items == []
     assert page.next is not None
 
 
 @pytest.mark.parametrize("order", SortOrder)
-async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection, order: SortOrder) -> None:
+async def test_pages_of_dead_letters_and_jobs_have_each_row_once(
+    planning: connect.Connection, order: SortOrder
+) -> None:
     async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
         return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after, order=order)

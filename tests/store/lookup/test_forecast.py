@@ -1,4 +1,4 @@
-"""What falls due in the coming minutes, and what it costs to ask."""
+"""What falls due in the coming minutes, and what asking for it costs."""
 
 import json
 from datetime import datetime, timedelta
@@ -30,11 +30,11 @@ def _put(db: Connection, *instants: datetime) -> None:
         db.execute(_MOVE, [instant, schedule(db)])
 
 
-async def test_nothing_is_forecast_where_nothing_waits(planning: connect.Connection) -> None:
+async def test_the_forecast_is_empty_when_nothing_waits(planning: connect.Connection) -> None:
     assert await forecast(planning, minutes=60, per_minute=10) == []
 
 
-async def test_a_minute_is_hot_that_has_more_than_the_bound(db: Connection, planning: connect.Connection) -> None:
+async def test_a_minute_above_the_bound_is_hot(db: Connection, planning: connect.Connection) -> None:
     start = _this_minute(db)
     seconds = [180, 239.999999, 240, 301, 302, 303, 304]
     _put(db, *(start + timedelta(seconds=after) for after in seconds))
@@ -43,16 +43,14 @@ async def test_a_minute_is_hot_that_has_more_than_the_bound(db: Connection, plan
     assert [(one.minute - start).total_seconds() for one in found] == [180, 240, 300]
 
 
-async def test_a_forecast_may_begin_with_a_later_minute(db: Connection, planning: connect.Connection) -> None:
+async def test_a_forecast_can_start_at_a_later_minute(db: Connection, planning: connect.Connection) -> None:
     start = _this_minute(db)
     _put(db, *(start + timedelta(minutes=after, seconds=1) for after in (2, 3, 4)))
     found = await forecast(planning, start=start + timedelta(minutes=3), minutes=1, per_minute=2)
     assert [one.minute for one in found] == [start + timedelta(minutes=3)]
 
 
-async def test_what_is_due_already_or_held_or_later_is_not_forecast(
-    db: Connection, planning: connect.Connection
-) -> None:
+async def test_due_held_and_later_rows_are_not_forecast(db: Connection, planning: connect.Connection) -> None:
     start = _this_minute(db)
     _put(db, start - timedelta(minutes=5), start + timedelta(minutes=100))
     held = schedule(db)
@@ -61,7 +59,7 @@ async def test_what_is_due_already_or_held_or_later_is_not_forecast(
 
 
 @pytest.mark.parametrize("per_minute", [1, 20])
-def test_no_more_is_read_of_a_minute_than_shows_that_it_is_hot(db: Connection, per_minute: int) -> None:
+def test_a_minute_is_read_no_further_than_shows_that_it_is_hot(db: Connection, per_minute: int) -> None:
     db.execute(_MANY)
     db.execute("analyze pgsched.executions")
     explained = f"explain (analyze, format json) {statement('lookup/due_by_minute')}"

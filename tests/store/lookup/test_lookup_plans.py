@@ -1,8 +1,8 @@
-"""What is documented to look up executions, dead letters and jobs by costs no more among many rows than among few.
+"""Documented look-ups of executions, dead letters and jobs cost no more among many rows than among few.
 
-Everything is asked among 20,000 rows and again among 200,000, and what it read is compared: among fewer, PostgreSQL 15
-rather reads a table whole. By hand among more:
-PGSCHED_TEST_LOOKUP_ROWS=5000000 pytest -s tests/store/lookup/test_lookup_plans.py (it prints what each cost).
+Each runs among 20,000 rows and again among 200,000, and the pages it read are compared. Among fewer rows, PostgreSQL 15
+prefers to read a whole table. To run it among more rows and print each cost:
+PGSCHED_TEST_LOOKUP_ROWS=5000000 pytest -s tests/store/lookup/test_lookup_plans.py
 """
 
 import os
@@ -47,7 +47,7 @@ _SQL = {
     "the newest": f"{_VIEW} order by id desc limit 50",
     "the newest of a client": f"{_VIEW} where client_id = 'big' order by id desc limit 50",
     "the newest of a queue": f"{_VIEW} where queue = 'default' order by id desc limit 50",
-    "the newest behind one": f"{_VIEW} where id < pgsched_internal.new_id() order by id desc limit 50",
+    "the newest before an id": f"{_VIEW} where id < pgsched_internal.new_id() order by id desc limit 50",
     "one by its id": f"{_VIEW} where id = '{JOB}'",
     "a live one by its key": f"{_VIEW} where client_id = 'big' and key = 'l1000'",
     "a finished one by its key": f"{_VIEW} where client_id = 'big' and key = 'k1000'",
@@ -57,13 +57,13 @@ _SQL = {
     "dead letters":
         "select * from pgsched.dead_letters where client_id = 'big' and dealt_with_at is null"
         " order by id desc limit 50",
-    "what waits under an ordering key":
+    "rows waiting under an ordering key":
         "select * from pgsched.executions where client_id = 'big' and ordering_key = 'o'",
-    "what a gate holds":
+    "rows held at a gate":
         "select * from pgsched.executions where gate = 'client:big' and not isfinite(fire_at) limit 50",
     "a job by its key": "select * from pgsched.jobs where client_id = 'big' and key = 'j1000'",
     "jobs that are invalid": "select key, state, reason from pgsched.jobs where state = 'invalid' limit 50",
-    "what was done to a job":
+    "changes of a job":
         f"select at, actor, action, detail from pgsched.audit_log where subject = '{JOB}' order by id",
     "workers": "select * from pgsched.workers",
 }  # fmt: skip
@@ -72,20 +72,20 @@ _EXECUTIONS: dict[str, dict[str, Any]] = {
     **{f"a client's {name}": {"client": "big", "statuses": (name,)} for name in STATUSES},
     "all": {},
     "a client": {"client": "big"},
-    "a client of few": {"client": "rare"},
-    "a client of none": {"client": "nobody"},
+    "a client with few rows": {"client": "rare"},
+    "a client with no rows": {"client": "nobody"},
     "a queue": {"queue": "default"},
     "no queue": {"queue": "nowhere"},
     "a host": {"host": "shop.example"},
-    "a host of none": {"host": "nowhere.example"},
+    "a host with no rows": {"host": "nowhere.example"},
     "live and ended": {"statuses": ("scheduled", "failed", "expired")},
     "a key of a client": {"client": "big", "key": "k1000"},
     "a key": {"key": "k1000"},
     "a job": {"job": UUID(JOB)},
     "labels": {"labels": {"team": "t3"}},
-    "labels of none": {"labels": {"team": "nobody"}},
+    "labels with no rows": {"labels": {"team": "nobody"}},
     "labels of a client": {"client": "big", "labels": {"team": "t3"}},
-    "labels of none of a client": {"client": "big", "labels": {"team": "nobody"}},
+    "labels of a client with no rows": {"client": "big", "labels": {"team": "nobody"}},
     "labels of a client without any": {"client": "c1", "labels": {"team": "t3"}},
     "labels of a client's failed ones": {"client": "big", "statuses": ("failed",), "labels": {"team": "t3"}},
     "from": {"start": _NOW - timedelta(hours=1)},
@@ -97,7 +97,7 @@ _EXECUTIONS: dict[str, dict[str, Any]] = {
 _LETTERS: dict[str, dict[str, Any]] = {
     "all": {},
     "a client": {"client": "big"},
-    "a client of none": {"client": "nobody"},
+    "a client with no rows": {"client": "nobody"},
     "a target": {"target": "https://shop"},
     "a host": {"host": "other.example"},
     "a key": {"key": "k1000"},
@@ -111,21 +111,21 @@ _LETTERS: dict[str, dict[str, Any]] = {
 _JOBS: dict[str, dict[str, Any]] = {
     "all": {},
     "a client": {"client": "big"},
-    "a client of few": {"client": "rare"},
+    "a client with few rows": {"client": "rare"},
     "a state": {"state": "paused"},
-    "a state of none": {"state": "invalid"},
+    "a state with no rows": {"state": "invalid"},
     "a client's state": {"client": "big", "state": "paused"},
     "a key": {"key": "j1000"},
     "a key of a client": {"client": "big", "key": "j1000"},
     "a host": {"host": "shop.example"},
-    "a host of none": {"host": "nowhere.example"},
-    "a host of none of a client": {"client": "big", "host": "nowhere.example"},
+    "a host with no rows": {"host": "nowhere.example"},
+    "a host with no rows of a client": {"client": "big", "host": "nowhere.example"},
     "labels": {"labels": {"team": "t3"}},
-    "labels of none": {"labels": {"team": "nobody"}},
+    "labels with no rows": {"labels": {"team": "nobody"}},
 }
 _AS_CLIENT = ("the newest", "the newest of a client", "one by its id", "a finished one by its key")
 _KEYS_OF_THE_API = {"some": '{big,"another one"}', "all": "all"}
-_OF_THE_API = ("all", "a client", "a key of a client", "a job", "labels of a client", "labels of none of a client")
+_OF_THE_API = ("all", "a client", "a key of a client", "a job", "labels of a client", "labels of a client with no rows")
 _AS_API: dict[str, Any] = {
     **{name: ExecutionFilter(**_EXECUTIONS[name]) for name in _OF_THE_API},
     **{f"letters: {name}": DeadLetterFilter(**_LETTERS[name]) for name in ("all", "a client", "a key of a client")},
@@ -175,28 +175,28 @@ _GATES: dict[str, tuple[str, dict[str, Any]]] = {
     "one client": ("admin/clients", _NONE | {"client": "client-77"}),
     "limits": ("gates/limits", _NONE),
     "limits of a kind": ("gates/limits", _NONE | {"kind": "key"}),
-    "limits of a kind of which there are none": ("gates/limits", _NONE | {"kind": "host"}),
+    "limits of a kind with no rows": ("gates/limits", _NONE | {"kind": "host"}),
     "one limit": ("gates/limits", _NONE | {"kind": "key", "name": "7.example"}),
-    "targets left alone": ("gates/sidelined", _NONE),
-    "targets left alone for a client": ("gates/sidelined", _NONE | {"client": "client-7"}),
-    "targets left alone for a client of none": ("gates/sidelined", _NONE | {"client": "nobody"}),
+    "sidelined targets": ("gates/sidelined", _NONE),
+    "sidelined targets of a client": ("gates/sidelined", _NONE | {"client": "client-7"}),
+    "sidelined targets of a client with no rows": ("gates/sidelined", _NONE | {"client": "nobody"}),
     "blocked ordering keys": ("gates/blocked_keys", _NONE),
     "blocked ordering keys of a client": ("gates/blocked_keys", _NONE | {"client": "client-7"}),
-    "a key of whoever has it": ("lookup/named", {"clients": None, "key": "k1000"}),
+    "a key of any client": ("lookup/named", {"clients": None, "key": "k1000"}),
     "a key of a client": ("lookup/named", {"clients": ["big"], "key": "k1000"}),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Pages that were touched, and the milliseconds it took."""
+    """The pages that a query touched, and the milliseconds it took."""
 
     pages: int
     milliseconds: float
 
 
 class Lookups:
-    """What may be looked up, each a list of queries that are asked one after the other."""
+    """The look-ups, by name: each is a function that asks and returns the cost."""
 
     def __init__(self, db: Db) -> None:
         self._db = db
@@ -246,7 +246,7 @@ class Lookups:
         self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
         changes, job = AuditFilter(actor="nobody"), UUID(JOB)
         self.asked["changes"] = partial(self._cost_of, page_of_changes(changes, limit=50, most=50))
-        self.asked["changes that are looked through"] = partial(self._cost_of, reach_of_changes(changes, most=50))
+        self.asked["the reach of a page of changes"] = partial(self._cost_of, reach_of_changes(changes, most=50))
         self.asked["bulk operations"] = partial(self._cost_of, page_of_operations(limit=50))
         of_job = partial(self._cost_of, page_of_operations(job=job, limit=50))
         self.asked["bulk operations of a job"] = of_job
@@ -271,7 +271,7 @@ class Lookups:
         return self._acting(clients, self._jobs, wanted)
 
     def _acting(self, clients: str, ask: Callable[..., Cost], *given: Any) -> Cost:
-        """As the role of the API, for whom rows are filtered by policies."""
+        """As the role of the API, whose rows are filtered by policies."""
         self._db.execute("select set_config('pgsched.api_clients', %s, false)", [clients])
         self._db.execute("set role pgsched_api")
         try:
@@ -280,7 +280,7 @@ class Lookups:
             self._db.execute("reset role")
 
     def _events(self, clients: str | None = None) -> Cost:
-        """What three transactions have entered that were open, and all that have begun since; neither has any."""
+        """Events of three transactions that were open and of all that have begun since; there are none."""
         [newest] = self._db.execute("select max(settled_in) from pgsched.history").fetchone() or (0,)
         asked = {"earliest": _NOW - timedelta(days=1), "late": [3, 4, 5], "open": [6], "partly": 5, "clients": None}
         asked |= {"low": newest + 1, "high": newest + 1000, "id": UUID(JOB), "limit": LIMIT}  # type: ignore[operator]
@@ -330,7 +330,7 @@ class Lookups:
         return self._cost(query.text, query.parameters)
 
     def _cost(self, query: str, parameters: Mapping[str, Any]) -> Cost:
-        """Asked twice, since what is done once in a session, as in the functions that it calls, reads pages, too."""
+        """Ask twice: what a session does only once, also within functions, reads pages too."""
         for _ in range(2):
             explained = f"explain (analyze, buffers, timing off, format json) {query}"
             found: Any = self._db.execute(explained.encode(), parameters).fetchone()
@@ -353,14 +353,14 @@ def costs(module_url: str) -> Iterator[dict[str, tuple[Cost, Cost]]]:
         yield {name: (few[name], many[name]) for name in few}
 
 
-def test_no_look_up_costs_more_among_ten_times_the_rows(costs: dict[str, tuple[Cost, Cost]]) -> None:
-    """All in one test: to fill the tables takes longer than to ask, and several processes would each do it."""
+def test_no_lookup_costs_more_among_ten_times_the_rows(costs: dict[str, tuple[Cost, Cost]]) -> None:
+    """All in one test: filling the tables takes longer than asking, and each test process would fill its own."""
     dear = []
     for name, (few, many) in costs.items():
         sys.stdout.write(f"{name}: {few.pages} pages, then {many.pages} in {many.milliseconds:.1f} ms\n")
-        # So many rows may be visited to see how far a page reaches, and again for the page, each in a block of its own:
-        # an analyze beside the vacuum keeps it from marking blocks as visible to all. Those that are shown are reached
-        # once more, by an index.
+        # VISITS rows may be read to see how far a page reaches, and again for the page, each in its own block: an
+        # analyze beside the vacuum keeps it from marking blocks as visible to all. The rows that are shown are then
+        # reached by an index.
         if many.pages > 1.5 * few.pages + 2 * VISITS + 3 * LIMIT:
             dear.append(f"{name}: {few.pages} pages, then {many.pages}")
     assert dear == []

@@ -1,4 +1,4 @@
-"""What is due, in hand and late at this moment, and what flows through."""
+"""What is due, in hand and late now, and the flow through each queue."""
 
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ def _due(db: Connection, ago: str, **given: Any) -> UUID:
     return schedule(db, fire_at=value(db, "select now() - %s::interval", [ago]), **given)
 
 
-async def test_what_is_due_and_in_hand_is_counted_by_queue_client_and_worker(
+async def test_due_and_leased_rows_are_counted_by_queue_client_and_worker(
     db: Connection, planning: connect.Connection
 ) -> None:
     call(db, "create_queue", name="orders")
@@ -47,7 +47,7 @@ async def test_what_is_due_and_in_hand_is_counted_by_queue_client_and_worker(
     ]
 
 
-async def test_what_was_put_off_as_no_worker_had_a_place_is_due_since_it_first_was(
+async def test_a_row_put_off_for_lack_of_a_slot_is_due_since_it_first_was(
     db: Connection, planning: connect.Connection
 ) -> None:
     put_off = "fire_at = now() + interval '1 second', scheduled_for = fire_at, reason = %s"
@@ -59,7 +59,7 @@ async def test_what_was_put_off_as_no_worker_had_a_place_is_due_since_it_first_w
     assert 600 <= await overview.oldest_due(planning) < 900
 
 
-async def test_no_more_rows_of_a_partition_are_read_than_a_bound(
+async def test_a_partition_is_read_up_to_a_bound(
     db: Connection, planning: connect.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(now, "MOST", 3)
@@ -69,9 +69,7 @@ async def test_no_more_rows_of_a_partition_are_read_than_a_bound(
     assert (found.due, found.cut) == (3, True)
 
 
-async def test_what_was_scheduled_and_has_ended_is_told_by_the_servers_statistics(
-    db: Connection, planning: connect.Connection
-) -> None:
+async def test_flows_come_from_the_servers_statistics(db: Connection, planning: connect.Connection) -> None:
     def flush() -> None:
         db.execute("select pg_stat_force_next_flush()")
 
@@ -86,7 +84,7 @@ async def test_what_was_scheduled_and_has_ended_is_told_by_the_servers_statistic
     assert after.at > before.at
 
 
-async def test_what_holds_executions_back_is_told_with_how_many(db: Connection, planning: connect.Connection) -> None:
+async def test_held_rows_are_counted_by_gate(db: Connection, planning: connect.Connection) -> None:
     for gate in ("client:shop", "client:shop", "order"):
         held = schedule(db)
         db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, held])

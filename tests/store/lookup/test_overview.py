@@ -1,4 +1,4 @@
-"""How the whole stands: exact where there is little, bounded where there is much."""
+"""Counts of all executions: exact for few, bounded for many."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def test_each_status_is_counted(db: Connection, planning: connect.Connecti
     }
 
 
-async def test_where_there_is_more_than_is_counted_it_says_so(
+async def test_a_count_that_reaches_its_bound_says_so(
     db: Connection, planning: connect.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overview, "MOST_COUNTED", 3)
@@ -37,7 +37,7 @@ async def test_where_there_is_more_than_is_counted_it_says_so(
     assert found.at_least == ["scheduled"]
 
 
-async def test_the_oldest_that_is_due_and_in_nobodys_hand_is_told(db: Connection, planning: connect.Connection) -> None:
+async def test_oldest_due_ignores_leased_and_future_rows(db: Connection, planning: connect.Connection) -> None:
     assert await overview.oldest_due(planning) == 0
     schedule(db, delay="1 hour")
     assert await overview.oldest_due(planning) == 0

@@ -1,4 +1,4 @@
-"""Rollups: what is counted of each minute, how many clients have rows of their own, and who sees which."""
+"""Rollups: what is counted for each minute, how many clients have rows, and who sees which."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ def minutes(db: Connection) -> set[tuple[object, ...]]:
     return set(db.execute("select client_id, queue, succeeded, attempts from pgsched.minutes"))
 
 
-async def test_what_workers_count_adds_up(db: Connection, worker: connect.Connection) -> None:
+async def test_counts_of_workers_add_up(db: Connection, worker: connect.Connection) -> None:
     await add(worker, counted("shop", bucket=3), counted(EVERYBODY, succeeded=2))
     await add(
         worker,
@@ -41,10 +41,10 @@ async def test_what_workers_count_adds_up(db: Connection, worker: connect.Connec
     bounds = db.execute(
         "select lateness_p50, lateness_p99 from pgsched.minutes where client_id = 'shop' and queue = 'default'"
     )
-    assert bounds.fetchone() == (BUCKETS[-1], BUCKETS[-1])  # what is beyond all buckets is no less than the last
+    assert bounds.fetchone() == (BUCKETS[-1], BUCKETS[-1])  # a value beyond all buckets reads as the last bound
 
 
-async def test_the_buckets_and_what_is_read_off_them_are_the_same_in_the_database(db: Connection) -> None:
+async def test_buckets_and_quantiles_are_the_same_in_the_database(db: Connection) -> None:
     assert tuple(value(db, "select pgsched_internal.buckets()")) == BUCKETS
     some = nothing()
     some[2], some[9], some[-1] = 5, 3, 1
@@ -55,9 +55,7 @@ async def test_the_buckets_and_what_is_read_off_them_are_the_same_in_the_databas
     assert value(db, "select pgsched_internal.quantile(%s, 0.5)", [nothing()]) is quantile(nothing(), 0.5) is None
 
 
-async def test_ends_in_transactions_are_noted_with_them_and_added_once(
-    db: Connection, worker: connect.Connection
-) -> None:
+async def test_ends_in_transactions_are_rolled_up_once(db: Connection, worker: connect.Connection) -> None:
     for client in ("shop", "shop", "bank"):
         db.execute("select pgsched.cancel(%s)", [schedule(db, client=client)])
     finish(db, schedule(db, client="shop"), ended="failed")
@@ -76,7 +74,7 @@ async def test_ends_in_transactions_are_noted_with_them_and_added_once(
     }
 
 
-async def test_a_range_that_was_skipped_counts_as_so_many(db: Connection, worker: connect.Connection) -> None:
+async def test_a_skipped_range_counts_each_of_its_instants(db: Connection, worker: connect.Connection) -> None:
     db.execute(
         "insert into pgsched.jobs (key, every, target, planned_revision) values ('often', '1 minute', 'python:do', 1)"
     )
@@ -87,9 +85,7 @@ async def test_a_range_that_was_skipped_counts_as_so_many(db: Connection, worker
     assert set(column(db, "select skipped from pgsched.minutes where client_id is null")) == {60}
 
 
-async def test_of_names_that_anybody_can_make_up_only_so_many_have_rows(
-    db: Connection, worker: connect.Connection
-) -> None:
+async def test_only_a_limited_number_of_unknown_clients_have_rows(db: Connection, worker: connect.Connection) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('known'), ('late')")
     strangers = [counted(f"stranger {n}", succeeded=1000 - n) for n in range(700)]
     await add(worker, *strangers, counted("known"), counted(EVERYBODY, succeeded=5000))
@@ -106,7 +102,7 @@ async def test_of_names_that_anybody_can_make_up_only_so_many_have_rows(
     assert value(db, "select count(*) from pgsched.rollups where client_id = 'stranger 699'") == 1
 
 
-async def test_a_client_sees_its_own_alone(db: Connection, worker: connect.Connection) -> None:
+async def test_a_client_sees_only_its_own_rows(db: Connection, worker: connect.Connection) -> None:
     role = "pgsched_test_rollups"
     db.execute(
         f"do $$ begin create role {role} in role pgsched_client; exception when duplicate_object then null; end $$"
@@ -121,7 +117,7 @@ async def test_a_client_sees_its_own_alone(db: Connection, worker: connect.Conne
         assert len(minutes(db)) == 3
 
 
-async def test_a_day_of_rollups_is_made_and_goes_whole(db: Connection, worker: connect.Connection) -> None:
+async def test_a_day_of_rollups_is_created_and_dropped_whole(db: Connection, worker: connect.Connection) -> None:
     day = value(db, "select (now() at time zone 'UTC')::date - pgsched_internal.rollup_days() - 1")
     db.execute(f"drop table if exists pgsched_internal.rollups_{day:%Y%m%d}")
     for verb in ("make_day", "attach_day"):

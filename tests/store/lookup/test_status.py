@@ -1,4 +1,4 @@
-"""pgsched.status: every execution in one view, with what became of it."""
+"""pgsched.status: every execution, live or ended, in one view."""
 
 import psycopg
 import pytest
@@ -20,11 +20,11 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.smoke
 
 
-def test_what_waits_is_scheduled(db: Connection) -> None:
+def test_a_waiting_execution_is_scheduled(db: Connection) -> None:
     assert status(db, schedule(db)) == "scheduled"
 
 
-def test_what_is_leased_is_running_and_shows_who_has_it(db: Connection) -> None:
+def test_a_leased_execution_is_running_and_shows_its_lease(db: Connection) -> None:
     id = schedule(db)
     lease(db, id)
     assert row(
@@ -34,20 +34,20 @@ def test_what_is_leased_is_running_and_shows_who_has_it(db: Connection) -> None:
     ) == ("running", 1, True, 1)
 
 
-def test_what_failed_and_waits_is_retrying(db: Connection) -> None:
+def test_a_failed_execution_that_waits_is_retrying(db: Connection) -> None:
     id = schedule(db)
     db.execute("update pgsched.executions set attempt = 1")
     assert status(db, id) == "retrying"
 
 
-def test_what_waits_at_infinity_is_held(db: Connection) -> None:
+def test_an_execution_that_waits_at_infinity_is_held(db: Connection) -> None:
     id = schedule(db)
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity'")
     assert status(db, id) == "held"
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "failed", "cancelled", "expired", "skipped"])
-def test_what_has_ended_shows_how(db: Connection, ended: str) -> None:
+def test_an_ended_execution_shows_its_outcome(db: Connection, ended: str) -> None:
     id = schedule(db)
     finish(db, id, ended=ended)
     assert row(
@@ -59,7 +59,7 @@ def test_what_has_ended_shows_how(db: Connection, ended: str) -> None:
     )
 
 
-def test_the_nominal_instant_stays_when_a_retry_moves_the_row(db: Connection) -> None:
+def test_a_retry_does_not_move_scheduled_for(db: Connection) -> None:
     id = schedule(db, fire_at="2040-01-01Z")
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = '2040-01-02Z', attempt = 1")
     assert row(
@@ -77,7 +77,7 @@ def test_an_execution_is_in_the_view_once_before_and_after_its_end(db: Connectio
     )
 
 
-def test_the_view_has_the_columns_it_always_had(db: Connection) -> None:
+def test_the_view_keeps_its_columns(db: Connection) -> None:
     assert column(
         db,
         "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0 order by attnum",
@@ -94,9 +94,7 @@ def test_a_triggered_execution_names_its_job(db: Connection) -> None:
     assert value(db, "select job_id from pgsched.status where id = %s", [id]) == job
 
 
-def test_a_worker_whose_end_has_passed_serves_its_queues_as_long_as_its_session_is_there(
-    db: Connection, store_url: str
-) -> None:
+def test_an_expired_worker_serves_its_queues_while_its_session_is_there(db: Connection, store_url: str) -> None:
     schedule(db, fire_at="2040-01-01Z")
     db.execute(
         "insert into pgsched.workers (name, queues, release, instance, login, expires_at)"
@@ -111,7 +109,7 @@ def test_a_worker_whose_end_has_passed_serves_its_queues_as_long_as_its_session_
         assert value(db, reason) == "waits: no worker serves the queue"
 
 
-def test_what_waits_where_nothing_begins_says_why(db: Connection) -> None:
+def test_a_waiting_execution_says_why_it_cannot_begin(db: Connection) -> None:
     schedule(db, fire_at="2040-01-01Z")
     reason = "select reason from pgsched.status"
     assert value(db, reason) == "waits: no worker serves the queue"
@@ -126,7 +124,7 @@ def test_what_waits_where_nothing_begins_says_why(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("ended", [None, "succeeded", "failed"])
-def test_one_is_looked_up_by_id_or_key_as_the_view_has_it(db: Connection, ended: str | None) -> None:
+def test_status_of_finds_an_execution_by_id_or_key(db: Connection, ended: str | None) -> None:
     schedule(db, key="other")
     id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
     if ended is not None:
@@ -136,13 +134,13 @@ def test_one_is_looked_up_by_id_or_key_as_the_view_has_it(db: Connection, ended:
     assert row(db, "select * from pgsched.status_of(client => 'default', key => 'k')") == shown
 
 
-def test_what_there_is_not_has_no_status(db: Connection) -> None:
+def test_status_of_returns_nothing_for_an_unknown_id_or_key(db: Connection) -> None:
     assert column(db, "select id from pgsched.status_of('00000000-0000-7000-8000-000000000000')") == []
     assert column(db, "select id from pgsched.status_of(null)") == []
     assert column(db, "select id from pgsched.status_of(client => 'default', key => 'none')") == []
 
 
-def test_a_client_looks_up_none_but_its_own_and_a_reader_all(db: Connection, store_url: str) -> None:
+def test_status_of_shows_a_client_its_own_rows_and_a_reader_all(db: Connection, store_url: str) -> None:
     mine, other = login_role(db, "pgsched_client"), login_role(db, "pgsched_reader")
     db.execute(
         "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [mine]
