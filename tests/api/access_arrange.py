@@ -1,4 +1,4 @@
-"""Keys and the things of two clients, and a request for each route that there is."""
+"""API keys, the rows of a client, and a request for each route of the API."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, column, rotate, schedule, value
 
 MARK = "zq-mark"
-"""Stands in all that belongs to the client shop, and in nothing that a request says."""
+"""Appears in every row of client shop and in no request."""
 _WORKER = """
 insert into pgsched.workers (name, queues, release, expires_at)
 values ('here:1', '{default}', '1', now() + interval '1 h') returning id"""
@@ -59,7 +59,7 @@ _NAMES_A_CLIENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A route of the API with a request for what belongs to the client shop."""
+    """A route of the API, with a request about the rows of client shop."""
 
     method: str
     template: str
@@ -72,7 +72,7 @@ class Route:
         return self.name in _NAMES_A_CLIENT
 
     def paths(self, things: Mapping[str, Sequence[str]]) -> Iterator[str]:
-        """One for each thing that the route may mean."""
+        """Yields a path for each row that the route can address."""
         name = next((part[1:-1].partition(":")[0] for part in _of(self.template)), "")
         query = f"?{_QUERIES[self.name]}" if self.name in _QUERIES else ""
         for thing in things[name] if name else [""]:
@@ -96,11 +96,10 @@ _IN_TURN = ("GET", "PUT", "PATCH", "POST", "DELETE")
 
 
 def routes_of(app: Litestar) -> list[Route]:
-    """All that ask for a key, but for the pages of the dashboard; OPTIONS does nothing. Those come last
-    that take something away."""
+    """Routes that need a key, without dashboard pages and OPTIONS. Routes that remove something come last."""
     found = []
     for route in app.routes:
-        assert isinstance(route, HTTPRoute), f"{route.path} is no route of HTTP, and no test knows how to ask it"
+        assert isinstance(route, HTTPRoute), f"{route.path} is not an HTTP route: extend this function to test it"
         for handler in route.route_handlers:
             assert isinstance(handler, HTTPRouteHandler)
             is_asked = handler.opt[SCOPE] != PUBLIC and not handler.opt.get(PAGE)
@@ -120,7 +119,7 @@ def routes_of(app: Litestar) -> list[Route]:
 def make_key(
     db: Connection, *, clients: Sequence[str] | None = None, scopes: Sequence[str] = SCOPES, subject: str = "test"
 ) -> Token:
-    """A key that the database knows."""
+    """Stores a new API key and returns its token."""
     token = Token.new()
     db.execute(
         "select pgsched_internal.create_key(%s, %s, %s, %s, %s, null)",
@@ -130,7 +129,7 @@ def make_key(
 
 
 def things_of_shop(db: Connection) -> dict[str, list[str]]:
-    """What belongs to the client shop, by the names that routes have for it; and what is everybody's."""
+    """Creates rows of client shop and returns their ids, with shared ones, by path parameter."""
     given: dict[str, Any] = {"client": "shop", "target": f"https://{MARK}.example/x", "payload": {MARK: 1}}
     job = schedule(db, **given, every="1 hour", key=f"{MARK}-job", labels={MARK: "1"})
     waiting = schedule(db, **given, key=f"{MARK}-waiting", ordering_key=f"{MARK}-order", delay="1 hour")
@@ -171,6 +170,6 @@ _WRITTEN = (
 
 
 def rows_of_all(db: Connection) -> dict[str, list[str]]:
-    """All that a request could have changed, but for when a key was used last."""
+    """Returns all rows that a request can change, without the last use of keys."""
     row = "(to_jsonb(t) - 'last_used_at')::text"
     return {table: column(db, f"select {row} from {table} t order by 1".encode()) for table in _WRITTEN}

@@ -27,7 +27,7 @@ KEY = new_key()
 
 
 class _KeptConnection(connection_pool._Connection, KeptConnection):  # type: ignore[misc]
-    """One whose session the next application gets."""
+    """A connection whose session the next application reuses."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def _kept_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def app_of(database_url: str) -> Litestar:
-    """The application, put together once for a database that is lent from test to test."""
+    """The application of a database that tests share one after another."""
     return create_app(Settings(database_url=database_url, secret_keys=KEY))
 
 
@@ -49,21 +49,21 @@ async def api(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def refusing(module_url: str) -> AsyncIterator[httpx.AsyncClient]:
-    """The application on a database of the file's own: for what is refused and changes nothing there."""
+    """The application on a database per test module, for requests that are refused and change nothing."""
     async with serving(app_of(module_url)) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def witness(module_url: str) -> Iterator[Connection]:
-    """A connection in autocommit to the database of those that are refused."""
+    """An autocommit connection to the database of `refusing`."""
     with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
 def served(database_url: str) -> Iterator[tuple[str, Process]]:
-    """The address and the process of an API of its own."""
+    """The address and the process of an API server for this test alone."""
     with serving_alone(Settings(database_url=database_url, port=0)) as found:
         yield found
 
@@ -75,15 +75,15 @@ def _page_app_of(database_url: str) -> Litestar:
 
 @pytest.fixture
 def page_app(database_url: str) -> Litestar:
-    """An application that remembers nothing, since the tests of pages make keys. Its routes were put together before:
-    that takes longer than most of these tests."""
+    """An application with new state, since tests of pages create keys. Its routes are reused, since building them takes
+    longer than most of these tests."""
     app = _page_app_of(database_url)
     _forget(app.state["parts"], Parts(Settings(database_url=database_url), database_url, Events(), wait=WAIT))
     return app
 
 
 def _forget(parts: Parts, new: Parts) -> None:
-    """Puts what new parts know into those that routes have been given."""
+    """Overwrites the state of the parts that routes refer to with that of new parts."""
     given = parts._shared | {"guard": parts.guard, "requests": parts.requests}
     for name, part in given.items():
         if part is not None:
@@ -93,14 +93,14 @@ def _forget(parts: Parts, new: Parts) -> None:
 
 @pytest.fixture
 async def keyed(page_app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
-    """For tests that make keys."""
+    """The API for tests that create keys."""
     async with serving(page_app) as client:
         yield client
 
 
 @pytest.fixture
 async def page(page_app: Litestar, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser that is at the dashboard's own address, of somebody who may do everything."""
+    """A browser on the dashboard, signed in with all scopes for all clients."""
     async with serving(page_app) as client:
         client.headers.update(OWN | {"Host": "localhost"})
         signed_in(client, make_key(db, subject="ann"))

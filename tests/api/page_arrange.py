@@ -1,4 +1,4 @@
-"""A browser of somebody who has signed in, and a request for each page and form that there is."""
+"""A signed-in browser, and a request for each page and form of the dashboard."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from pgsched.api.pages.session import COOKIE
 from tests.api.access_arrange import MARK
 
 OWN = {"Origin": "http://localhost"}
-"""What a browser says of a form of the dashboard's own."""
+"""The header that a browser sends with the dashboard's own forms."""
 _SHOP = {"client": "shop"}
 _FORMS: Mapping[str, Mapping[str, str]] = {
     "/client/hold": _SHOP,
@@ -40,7 +40,7 @@ def signed_in(client: httpx.AsyncClient, key: object) -> None:
 
 
 class Page:
-    """A page or a form, with a request for what belongs to the client shop."""
+    """A page or a form, with a request about the rows of client shop."""
 
     def __init__(self, template: str, method: str, opt: Mapping[str, Any]) -> None:
         self.template, self.method = template, method
@@ -51,7 +51,7 @@ class Page:
         return self.template in _NAMES_SHOP or "client" in _FORMS.get(self.template, {})
 
     def paths(self, things: Mapping[str, Sequence[str]]) -> Iterator[str]:
-        """One for each thing that it may mean."""
+        """Yields a path for each row that the page can address."""
         parts = [part for part in self.template.split("/") if part.startswith("{")]
         query = f"?{_NAMES_SHOP[self.template]}" if self.template in _NAMES_SHOP else ""
         for thing in things[parts[0][1:].partition(":")[0]] if parts else [""]:
@@ -59,7 +59,7 @@ class Page:
 
     @property
     def form(self) -> Mapping[str, str]:
-        """What is sent with it."""
+        """The fields to submit."""
         return _FORMS.get(self.template, {})
 
     async def ask(self, browser: httpx.AsyncClient, path: str) -> httpx.Response:

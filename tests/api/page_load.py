@@ -1,4 +1,4 @@
-"""What pictures of the dashboard have behind them: a day that has been counted, and a load that goes on."""
+"""Data for screenshots of the dashboard: a day of rollups, and executions that keep running."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ select pgsched.schedule('notify:report', client => 'bank', queue => 'reports', d
 
 @contextmanager
 def living(db: Connection, url: str) -> Iterator[None]:
-    """Executions of several clients fall due and are delivered; some fail, a limit holds some, a queue is paused."""
+    """Keeps delivering executions of several clients: some fail, a limit holds some, one queue is paused."""
     db.execute(_DAY)
     call(db, "create_queue", name="reports")
     call(db, "create_queue", name="exports")
@@ -50,7 +50,7 @@ def living(db: Connection, url: str) -> Iterator[None]:
 
 @contextmanager
 def delivered(url: str, *, queues: str, every: float, statement: str) -> Iterator[None]:
-    """A worker delivers what this statement schedules, which runs each time so many seconds have passed."""
+    """Runs a worker, and this scheduling statement once per interval (in seconds)."""
     over = threading.Event()
 
     def feed() -> None:

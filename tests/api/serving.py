@@ -1,4 +1,4 @@
-"""The application over ASGI, without a server around it."""
+"""The application over ASGI, without a server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from litestar import Litestar
 
 @asynccontextmanager
 async def serving(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
-    """The application between its startup and its shutdown, which stay in one task as they do in a server."""
+    """Starts the application and yields a client. Startup and shutdown run in one task, as in a server."""
     started, stop = asyncio.Event(), asyncio.Event()
 
     async def live() -> None:

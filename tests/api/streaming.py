@@ -1,4 +1,4 @@
-"""A stream of events over ASGI, read as it comes; the server stops where its reader does not read."""
+"""An event stream over ASGI, read frame by frame. The server blocks while the test does not read."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from pgsched.domain.api_key import Token
 
 @dataclass
 class Stream:
-    """What was answered, and the frames that come."""
+    """Status, headers and frames of a streamed response."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Stream:
     _rest: bytes = b""
 
     async def frame(self) -> dict[str, str] | None:
-        """The fields of the next frame; None where the stream has ended."""
+        """Returns the fields of the next frame, or None at the end of the stream."""
         while b"\n\n" not in self._rest:
             async with asyncio.timeout(15):
                 piece = await self._pieces.get()
@@ -35,7 +35,7 @@ class Stream:
         return dict(line.split(": ", 1) for line in text.decode().splitlines() if not line.startswith(":"))
 
     async def event(self) -> dict[str, Any]:
-        """The next event."""
+        """Returns the next event, skipping heartbeats."""
         while frame := await self.frame():
             if "data" in frame:
                 found: dict[str, Any] = json.loads(frame["data"])
@@ -44,7 +44,7 @@ class Stream:
         raise AssertionError("the stream has ended")
 
     async def ends(self) -> bool:
-        """Whether nothing more comes."""
+        """Reads on: True if the stream ends, False if an event comes first."""
         while frame := await self.frame():
             if "data" in frame:
                 return False
@@ -64,7 +64,7 @@ class Stream:
 async def following(
     app: Litestar, token: Token | None = None, *, after: str | None = None, **query: Any
 ) -> AsyncIterator[Stream]:
-    """A stream whose first frame was read, so that what happens from now on is in it."""
+    """Opens a stream and reads its first frame, so that it contains all later events."""
     gone, stream = asyncio.Event(), Stream()
     headers = [(b"host", b"127.0.0.1"), (b"x-requested-with", b"tests")]
     headers += [] if token is None else [(b"authorization", f"Bearer {token}".encode())]

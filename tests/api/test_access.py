@@ -1,4 +1,4 @@
-"""Each route with each kind of key; and the same where nothing but the database holds a request back."""
+"""Each route with each kind of key, also with only the database to enforce access."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -55,7 +55,7 @@ def things(db: Connection) -> Things:
 _SCHEMA = {"/schema", "/schema/openapi.json", "/schema/{path:str}"}
 
 
-def test_every_route_declares_its_scope_and_is_in_a_table_unless_it_is_for_everybody(app: Litestar) -> None:
+def test_every_route_declares_a_scope_or_is_public(app: Litestar) -> None:
     public, closed = set(), 0
     for route in app.routes:
         for handler in getattr(route, "route_handlers", None) or [route.route_handler]:  # type: ignore[union-attr]
@@ -65,13 +65,13 @@ def test_every_route_declares_its_scope_and_is_in_a_table_unless_it_is_for_every
                 public.add(route.path)
             elif methods:
                 closed += len(methods)
-    assert closed == len(routes_of(app)) + len(pages_of(app))  # test_page_access has the pages
+    assert closed == len(routes_of(app)) + len(pages_of(app))  # test_page_access.py tests the pages
     entries = {"/sign-in", "/sign-in/at", "/sign-in/return", "/sign-out", "/static/{name:str}"}
     by_token = {f"/v1/executions/{{execution_id:str}}/{verb}" for verb in ("complete", "fail", "extend", "release")}
     assert public == {"/healthz", "/readyz", *_SCHEMA, *entries, *by_token}
 
 
-def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: Litestar) -> None:
+def test_installation_wide_routes_need_an_admin_key_for_all_clients(app: Litestar) -> None:
     everywhere = [route for route in routes_of(app) if route.everywhere]
     assert {route.template for route in everywhere if route.scope != "admin"} == {"/metrics"}
     rooms = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers", "/v1/recovery")
@@ -80,7 +80,7 @@ def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: L
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "wrong secret", "expired", "revoked", "no token"])
-async def test_without_a_key_that_is_taken_every_route_is_closed(
+async def test_every_route_refuses_requests_without_a_valid_key(
     api: httpx.AsyncClient, app: Litestar, db: Connection, kind: str
 ) -> None:
     made = make_key(db)
@@ -101,7 +101,7 @@ _NAMES = ("job_id", "execution_id", "operation_id", "client", "queue", "name", "
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_key_does_what_its_scope_says_and_nothing_else(
+async def test_a_key_opens_exactly_the_routes_of_its_scope(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     key, of_all = make_key(db, clients=["shop"], scopes=[scope]), make_key(db, scopes=[scope])
@@ -118,13 +118,13 @@ async def test_a_key_does_what_its_scope_says_and_nothing_else(
 
 
 def _was_understood(route: Route, answer: httpx.Response) -> None:
-    """Nothing else would show that a key lets the request in: 409 is for what was cancelled or replayed before."""
+    """Asserts that the key let the request in. 409 is for rows that an earlier request cancelled or replayed."""
     is_no_letter = route.name == "get_dead_letter" and answer.status_code == 404
     needs_all = route.name == "put_client" and "weight" in answer.text
     assert answer.is_success or answer.status_code == 409 or is_no_letter or needs_all, (route, answer.text)
 
 
-async def test_a_key_of_another_client_finds_nothing_and_is_told_which_client_it_is_not_for(
+async def test_a_key_of_another_client_sees_and_changes_nothing(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things
 ) -> None:
     key = make_key(db, clients=["other"])
@@ -144,7 +144,7 @@ async def test_a_key_of_another_client_finds_nothing_and_is_told_which_client_it
     assert rows_of_all(db) == before
 
 
-async def test_with_the_filters_of_the_routes_taken_out_the_database_lets_nothing_through(
+async def test_the_database_isolates_clients_without_the_checks_of_routes(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key(db, clients=["other"])

@@ -1,4 +1,4 @@
-"""The audit log over HTTP: all of it for whoever administers, and to each client what was done to what is its own."""
+"""The audit log over HTTP: administrators read all of it, and a client reads the changes to its rows."""
 
 import html
 import re
@@ -18,7 +18,7 @@ from tests.store.store_arrange import call, schedule
 _BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsched_internal.new_id(), 'no')"
 
 
-async def test_a_page_tells_who_changed_what_and_how_it_was(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_entries_have_the_actor_and_the_values_before_and_after(api: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "2h"}})).status_code == 200
     call(db, "pause", kind="job", name=str(job), actor="ann")
@@ -32,7 +32,9 @@ async def test_a_page_tells_who_changed_what_and_how_it_was(api: httpx.AsyncClie
     assert len((await api.get("/v1/audit", params={"actor": "ann"})).json()["items"]) == 1
 
 
-async def test_the_page_shows_who_changed_what_page_by_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_audit_page_lists_changes_with_their_actor_page_by_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     for rate in (50, 1):
         await page.post("/limits/set", data={"kind": "client", "name": "shop", "rate": str(rate)})
     newest = (await page.get("/audit?kind=limit")).text
@@ -54,7 +56,7 @@ async def test_the_page_shows_who_changed_what_page_by_page(page: httpx.AsyncCli
     assert (await page.get("/audit")).status_code == 403
 
 
-async def test_a_page_looks_through_so_many_changes_and_leads_on(
+async def test_a_page_searches_a_limited_number_of_changes_and_links_on(
     page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "_LOOKED_THROUGH", 5)
@@ -68,7 +70,7 @@ async def test_a_page_looks_through_so_many_changes_and_leads_on(
 
 
 def _done_to_shop(db: Connection) -> dict[str, Any]:
-    """Does to what is shop's all that can be done, each by an actor with the name of the verb."""
+    """Changes the rows of shop in every way, each by an actor with the name of the verb."""
     job = schedule(db, client="shop", every="1 hour")
     waiting = [schedule(db, client="shop", target="python:note", delay="1 hour") for _ in range(4)]
     letters = [dead_letter(db, client="shop") for _ in range(3)]
@@ -99,7 +101,7 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     return {"backfill": {}} | verbs
 
 
-async def test_a_client_reads_who_did_what_to_what_is_its_own(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_reads_all_changes_to_its_own_rows_only(keyed: httpx.AsyncClient, db: Connection) -> None:
     done = _done_to_shop(db)
     call(db, "pause", kind="client", name="other", actor="elsewhere")
     call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")
@@ -117,7 +119,7 @@ async def test_a_client_reads_who_did_what_to_what_is_its_own(keyed: httpx.Async
     assert await actors(None, ["read", "admin"]) == {*done, "elsewhere", "everywhere"}
 
 
-async def test_a_client_is_told_who_cancelled_its_execution(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_sees_who_cancelled_its_execution(keyed: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", target="python:note", delay="1 hour")
     by = make_key(db, clients=["shop"], scopes=["schedule"], subject="ann")
     asked = await keyed.post(f"/v1/executions/{id}/cancel", json={}, headers={"Authorization": f"Bearer {by}"})

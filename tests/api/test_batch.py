@@ -1,4 +1,4 @@
-"""POST /v1/jobs/batch: lines of NDJSON, all of them or each by itself."""
+"""POST /v1/jobs/batch: NDJSON lines, scheduled all or nothing, or line by line."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ def count(db: Db) -> int:
     return int(found[0])
 
 
-async def test_every_line_is_scheduled_and_its_id_comes_back(api: httpx.AsyncClient, db: Db) -> None:
+async def test_every_line_is_scheduled_and_its_id_returned(api: httpx.AsyncClient, db: Db) -> None:
     found = results(await send(api, ndjson(plain(9_000))))
     assert [result["line"] for result in found] == [*range(1, 9_001)]
     assert {(result["kind"], result["outcome"]) for result in found} == {("execution", "created")}
@@ -98,7 +98,7 @@ async def test_every_line_is_scheduled_and_its_id_comes_back(api: httpx.AsyncCli
 
 
 @pytest.mark.parametrize("mode", ["all", "each"])
-async def test_a_line_becomes_what_a_request_becomes(api: httpx.AsyncClient, db: Db, mode: str) -> None:
+async def test_a_line_creates_the_same_row_as_a_single_request(api: httpx.AsyncClient, db: Db, mode: str) -> None:
     rows = (
         "select kind, client_id, key, target, payload, options, nullif(fire_at, 'infinity'), ordering_key, queue, cron,"
         " labels from"
@@ -117,7 +117,7 @@ async def test_a_line_becomes_what_a_request_becomes(api: httpx.AsyncClient, db:
     assert found[1]["id"] == found[4]["id"]
 
 
-async def test_a_line_is_refused_as_a_request_is(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_line_gets_the_same_error_as_a_single_request(api: httpx.AsyncClient, db: Db) -> None:
     await api.post("/v1/jobs", json={"target": "notify:a", "key": "taken", "schedule": {"fire_at": AT}})
     headers = {"Content-Type": "application/json"}
     alone = [(await api.post("/v1/jobs", content=json.dumps(body), headers=headers)).json() for body in BAD]
@@ -129,8 +129,12 @@ async def test_a_line_is_refused_as_a_request_is(api: httpx.AsyncClient, db: Db)
     assert count(db) == 2
 
 
-@pytest.mark.parametrize("bad", [BAD[4], BAD[10], BAD[13]], ids=["by the api", "by copy", "by a function"])
-async def test_the_first_bad_line_is_told_and_nothing_is_kept(api: httpx.AsyncClient, db: Db, bad: Any) -> None:
+@pytest.mark.parametrize(
+    "bad", [BAD[4], BAD[10], BAD[13]], ids=["refused by the API", "refused by COPY", "refused by a function"]
+)
+async def test_the_first_invalid_line_is_named_and_nothing_is_scheduled(
+    api: httpx.AsyncClient, db: Db, bad: Any
+) -> None:
     alone = (await api.post("/v1/jobs", json=bad)).json()
     answer = await send(api, ndjson([*plain(4_500), bad, {}, *plain(10)]))
     told = answer.json()
@@ -142,7 +146,7 @@ async def test_the_first_bad_line_is_told_and_nothing_is_kept(api: httpx.AsyncCl
     assert count(db) == 0
 
 
-async def test_each_line_has_a_result_of_its_own(api: httpx.AsyncClient, db: Db) -> None:
+async def test_mode_each_returns_a_result_per_line(api: httpx.AsyncClient, db: Db) -> None:
     bodies: list[Any] = plain(300)
     bodies[7], bodies[9], bodies[200] = {"target": "ftp://a"}, "no body", {"target": "ftp://b"}
     found = results(await send(api, ndjson(bodies), "each"))
@@ -151,7 +155,7 @@ async def test_each_line_has_a_result_of_its_own(api: httpx.AsyncClient, db: Db)
     assert count(db) == 297
 
 
-async def test_lines_may_arrive_in_pieces_of_any_size(api: httpx.AsyncClient, db: Db) -> None:
+async def test_lines_can_arrive_in_chunks_of_any_size(api: httpx.AsyncClient, db: Db) -> None:
     body = ndjson([KINDS[0], b"\r\n", b"  \n", {**KINDS[2], "payload": "ü"}]).rstrip(b"\n")
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -162,11 +166,11 @@ async def test_lines_may_arrive_in_pieces_of_any_size(api: httpx.AsyncClient, db
     assert count(db) == 2
 
 
-async def test_no_lines_are_no_results(api: httpx.AsyncClient) -> None:
+async def test_an_empty_batch_has_no_results(api: httpx.AsyncClient) -> None:
     assert results(await send(api, b"\n")) == []
 
 
-async def test_a_line_has_the_limit_of_a_request(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_line_has_the_size_limit_of_a_request(api: httpx.AsyncClient, db: Db) -> None:
     def bodies() -> bytes:
         return ndjson([KINDS[0], b"x" * (batch_lines.LONGEST_LINE * 2) + b"\n", KINDS[2]])
 
@@ -177,7 +181,7 @@ async def test_a_line_has_the_limit_of_a_request(api: httpx.AsyncClient, db: Db)
     assert count(db) == 2
 
 
-async def test_a_batch_has_so_many_lines_at_most(
+async def test_a_batch_over_the_line_limit_is_refused(
     api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_lines, "MOST_LINES", 5)
@@ -186,7 +190,7 @@ async def test_a_batch_has_so_many_lines_at_most(
     assert count(db) == 0
 
 
-async def test_results_end_at_the_first_line_that_is_too_many(
+async def test_results_end_at_the_first_line_over_the_limit(
     api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_lines, "MOST_LINES", 5)
@@ -203,14 +207,14 @@ async def test_results_end_at_the_first_line_that_is_too_many(
     assert count(db) == 10
 
 
-async def test_a_body_of_another_type_is_refused(api: httpx.AsyncClient) -> None:
+async def test_a_body_of_another_media_type_is_refused(api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/jobs/batch", json=KINDS[0])
     assert answer.status_code == 415
     assert "application/x-ndjson" in answer.json()["detail"]
     assert (await send(api, b"", "some")).status_code == 400
 
 
-async def test_what_broke_off_leaves_nothing(api: httpx.AsyncClient, db: Db) -> None:
+async def test_an_interrupted_batch_schedules_nothing(api: httpx.AsyncClient, db: Db) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield ndjson(plain(5_000))
         raise ConnectionError
@@ -219,7 +223,7 @@ async def test_what_broke_off_leaves_nothing(api: httpx.AsyncClient, db: Db) -> 
     assert count(db) == 0
 
 
-async def test_batches_leave_connections_to_others_and_to_other_clients_a_batch(database_url: str) -> None:
+async def test_batches_leave_connections_for_requests_and_other_clients(database_url: str) -> None:
     one, other = (
         Grant(subject=name, clients=frozenset({name}), scopes=frozenset({"schedule"})) for name in ("one", "other")
     )
@@ -241,7 +245,7 @@ async def test_batches_leave_connections_to_others_and_to_other_clients_a_batch(
 
 
 @pytest.mark.parametrize("mode", ["all", "each"])
-async def test_a_batch_ends_with_its_key(
+async def test_a_batch_ends_when_its_key_is_revoked(
     api: httpx.AsyncClient, db: Db, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)

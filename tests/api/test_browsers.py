@@ -1,4 +1,4 @@
-"""What a page of another site can have a browser send is refused; what programs send is not."""
+"""Requests that a page of another site can make a browser send are refused."""
 
 import socket
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ _JSON = {"content-type": "application/json; charset=utf-8"}
         ("POST", _JSON | {"origin": "http://127.0.0.1:8080", "sec-fetch-site": "same-origin"}),
     ],
 )
-def test_what_programs_and_own_pages_send_is_taken(method: str, headers: dict[str, str]) -> None:
+def test_requests_of_programs_and_own_pages_are_accepted(method: str, headers: dict[str, str]) -> None:
     Browsers(Settings(host="10.0.0.7", allowed_hosts="ops.example, api")).check(method, _HERE | headers)
 
 
@@ -56,26 +56,26 @@ def test_what_programs_and_own_pages_send_is_taken(method: str, headers: dict[st
         ("DELETE", {}),
     ],
 )
-def test_what_a_foreign_page_could_have_sent_is_refused(method: str, headers: dict[str, str]) -> None:
+def test_requests_of_foreign_pages_are_refused(method: str, headers: dict[str, str]) -> None:
     with pytest.raises(Refused):
         Browsers(Settings()).check(method, _HERE | headers)
 
 
 @pytest.mark.parametrize("name", ["https://ops.example", "ops.example:443", "*.example", "ops.example/", "a b"])
-def test_a_name_that_no_request_can_have_is_refused(name: str) -> None:
+def test_an_allowed_host_that_is_no_host_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidSettings, match=r"allowed_hosts contains .*: write host names without"):
         Browsers(Settings(allowed_hosts=f"api, {name}"))
     Browsers(Settings(allowed_hosts="*, ::1, fe80::1, ops_1.example"))
 
 
-async def test_a_refusal_is_a_problem_and_health_is_for_everybody(api: httpx.AsyncClient) -> None:
+async def test_a_refusal_is_a_problem_and_health_ignores_the_host(api: httpx.AsyncClient) -> None:
     answer = await api.get("/v1/jobs", headers={"Host": "evil.test"})
     assert (answer.status_code, answer.json()["code"]) == (403, "pgsched.refused")
     assert "allowed_hosts" in answer.json()["detail"]
     assert (await api.get("/healthz", headers={"Host": "evil.test"})).status_code == 200
 
 
-def test_a_head_of_many_bytes_is_refused_before_it_has_come(served: tuple[str, Process]) -> None:
+def test_an_oversized_head_is_refused_before_it_is_complete(served: tuple[str, Process]) -> None:
     address = urlsplit(served[0])
     with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\nlarge: ")
@@ -90,7 +90,7 @@ def test_a_head_of_many_bytes_is_refused_before_it_has_come(served: tuple[str, P
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
-def test_a_header_that_says_who_asks_comes_once(served: tuple[str, Process], name: str) -> None:
+def test_a_duplicate_identity_header_is_refused(served: tuple[str, Process], name: str) -> None:
     address = urlsplit(served[0])
     with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
         head = f"GET /v1/jobs HTTP/1.1\r\nHost: {address.netloc}\r\n"
@@ -98,7 +98,7 @@ def test_a_header_that_says_who_asks_comes_once(served: tuple[str, Process], nam
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
 
 
-def test_many_requests_on_one_connection_are_each_counted_anew(served: tuple[str, Process]) -> None:
+def test_the_size_limit_of_heads_is_per_request(served: tuple[str, Process]) -> None:
     with httpx.Client(base_url=served[0]) as client:
         for _ in range(20):
             assert client.get("/healthz", headers={"large": "a" * 10_000}).status_code == 200

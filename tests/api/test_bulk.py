@@ -1,4 +1,4 @@
-"""Bulk operations over REST: counted, started, looked at and stopped."""
+"""Bulk operations over REST: count, start, inspect and stop."""
 
 import uuid
 from typing import Any
@@ -30,7 +30,7 @@ async def test_a_dry_run_counts_and_changes_nothing(api: httpx.AsyncClient) -> N
     assert (await api.get("/v1/bulk")).json() == {"items": [], "next": None}
 
 
-async def test_many_are_cancelled_looked_at_and_left(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_bulk_cancel_is_inspected_and_stopped(api: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(3):
         await create(api, client="shop")
     answer = await ask(api, rate=1, note="taken back", filter={"client": "shop", "status": ["scheduled", "held"]})
@@ -62,7 +62,7 @@ async def test_many_are_cancelled_looked_at_and_left(api: httpx.AsyncClient, db:
         ({"shift": "-15m"}, "2031-03-01T08:45:00Z"),
     ],
 )
-async def test_many_are_moved_to_an_instant_or_by_a_length(
+async def test_executions_are_rescheduled_to_an_instant_or_by_a_shift(
     api: httpx.AsyncClient, db: Connection, given: dict[str, str], expected: str
 ) -> None:
     id = await create(api, client="shop", schedule={"fire_at": "2031-03-01T09:00:00Z"})
@@ -89,7 +89,7 @@ async def test_dead_letters_are_replayed_and_discarded(api: httpx.AsyncClient, d
     assert sorted(letter["state"] for letter in letters) == ["discarded", "open", "replayed", "replayed"]
 
 
-async def test_jobs_are_paused_resumed_and_cancelled_at_once(api: httpx.AsyncClient) -> None:
+async def test_bulk_pause_resume_and_cancel_of_jobs_finish_at_once(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"}, labels={"team": "a"})
     await create(api, schedule={"every": "1h"}, labels={"team": "b"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel_jobs", "cancelled")):
@@ -100,7 +100,7 @@ async def test_jobs_are_paused_resumed_and_cancelled_at_once(api: httpx.AsyncCli
         assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == state
 
 
-async def test_a_backfill_is_counted_started_and_listed_with_its_job(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_backfill_is_counted_started_and_listed_by_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, key="hourly", schedule={"cron": "0 * * * *"})
     ran = "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition,"
     ran += " attempt, client_id, target) values (now(), now(), '2026-03-01T01:00Z', now(), gen_random_uuid(), %s,"
@@ -164,7 +164,7 @@ async def test_cancelling_jobs_needs_both_scopes(keyed: httpx.AsyncClient, db: C
     ],
     ids=str,
 )
-async def test_what_cannot_be_meant_is_refused(
+async def test_contradictory_requests_are_refused(
     refusing: httpx.AsyncClient, body: dict[str, Any], status: int, words: str
 ) -> None:
     answer = await ask(refusing, **body)
@@ -172,6 +172,6 @@ async def test_what_cannot_be_meant_is_refused(
     assert (await refusing.get("/v1/bulk")).json()["items"] == []
 
 
-async def test_an_unknown_one_is_not_found(api: httpx.AsyncClient) -> None:
+async def test_an_unknown_operation_is_not_found(api: httpx.AsyncClient) -> None:
     nobody = "/v1/bulk/00000000-0000-7000-8000-000000000000"
     assert [(await api.get(nobody)).status_code, (await api.delete(nobody)).status_code] == [404, 404]

@@ -1,4 +1,4 @@
-"""Routes take a job and an execution by their keys, by one rule, and a key of the API none of another client."""
+"""Every route takes the key of a job or execution, and an API key finds only keys of its clients."""
 
 from typing import Any
 
@@ -59,7 +59,9 @@ async def test_every_route_takes_a_key(api: httpx.AsyncClient, db: Connection, d
         assert found.is_success, (name, found.text)
 
 
-async def test_a_key_of_two_clients_needs_the_client(api: httpx.AsyncClient, db: Connection, database_url: str) -> None:
+async def test_a_key_used_by_two_clients_needs_the_client(
+    api: httpx.AsyncClient, db: Connection, database_url: str
+) -> None:
     for name, (method, path) in _routes(app_of(database_url)).items():
         key = f"k-{name}"
         for client in ("one", "two"):
@@ -73,7 +75,7 @@ async def test_a_key_of_two_clients_needs_the_client(api: httpx.AsyncClient, db:
         assert (missing.status_code, missing.json()["code"]) == (404, "pgsched.not_found"), name
 
 
-async def test_a_key_of_any_form_is_found(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_keys_with_any_characters_are_found(api: httpx.AsyncClient, db: Connection) -> None:
     ids = {key: str(schedule(db, key=key, every="1 hour")) for key in (*NAMES, _ID, "pause", "batch", "key:x")}
     found = {}
     for key in ids:
@@ -82,18 +84,18 @@ async def test_a_key_of_any_form_is_found(api: httpx.AsyncClient, db: Connection
     assert found == ids
 
 
-async def test_each_request_looks_the_key_up_anew(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_each_request_looks_up_the_key_again(api: httpx.AsyncClient, db: Connection) -> None:
     ids = {client: str(schedule(db, key="k", client=client, every="1 hour")) for client in ("one", "two")}
     for client in ("one", "two", "one"):
         assert (await api.get(f"/v1/jobs/k?client={client}")).json()["id"] == ids[client]
 
 
-async def test_with_an_id_there_is_no_client_to_name(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_id_with_a_client_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour")
     assert "unknown parameter" in (await api.get(f"/v1/jobs/{id}?client=default")).json()["detail"]
 
 
-async def test_a_token_goes_with_an_id_alone(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_settling_with_a_token_needs_an_id(api: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, key="k", target="python:note", delay="1 hour")
     for verb in sorted(_SETTLED):
         answer = await api.post(
@@ -102,12 +104,12 @@ async def test_a_token_goes_with_an_id_alone(api: httpx.AsyncClient, db: Connect
         assert answer.status_code == 400, (verb, answer.text)
 
 
-async def test_a_delete_of_a_job_takes_the_key_of_an_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_deleting_by_key_cancels_an_execution(api: httpx.AsyncClient, db: Connection) -> None:
     id = str(schedule(db, key="k", target="python:note", delay="1 hour"))
     assert (await api.delete("/v1/jobs/k")).json() == {"id": id, "changed": True}
 
 
-async def test_a_key_of_the_api_finds_what_is_its_clients(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_api_key_finds_only_keys_of_its_clients(keyed: httpx.AsyncClient, db: Connection) -> None:
     for client in ("one", "two"):
         schedule(db, key="nightly", client=client, every="1 hour")
     call(db, "cancel", client="two", key="nightly")

@@ -1,4 +1,4 @@
-"""A value is kept for a while and shared; a failure is not kept."""
+"""Cached values: shared for a time, failures never."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from pgsched.api.cached import Cached
 from pgsched.domain.api_key import EVERYBODY
 
 
-async def test_a_failure_is_not_kept_as_long_as_a_value() -> None:
+async def test_a_failure_is_not_cached() -> None:
     answers: Iterator[int | OSError] = iter([1, OSError("away"), 2])
 
     async def look() -> int:

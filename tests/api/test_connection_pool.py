@@ -1,4 +1,4 @@
-"""How long a request may wait for the database: one limit for a connection, one for all together."""
+"""How long a request waits for the database: one limit for a connection, one for the request."""
 
 import asyncio
 import os
@@ -15,13 +15,12 @@ from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
 from pgsched.telemetry import Events
 
-_PATIENCE = 4.0  # the driver alone waits for five seconds until a statement is cancelled
+_PATIENCE = 4.0  # the driver waits for five seconds before it gives up on cancelling a statement
 
 
 @asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Database]:
-    """With one connection. A test sets shorter waits than usual only when it has what it needs: to get that may take
-    longer."""
+    """Opens a pool of one connection. A test shortens the waits only afterwards, since connecting can take longer."""
     database = Database(url, Events(), most=1)
     await database.open()
     await database._pool.wait()
@@ -33,7 +32,7 @@ async def _opened(url: str) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def _standing_still(pid: int) -> AsyncIterator[None]:
-    """A process of the server, as one is whose machine is gone."""
+    """Stops a server process, which then looks like one on a lost machine."""
     os.kill(pid, signal.SIGSTOP)
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -42,7 +41,7 @@ async def _standing_still(pid: int) -> AsyncIterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-async def test_a_request_ends_when_no_connection_becomes_free(database_url: str) -> None:
+async def test_a_request_fails_when_no_connection_becomes_free(database_url: str) -> None:
     async with _opened(database_url) as database, database.connection():
         database._wait = 0.1
         with pytest.raises(Unavailable, match=r"no connection was free within 0.1 s"):
@@ -50,7 +49,7 @@ async def test_a_request_ends_when_no_connection_becomes_free(database_url: str)
                 pass
 
 
-async def test_a_page_waits_for_its_turn_no_longer_than_for_a_connection(database_url: str) -> None:
+async def test_a_page_waits_for_its_turn_as_long_as_for_a_connection(database_url: str) -> None:
     async with _opened(database_url) as database, database.page():
         database._wait = 0.1
         with pytest.raises(Unavailable, match=r"within 0.1 s"):
@@ -58,7 +57,7 @@ async def test_a_page_waits_for_its_turn_no_longer_than_for_a_connection(databas
                 pass
 
 
-async def test_a_statement_that_is_neither_answered_nor_cancelled_ends_with_the_requests_time(
+async def test_a_statement_without_answer_ends_at_the_requests_time_limit(
     database_url: str,
 ) -> None:
     async with _opened(database_url) as database:
@@ -71,7 +70,7 @@ async def test_a_statement_that_is_neither_answered_nor_cancelled_ends_with_the_
                     await connection.execute("select 1")
 
 
-async def test_a_connection_that_cannot_be_checked_is_waited_for_no_longer_than_for_a_free_one(
+async def test_checking_a_dead_connection_ends_at_the_wait_limit(
     database_url: str,
 ) -> None:
     async with _opened(database_url) as database:
@@ -88,7 +87,7 @@ async def test_a_connection_that_cannot_be_checked_is_waited_for_no_longer_than_
                     pass
 
 
-async def test_what_one_client_has_computed_keeps_no_other_waiting(database_url: str) -> None:
+async def test_a_computation_of_one_client_does_not_block_others(database_url: str) -> None:
     shop, both, billing = (
         Grant(subject="test", clients=frozenset(clients), scopes=frozenset())
         for clients in (["shop"], ["shop", "stock"], ["billing"])
@@ -104,7 +103,7 @@ async def test_what_one_client_has_computed_keeps_no_other_waiting(database_url:
                 pass
 
 
-async def test_who_is_cancelled_meanwhile_is_not_told_of_a_limit(database_url: str) -> None:
+async def test_a_cancelled_request_raises_cancelled_and_not_unavailable(database_url: str) -> None:
     async with _opened(database_url) as database:
         reached = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Dead letters over REST: listed and searched, replayed, discarded."""
+"""Dead letters over REST: list, search, replay and discard."""
 
 import uuid
 from typing import Any
@@ -16,7 +16,7 @@ async def ids(api: httpx.AsyncClient, query: str = "") -> list[str]:
     return [item["id"] for item in (await api.get(f"/v1/dead-letters{query}")).json()["items"]]
 
 
-async def test_a_dead_letter_is_listed_with_why(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_is_listed_with_its_reason(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, client="payments", key="k", payload={"n": 1})
     [item] = (await api.get("/v1/dead-letters")).json()["items"]
     shown = {
@@ -42,7 +42,7 @@ async def test_a_dead_letter_is_listed_with_why(api: httpx.AsyncClient, db: Conn
         "state=all&client=payments",
     ],
 )
-async def test_each_filter_finds_what_it_says(api: httpx.AsyncClient, db: Connection, query: str) -> None:
+async def test_each_filter_matches_its_dead_letter(api: httpx.AsyncClient, db: Connection, query: str) -> None:
     id = dead_letter(
         db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
     )
@@ -51,7 +51,7 @@ async def test_each_filter_finds_what_it_says(api: httpx.AsyncClient, db: Connec
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-async def test_they_are_listed_page_by_page_from_either_end(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
+async def test_dead_letters_are_paged_in_both_orders(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
     made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=sort == "newest")
     first = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}")).json()
     second = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}&after={first['next']}")).json()
@@ -59,14 +59,16 @@ async def test_they_are_listed_page_by_page_from_either_end(api: httpx.AsyncClie
     assert second["next"] is None
 
 
-async def test_one_is_shown_with_all_its_tries(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_is_shown_with_its_attempts(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db)
     shown = (await api.get(f"/v1/dead-letters/{id}")).json()
     [attempt] = shown["attempts"]
     assert (attempt["attempt"], attempt["status_code"], attempt["error"]) == (5, 503, "503 Service Unavailable")
 
 
-async def test_one_that_outlived_its_day_is_shown_with_its_tries(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_kept_past_its_day_is_shown_with_its_attempts(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     id = dead_letter(db, ago="40 days")
     db.execute("select pgsched_internal.keep_dead_letters(30, 10)")
     db.execute("delete from pgsched.attempts")
@@ -76,7 +78,7 @@ async def test_one_that_outlived_its_day_is_shown_with_its_tries(api: httpx.Asyn
     assert [item["id"] for item in (await api.get("/v1/executions?status=failed")).json()["items"]] == [str(id)]
 
 
-async def test_a_replay_is_found_where_the_answer_says(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_replay_is_found_at_the_returned_location(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, payload={"n": 1})
     answer = await api.post(f"/v1/executions/{id}/retry")
     assert (answer.status_code, answer.json()["dead_letter"]) == (201, str(id))
@@ -89,7 +91,7 @@ async def test_a_replay_is_found_where_the_answer_says(api: httpx.AsyncClient, d
     assert (item["replayed_as"], item["dealt_with_by"]) == (found["id"], "api 127.0.0.1")
 
 
-async def test_a_replay_takes_other_values(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_replay_accepts_changed_values(api: httpx.AsyncClient, db: Connection) -> None:
     body = '{"target": "python:repaired", "payload": {"n": 1.50}, "options": {"timeout": "9s"}, "note": "moved"}'
     headers = {"Content-Type": "application/json"}
     path = f"/v1/executions/{dead_letter(db, payload={'n': 1})}/retry"
@@ -98,7 +100,7 @@ async def test_a_replay_takes_other_values(api: httpx.AsyncClient, db: Connectio
     assert (answer.status_code, found) == (201, [("python:repaired", '{"n": 1.50}', {"timeout": "9s"})])
 
 
-async def test_discarding_says_whether_it_did(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_discarding_returns_whether_it_changed_anything(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db)
     path = f"/v1/dead-letters/{id}?note=known"
     assert [(await api.delete(path)).json() for _ in range(2)] == [
@@ -119,7 +121,7 @@ async def test_discarding_says_whether_it_did(api: httpx.AsyncClient, db: Connec
         ({"note": 5}, 400, "note"),
     ],
 )
-async def test_a_replay_that_cannot_be_meant_is_refused(
+async def test_an_invalid_replay_is_refused(
     api: httpx.AsyncClient, db: Connection, body: dict[str, Any], status: int, words: str
 ) -> None:
     id = dead_letter(db)
@@ -139,18 +141,18 @@ async def test_a_replay_that_cannot_be_meant_is_refused(
         ("?after=abc", "next of the previous page"),
     ],
 )
-async def test_a_search_that_cannot_be_meant_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:
+async def test_an_invalid_search_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:
     answer = await api.get(f"/v1/dead-letters{query}")
     assert (answer.status_code, words in answer.json()["detail"]) == (400, True), answer.text
 
 
-async def test_what_has_not_failed_is_a_conflict(api: httpx.AsyncClient) -> None:
+async def test_replaying_or_discarding_a_live_execution_is_a_conflict(api: httpx.AsyncClient) -> None:
     id = (await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})).json()["id"]
     for answer in (await api.post(f"/v1/executions/{id}/retry"), await api.delete(f"/v1/dead-letters/{id}")):
         assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
 
 
-async def test_what_is_not_there_is_not_found(api: httpx.AsyncClient) -> None:
+async def test_an_unknown_dead_letter_is_not_found(api: httpx.AsyncClient) -> None:
     unknown = uuid.uuid4()
     answers = [
         await api.get(f"/v1/dead-letters/{unknown}"),

@@ -1,4 +1,4 @@
-"""The OpenAPI document: every route stands in it, with words."""
+"""The OpenAPI document: it has every route, with a description."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ ROUTES = {
 
 
 _BODIES = {"CreateJob", "Timing", "EditJob", "Retiming", "PreviewSpec", "AskBulk", "BulkFilter", "NewKey", "Note"}
-"""Some of the bodies, and what stands in them."""
+"""Request bodies, and schemas within them, that the test of unknown fields checks."""
 
 
 @pytest.fixture
@@ -97,20 +97,20 @@ async def description(api: httpx.AsyncClient) -> Any:
     return (await api.get("/schema/openapi.json")).json()
 
 
-def test_it_has_exactly_the_routes_there_are(description: Any) -> None:
+def test_the_document_has_exactly_the_routes_of_the_api(description: Any) -> None:
     found = {(path, method) for path, item in description["paths"].items() for method in item}
     assert found == ROUTES
     assert description["info"]["title"] == "pgsched"
     assert description["info"]["version"] == __version__
 
 
-def test_every_route_has_a_summary_of_its_own(description: Any) -> None:
+def test_every_route_has_a_unique_summary(description: Any) -> None:
     summaries = [route["summary"] for item in description["paths"].values() for route in item.values()]
     assert all(summaries)
     assert len(set(summaries)) == len(summaries)
 
 
-def test_a_route_is_described_by_more_than_its_summary(description: Any) -> None:
+def test_most_routes_have_a_description_besides_the_summary(description: Any) -> None:
     operations = [operation for item in description["paths"].values() for operation in item.values()]
     described = [operation["description"] for operation in operations if "description" in operation]
     assert len(described) > len(operations) / 2
@@ -124,7 +124,7 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
             assert all(list(answer["content"]) == ["application/problem+json"] for answer in refusals)
 
 
-def test_no_generated_client_has_to_send_a_body_that_is_optional(description: Any) -> None:
+def test_optional_bodies_are_not_required(description: Any) -> None:
     optional = {
         route["operationId"]
         for item in description["paths"].values()
@@ -151,13 +151,13 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
     }
 
 
-def test_every_operation_has_a_name_of_its_own(description: Any) -> None:
+def test_every_operation_has_a_unique_id(description: Any) -> None:
     names = [route["operationId"] for item in description["paths"].values() for route in item.values()]
     assert len(set(names)) == len(names)
     assert {"create", "list_jobs", "pause", "claim"} <= set(names)
 
 
-def test_every_route_describes_what_any_route_may_answer(description: Any) -> None:
+def test_every_route_describes_the_common_error_responses(description: Any) -> None:
     for path, item in description["paths"].items():
         for method, route in item.items():
             wanted = {"400", "403", "422", "503"} if path.startswith("/v1/") else set()
@@ -166,22 +166,22 @@ def test_every_route_describes_what_any_route_may_answer(description: Any) -> No
 
 
 @pytest.mark.parametrize("status", [200, 201])
-def test_a_dry_run_has_an_answer_of_its_own(description: Any, status: int) -> None:
+def test_a_dry_run_has_its_own_response(description: Any, status: int) -> None:
     for path in ("/v1/bulk",):
         assert str(status) in description["paths"][path]["post"]["responses"]
 
 
-async def test_scheduling_after_what_is_not_there_is_described(description: Any, api: httpx.AsyncClient) -> None:
+async def test_the_error_for_an_unknown_predecessor_is_described(description: Any, api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/jobs", json={"target": "notify:a", "after": ["nothing"]})
     assert str(answer.status_code) in description["paths"]["/v1/jobs"]["post"]["responses"]
 
 
-def test_nothing_is_exactly_one_of_two_that_both_fit(description: Any) -> None:
+def test_no_one_of_contains_an_empty_schema(description: Any) -> None:
     for schema in description["components"]["schemas"].values():
         assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
 
 
-def test_no_parameter_may_be_null_and_no_body_has_other_fields_than_its_own(description: Any) -> None:
+def test_parameters_are_not_nullable_and_bodies_have_no_extra_fields(description: Any) -> None:
     routes = [route for item in description["paths"].values() for route in item.values()]
     schemas = [parameter["schema"] for route in routes for parameter in route.get("parameters", ())]
     assert not [schema for schema in schemas if "null" in str(schema)]
@@ -200,7 +200,7 @@ def test_no_parameter_may_be_null_and_no_body_has_other_fields_than_its_own(desc
         ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "OPTIONS"}),
     ],
 )
-async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(
+async def test_an_unsupported_method_gets_the_allowed_methods(
     method: str, path: str, allowed: set[str], api: httpx.AsyncClient
 ) -> None:
     answer = await api.request(method, path)
@@ -208,12 +208,12 @@ async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 
-def test_bounds_of_the_items_of_a_list_are_described(description: Any) -> None:
+def test_bounds_of_list_items_are_described(description: Any) -> None:
     clients = description["components"]["schemas"]["ReleasePolicy"]["properties"]["hold_clients"]
     assert clients["items"] == {"type": "string", "minLength": 1, "maxLength": 100}
 
 
-def test_every_reference_leads_somewhere(description: Any) -> None:
+def test_every_reference_resolves(description: Any) -> None:
     def references(node: Any) -> set[str]:
         if isinstance(node, list):
             return set().union(*map(references, node))
@@ -226,7 +226,7 @@ def test_every_reference_leads_somewhere(description: Any) -> None:
     assert references(description) <= schemas
 
 
-async def test_the_examples_can_be_posted_as_they_stand(description: Any, api: httpx.AsyncClient) -> None:
+async def test_the_examples_can_be_posted_unchanged(description: Any, api: httpx.AsyncClient) -> None:
     content = description["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]
     examples = content["application/json"]["schema"]["examples"]
     assert [(await api.post("/v1/jobs", json=example)).status_code for example in examples] == [201, 201]

@@ -1,4 +1,4 @@
-"""The doctor over REST: for administrators of everything, made once for all who ask at the same time."""
+"""The doctor over REST: simultaneous requests share one examination."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ from tests.store.doctor.doctor_arrange import register
 pytestmark = [pytest.mark.smoke]
 
 
-async def test_the_api_may_make_every_check_and_makes_them_once_for_all_who_ask(
+async def test_simultaneous_requests_share_one_run_of_all_checks(
     db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await register(database_url)
@@ -43,7 +43,7 @@ async def test_the_api_may_make_every_check_and_makes_them_once_for_all_who_ask(
     assert [one["severity"] for one in late] == ["warning"]
 
 
-async def test_where_the_database_is_away_the_report_says_so() -> None:
+async def test_the_report_says_that_the_database_is_unreachable() -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
     database = Database(url, Events(), wait=0.1)
     await database.open()
@@ -54,7 +54,7 @@ async def test_where_the_database_is_away_the_report_says_so() -> None:
     assert (report.status, [one.check for one in report.findings]) == ("error", ["database"])
 
 
-def test_an_application_that_starts_again_examines_again(database_url: str) -> None:
+def test_a_restarted_application_examines_again(database_url: str) -> None:
     app = create_app(Settings(database_url=database_url))
 
     async def asked() -> int:

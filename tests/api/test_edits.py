@@ -1,4 +1,4 @@
-"""PATCH of a job over REST, and what a preview of it shows."""
+"""Edits of a job over REST, and their previews."""
 
 import uuid
 from typing import Any
@@ -14,7 +14,7 @@ _MARCH = "2026-03-01T09:00:00Z"
 _BERLIN = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
 
 
-async def test_an_edit_answers_with_the_job_as_it_is_now(api: httpx.AsyncClient) -> None:
+async def test_an_edit_returns_the_edited_job(api: httpx.AsyncClient) -> None:
     job = await create(api, key="k", payload={"n": 1})
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "1h30m"}, "labels": {"team": "a"}})
     assert answer.status_code == 200
@@ -23,7 +23,7 @@ async def test_an_edit_answers_with_the_job_as_it_is_now(api: httpx.AsyncClient)
     assert found == (await api.get(f"/v1/jobs/{job}")).json()
 
 
-async def test_an_edit_of_what_somebody_else_has_changed_is_refused(api: httpx.AsyncClient) -> None:
+async def test_an_edit_with_a_stale_etag_is_refused(api: httpx.AsyncClient) -> None:
     path = f"/v1/jobs/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
 
@@ -39,7 +39,7 @@ async def test_an_edit_of_what_somebody_else_has_changed_is_refused(api: httpx.A
     assert [(await edit("notify:e", tag)).status_code for tag in (f'"1", {first.headers["ETag"]}', "*")] == [200, 200]
 
 
-async def test_what_somebody_knows_already_is_not_sent_again(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_unchanged_job_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
     path = f"/v1/jobs/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
 
@@ -63,9 +63,7 @@ async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.As
     assert db.execute("select revision = planned_revision from pgsched.jobs").fetchone() == (True,)
 
 
-async def test_a_payload_goes_along_digit_for_digit_and_null_takes_it_away(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_payload_keeps_its_digits_and_null_removes_it(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     headers = {"Content-Type": "application/json"}
     await api.patch(f"/v1/jobs/{job}", content=b'{"payload": {"price": 1.500000000000000000001}}', headers=headers)
@@ -75,7 +73,7 @@ async def test_a_payload_goes_along_digit_for_digit_and_null_takes_it_away(
     assert db.execute("select payload from pgsched.executions").fetchone() == (None,)
 
 
-async def test_a_declared_job_is_edited_by_force_only(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_declared_job_is_edited_only_with_force(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute('select pgsched.edit(%s, \'{"declared_by": "jobs.toml"}\')', [job])
     refused = await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
@@ -85,7 +83,7 @@ async def test_a_declared_job_is_edited_by_force_only(api: httpx.AsyncClient, db
     assert (found["target"], found["declared_by"]) == ("notify:b", "jobs.toml")
 
 
-async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_is_logged_with_the_changed_fields(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     for _ in range(2):
         await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
@@ -95,14 +93,14 @@ async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db
     assert logged == [("api 127.0.0.1", "edit", job, {"changed": ["target"]})]
 
 
-async def test_an_invalid_job_is_mended(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_repairs_an_invalid_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["state"], found["reason"], found["fire_at"] is None) == ("active", None, False)
 
 
-async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_finished_job_fires_again_after_its_rules_change(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, rules={"max_runs": 2})
     db.execute("delete from pgsched.executions")
     db.execute("update pgsched.jobs set state = 'finished', runs = 2")
@@ -110,7 +108,7 @@ async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: htt
     assert (found["state"], found["runs"], found["fire_at"] is None) == ("active", 0, False)
 
 
-async def test_an_interval_is_counted_from_another_anchor(api: httpx.AsyncClient) -> None:
+async def test_an_edited_anchor_moves_the_interval(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "24h"})
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"anchor": "2026-01-01T03:00:00+01:00"}})).json()
     assert found["fire_at"].endswith("T02:00:00Z")
@@ -148,7 +146,7 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
     ],
     ids=str,
 )
-async def test_what_cannot_be_meant_is_refused_by_edit_and_preview_alike(
+async def test_edit_and_preview_refuse_the_same_requests(
     refusing: httpx.AsyncClient, witness: Connection, status: int, hint: str, body: dict[str, Any]
 ) -> None:
     job = await create(refusing)
@@ -165,7 +163,7 @@ async def test_what_cannot_be_meant_is_refused_by_edit_and_preview_alike(
     assert witness.execute(query, [job]).fetchone() == before
 
 
-async def test_a_cancelled_job_and_an_unknown_one_are_refused(api: httpx.AsyncClient) -> None:
+async def test_edits_of_cancelled_and_unknown_jobs_are_refused(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.delete(f"/v1/jobs/{job}")
     for id, status in ((job, 409), (uuid.uuid4(), 404)):
@@ -173,9 +171,7 @@ async def test_a_cancelled_job_and_an_unknown_one_are_refused(api: httpx.AsyncCl
         assert (await api.post(f"/v1/jobs/{id}/preview", json={"target": "notify:b"})).status_code == status
 
 
-async def test_a_preview_shows_both_sides_of_an_edit_and_changes_nothing(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_preview_shows_before_and_after_and_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule=_BERLIN)
     body = {"rules": {"exclude": ["2026-10-25"]}, "from": "2026-10-24T12:00:00Z", "count": 2}
     before = db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone()
@@ -189,29 +185,27 @@ async def test_a_preview_shows_both_sides_of_an_edit_and_changes_nothing(
     assert db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone() == before
 
 
-async def test_a_preview_knows_how_many_runs_are_left(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_preview_counts_the_runs_that_are_left(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, rules={"max_runs": 4})
     db.execute("update pgsched.jobs set runs = 1")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"rules": {"max_runs": 2}})).json()
     assert (len(found["before"]), len(found["after"])) == (3, 1)
 
 
-async def test_a_preview_of_a_job_that_is_invalid_shows_what_it_would_be(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_preview_of_an_invalid_job_shows_the_repaired_schedule(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid'")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["before"], len(found["after"])) == ([], 5)
 
 
-async def test_a_schedule_that_is_no_job_yet_is_previewed(api: httpx.AsyncClient) -> None:
+async def test_a_schedule_without_a_job_is_previewed(api: httpx.AsyncClient) -> None:
     body = {"schedule": _BERLIN, "rules": {"max_runs": 3}, "from": "2026-10-24T12:00:00Z", "count": 10}
     found = (await api.post("/v1/preview", json=body)).json()["next"]
     assert [fire["local"][:10] for fire in found] == ["2026-10-25", "2026-10-26", "2026-10-27"]
 
 
-async def test_a_preview_draws_for_the_job_that_it_is_told(api: httpx.AsyncClient) -> None:
+async def test_a_preview_resolves_a_hashed_schedule_by_key(api: httpx.AsyncClient) -> None:
     asked = {"schedule": {"cron": "H H * * *"}, "key": "nightly", "count": 1, "from": "2026-03-01T00:00:00Z"}
     first = (await api.post("/v1/preview", json=asked)).json()
     assert (await api.post("/v1/preview", json=asked)).json() == first
@@ -230,14 +224,14 @@ async def test_a_preview_draws_for_the_job_that_it_is_told(api: httpx.AsyncClien
     ],
     ids=str,
 )
-async def test_a_preview_of_what_cannot_be_meant_is_refused(
+async def test_an_invalid_preview_is_refused(
     api: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]
 ) -> None:
     answer = await api.post("/v1/preview", json=body)
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_an_edit_leaves_a_run_that_is_held_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_leaves_a_held_run_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule={"every": "1h"})
     db.execute(
         "update pgsched.executions set scheduled_for = now() - interval '1 minute', fire_at = now() + interval '1 hour'"

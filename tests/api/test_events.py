@@ -1,4 +1,4 @@
-"""GET /v1/events: what has ended is told in order, once, to those who may see it."""
+"""GET /v1/events: each end is sent once, in order, to readers that may see it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from tests.store.store_arrange import call, schedule
 
 @pytest.fixture
 async def app(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Litestar]:
-    """One that looks often, so that nobody waits."""
+    """An application that polls often, so that tests do not wait."""
     monkeypatch.setattr(shared_event_reader, "_EVERY", 0.01)
     async with serving(app_of(database_url)):
         yield app_of(database_url)
@@ -38,7 +38,7 @@ async def _ids(stream: Stream, count: int) -> list[str]:
     return [(await stream.event())["id"] for _ in range(count)]
 
 
-async def test_an_end_is_told_as_it_comes(app: Litestar, db: Connection) -> None:
+async def test_an_end_is_sent_as_it_happens(app: Litestar, db: Connection) -> None:
     async with following(app) as stream:
         assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
         assert stream.headers["cache-control"] == "no-store"
@@ -48,7 +48,7 @@ async def test_an_end_is_told_as_it_comes(app: Litestar, db: Connection) -> None
     assert event.keys() == set(Event.__dataclass_fields__)
 
 
-async def test_a_reader_that_comes_back_goes_on_behind_the_last_that_it_read(app: Litestar, db: Connection) -> None:
+async def test_a_reader_resumes_after_its_last_event(app: Litestar, db: Connection) -> None:
     async with following(app) as stream:
         first = _end(db)
         event = await stream.event()
@@ -77,7 +77,7 @@ async def test_a_transaction_that_commits_late_is_not_missed(app: Litestar, db: 
         assert await _ids(stream, 1) == [str(late)]
 
 
-async def test_a_reader_is_told_what_it_asks_for(app: Litestar, db: Connection) -> None:
+async def test_a_reader_gets_only_events_that_match_its_filters(app: Litestar, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     job = schedule(db, client="shop", every="1 hour")
     async with following(app, after="0.0.0..", client="shop", status=["cancelled", "failed"], queue="orders") as stream:
@@ -94,7 +94,7 @@ async def test_a_reader_is_told_what_it_asks_for(app: Litestar, db: Connection) 
             assert await other.ends()
 
 
-async def test_who_may_see_one_client_is_told_of_no_other(app: Litestar, db: Connection) -> None:
+async def test_a_key_of_one_client_gets_events_of_that_client_only(app: Litestar, db: Connection) -> None:
     keys = {name: make_key(db, clients=[name], subject=name) for name in ("shop", "orders")}
     everybody = make_key(db)
     async with (
@@ -110,16 +110,16 @@ async def test_who_may_see_one_client_is_told_of_no_other(app: Litestar, db: Con
         assert await _ids(shop, 1) == [last]
 
 
-async def test_one_look_serves_all_readers(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_poll_serves_all_readers(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     async with following(app) as one, following(app) as two, following(app) as three:
         first = _end(db)
         assert [await _ids(stream, 1) for stream in (one, two, three)] == [[first]] * 3
-        monkeypatch.setattr(shared_event_reader.Feed, "read", None)  # nobody reads for itself
+        monkeypatch.setattr(shared_event_reader.Feed, "read", None)  # no reader may query by itself
         ids = [_end(db) for _ in range(5)]
         assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
 
 
-async def test_a_reader_that_does_not_read_holds_nobody_up_and_misses_nothing(
+async def test_a_slow_reader_delays_nobody_and_misses_nothing(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "_MOST_BYTES", 2000)
@@ -141,7 +141,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(app: Litestar, db: Connecti
         assert await _ids(other, 1) == [id]
 
 
-async def test_so_many_streams_are_open_with_one_key(
+async def test_the_number_of_streams_per_key_is_limited(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)
@@ -156,7 +156,7 @@ async def test_so_many_streams_are_open_with_one_key(
     assert MOST_EACH < shared_event_reader.MOST
 
 
-async def test_a_client_has_so_many_streams_whatever_keys_it_has(
+async def test_the_number_of_streams_per_client_is_limited_across_keys(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)
@@ -169,7 +169,9 @@ async def test_a_client_has_so_many_streams_whatever_keys_it_has(
             assert fourth.status == 200
 
 
-async def test_a_silent_stream_says_where_it_is(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_stream_sends_its_position(
+    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pgsched.api.events._BEAT", 0.01)
     async with following(app, client="shop") as stream:
         _end(db)
@@ -183,7 +185,7 @@ async def test_streams_end_when_the_server_stops(app: Litestar) -> None:
         assert await stream.ends()
 
 
-async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
+async def test_a_stream_continues_after_its_connection_was_lost(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with following(app) as stream:
@@ -209,13 +211,15 @@ async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
         ("limit=3", 400, "unknown parameter"),
     ],
 )
-async def test_what_cannot_be_asked_is_refused(api: httpx.AsyncClient, asked: str, status: int, words: str) -> None:
+async def test_an_invalid_request_for_events_is_refused(
+    api: httpx.AsyncClient, asked: str, status: int, words: str
+) -> None:
     answer = await api.get(f"/v1/events?{asked}")
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     assert words in answer.json()["detail"]
 
 
-async def test_the_header_counts_before_the_parameter(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_last_event_id_header_overrides_the_parameter(api: httpx.AsyncClient, db: Connection) -> None:
     ids = [_end(db), _end(db)]
     answer = await api.get("/v1/events?after=0.0.0..&wait=0s")
     [first] = [line[4:] for line in answer.text.splitlines() if line.startswith("id: ")][1:2]

@@ -1,4 +1,4 @@
-"""Changing an execution that waits over REST."""
+"""Edits of a waiting execution over REST."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.api.test_executions import create
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-async def test_what_is_named_is_changed_and_the_answer_has_it_as_it_is_now(
+async def test_an_edit_changes_the_given_fields_and_returns_the_execution(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     id = await create(api, payload={"n": 1}, labels={"team": "mail"})
@@ -25,7 +25,7 @@ async def test_what_is_named_is_changed_and_the_answer_has_it_as_it_is_now(
     assert logged == [("edit", {"note": "see 42"})]
 
 
-async def test_digits_stay_and_null_takes_away(api: httpx.AsyncClient) -> None:
+async def test_a_payload_keeps_its_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
     id = await create(api, payload=5, options={"timeout": "5s"})
     headers = {"Content-Type": "application/json"}
     body = b'{"payload": 1.10000000000000000000001, "options": null}'
@@ -35,7 +35,7 @@ async def test_digits_stay_and_null_takes_away(api: httpx.AsyncClient) -> None:
     assert (await api.patch(f"/v1/executions/{id}", json={"payload": None})).json()["payload"] is None
 
 
-async def test_a_job_is_no_execution_to_change(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_jobs_and_executions_are_edited_at_their_own_routes(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, schedule={"every": "1h"})
     assert (await api.patch(f"/v1/executions/{id}", json={"target": "python:other"})).status_code == 404
     waiting = await create(api)
@@ -43,7 +43,7 @@ async def test_a_job_is_no_execution_to_change(api: httpx.AsyncClient, db: Conne
     assert db.execute("select count(*) from pgsched.audit_log where action = 'edit'").fetchone() == (0,)
 
 
-async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_with_a_stale_etag_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, client="shop", key="k", payload={"n": 1})
     place = f"/v1/executions/{id}"
     read = (await api.get(f"/v1/executions/{id}")).headers["ETag"]
@@ -59,7 +59,7 @@ async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncCli
     assert (await api.patch(place, json={}, headers={"If-Match": f"W/{first.headers['ETag']}"})).status_code == 412
 
 
-async def test_an_execution_that_somebody_knows_is_not_sent_again(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_unchanged_execution_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
     path = f"/v1/executions/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
     same = await api.get(path, headers={"If-None-Match": read})
@@ -68,11 +68,11 @@ async def test_an_execution_that_somebody_knows_is_not_sent_again(api: httpx.Asy
     begun = await api.get(path, headers={"If-None-Match": read})
     assert (begun.status_code, begun.json()["status"]) == (200, "running")
     assert begun.headers["ETag"].partition("-")[0] == read.partition("-")[0], (
-        "it can be changed no otherwise than before"
+        "starting does not change the version that If-Match compares"
     )
 
 
-async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_running_execution_is_not_edited(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, key="k")
     db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")
     for place in (f"/v1/executions/{id}", "/v1/executions/k"):
@@ -99,7 +99,7 @@ async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connect
     ],
     ids=str,
 )
-async def test_what_cannot_be_is_refused(
+async def test_an_invalid_edit_is_refused(
     refusing: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]
 ) -> None:
     id = await create(refusing)
@@ -107,7 +107,7 @@ async def test_what_cannot_be_is_refused(
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_an_unknown_one_is_not_found(api: httpx.AsyncClient) -> None:
+async def test_an_unknown_execution_is_not_found(api: httpx.AsyncClient) -> None:
     nobody = "/v1/executions/00000000-0000-7000-8000-000000000000"
     for headers in ({}, {"If-Match": "*"}):
         assert (await api.patch(nobody, json={"payload": 5}, headers=headers)).status_code == 404

@@ -1,4 +1,4 @@
-"""The executions over REST."""
+"""Executions over REST."""
 
 import asyncio
 import uuid
@@ -46,7 +46,7 @@ async def listed(api: httpx.AsyncClient, query: str) -> list[str]:
     return [item["id"] for item in answer.json()["items"]]
 
 
-async def test_live_and_finished_ones_are_one_list_from_the_newest(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_live_and_finished_executions_are_listed_newest_first(api: httpx.AsyncClient, db: Connection) -> None:
     created = [
         await create(api),
         finished(db, "succeeded"),
@@ -65,7 +65,7 @@ async def test_live_and_finished_ones_are_one_list_from_the_newest(api: httpx.As
 
 
 @pytest.mark.parametrize("status", ["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled"])
-async def test_a_status_selects_its_own(api: httpx.AsyncClient, db: Connection, status: str) -> None:
+async def test_the_status_filter_matches_its_status(api: httpx.AsyncClient, db: Connection, status: str) -> None:
     ids = {"scheduled": await create(api), "retrying": await create(api), "held": await create(api)}
     ids |= {"running": await create(api), "cancelled": await create(api), "failed": finished(db, "failed")}
     ids["succeeded"] = finished(db, "succeeded")
@@ -80,7 +80,7 @@ async def test_a_status_selects_its_own(api: httpx.AsyncClient, db: Connection, 
     assert (await api.get(f"/v1/executions/{ids[status]}")).json()["status"] == status
 
 
-async def test_several_statuses_select_what_has_any_of_them(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_several_statuses_match_any_of_them(api: httpx.AsyncClient, db: Connection) -> None:
     waiting, ended = await create(api), [finished(db, name) for name in ("failed", "cancelled", "succeeded")]
     assert await listed(api, "status=failed&status=scheduled&status=cancelled&status=failed") == [
         *ended[1::-1],
@@ -89,20 +89,20 @@ async def test_several_statuses_select_what_has_any_of_them(api: httpx.AsyncClie
     assert (await api.get("/v1/executions?status=failed&status=lost")).status_code == 400
 
 
-async def test_a_host_selects_what_is_sent_to_it(api: httpx.AsyncClient) -> None:
+async def test_the_host_filter_matches_the_targets_host(api: httpx.AsyncClient) -> None:
     wanted = await create(api, target="https://Shop.example:8443/orders")
     await create(api, target="https://shop.example.org/orders")
     await create(api, target="notify:shop")
     assert await listed(api, "host=shop.EXAMPLE") == [wanted]
 
 
-async def test_a_held_one_has_no_instant(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_held_execution_has_no_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
     db.execute("insert into pgsched.executions (target, fire_at) values ('notify:a', 'infinity')")
     items = (await api.get("/v1/executions")).json()["items"]
     assert [(item["status"], item["fire_at"]) for item in items] == [("held", None)]
 
 
-async def test_filters_select_together(api: httpx.AsyncClient) -> None:
+async def test_all_filters_must_match(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="shop", key="a", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     await create(api, client="shop", key="b", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     await create(api, client="other", key="a")
@@ -110,14 +110,14 @@ async def test_filters_select_together(api: httpx.AsyncClient) -> None:
     assert await listed(api, "queue=another") == []
 
 
-async def test_from_is_included_and_to_is_not(api: httpx.AsyncClient) -> None:
+async def test_from_is_inclusive_and_to_is_exclusive(api: httpx.AsyncClient) -> None:
     wanted = await create(api, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert await listed(api, "from=2031-03-01T09:00:00Z&to=2031-03-01T09:00:01Z") == [wanted]
     assert await listed(api, "from=2031-03-01T10:00:00%2B01:00") == [wanted]
     assert await listed(api, "to=2031-03-01T09:00:00Z") == []
 
 
-async def test_executions_are_filtered_by_all_labels_that_are_given(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_executions_must_have_all_given_labels(api: httpx.AsyncClient, db: Connection) -> None:
     labels = {"team": "mail", "formula": "x=y"}
     wanted = await create(api, client="shop", labels=labels)
     await create(api, client="shop", labels={"team": "mail"})
@@ -126,11 +126,11 @@ async def test_executions_are_filtered_by_all_labels_that_are_given(api: httpx.A
     assert (await api.get(f"/v1/executions/{wanted}")).json()["labels"] == labels
     refused = await api.get("/v1/executions?label=team")
     assert (refused.status_code, "NAME=TEXT" in refused.text) == (400, True)
-    db.execute("update pgsched.executions set lease_token = 1, lease_expires_at = now()")  # as a worker has it
+    db.execute("update pgsched.executions set lease_token = 1, lease_expires_at = now()")  # as if a worker runs it
     assert await listed(api, "label=formula=x=y&status=running") == [wanted]
 
 
-async def test_a_job_selects_its_executions(api: httpx.AsyncClient) -> None:
+async def test_the_job_filter_matches_its_executions(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     await create(api)
     rows = await listed(api, f"job={job}")
@@ -148,7 +148,7 @@ async def test_a_job_selects_its_executions(api: httpx.AsyncClient) -> None:
         (f"00-{'0' * 32}-b7ad6b7169203331-01", None),
     ],
 )
-async def test_a_one_shot_is_of_the_trace_of_its_request(
+async def test_a_one_shot_continues_the_trace_of_its_request(
     api: httpx.AsyncClient, db: Connection, header: str, kept: str | None
 ) -> None:
     body = {"target": "notify:a", "schedule": {"delay": "1h"}}
@@ -158,7 +158,7 @@ async def test_a_one_shot_is_of_the_trace_of_its_request(
     assert found == [(kept,), (None,), (_OTHER,)]
 
 
-async def test_an_execution_shows_its_failed_tries(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_execution_is_shown_with_its_failed_attempts(api: httpx.AsyncClient, db: Connection) -> None:
     execution = finished(db, "failed")
     db.execute(
         "insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id,"
@@ -171,7 +171,7 @@ async def test_an_execution_shows_its_failed_tries(api: httpx.AsyncClient, db: C
     assert found["attempts"] == [tried | {"status_code": 503, "error": "HTTP 503", "traceback": None}]
 
 
-async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_cancelling_a_second_time_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     answers = [(await api.post(f"/v1/executions/{execution}/cancel")).json() for _ in range(2)]
     assert answers == [{"id": execution, "changed": True}, {"id": execution, "changed": False}]
@@ -180,23 +180,23 @@ async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.As
     ]
 
 
-async def test_a_running_one_is_cancelled_with_a_note(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_running_execution_is_cancelled_with_a_note(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
-    answer = await api.post(f"/v1/executions/{execution}/cancel", json={"note": "paid by now"})
+    answer = await api.post(f"/v1/executions/{execution}/cancel", json={"note": "already paid"})
     assert answer.json() == {"id": execution, "changed": True}
     found = (await api.get(f"/v1/executions/{execution}")).json()
-    assert (found["status"], found["reason"], found["attempt"]) == ("cancelled", "paid by now", 1)
+    assert (found["status"], found["reason"], found["attempt"]) == ("cancelled", "already paid", 1)
 
 
-async def test_a_job_is_not_cancelled_as_an_execution(api: httpx.AsyncClient) -> None:
+async def test_the_cancel_route_of_executions_refuses_jobs(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     answer = await api.post(f"/v1/executions/{job}/cancel")
     assert (answer.status_code, answer.json()["detail"]) == (404, f"{job} is a job: DELETE /v1/jobs/{job}")
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
 
 
-async def test_a_waiting_one_is_moved(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_waiting_execution_is_rescheduled(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     found = (await api.patch(f"/v1/executions/{execution}", json={"fire_at": "2031-03-01T10:00:00+01:00"})).json()
     assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")
@@ -211,14 +211,14 @@ async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connec
     assert db.execute("select count(*) from pgsched.audit_log where action <> 'insert'").fetchone() == (0,)
 
 
-async def test_an_unknown_execution_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:
+async def test_every_route_answers_404_for_an_unknown_execution(api: httpx.AsyncClient) -> None:
     nobody = f"/v1/executions/{uuid.uuid4()}"
     answers = [await api.get(nobody), await api.post(f"{nobody}/cancel")]
     answers.append(await api.patch(nobody, json={"fire_at": "2031-03-01T09:00:00Z"}))
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "pgsched.not_found")}
 
 
-def test_a_page_reads_no_table_whole(db: Connection) -> None:
+def test_a_page_scans_indexes_only(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at) select 'notify:a', now() from generate_series(1, 20000)"
     )
@@ -238,10 +238,8 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(inner)
 
 
-async def test_who_asks_for_many_pages_at_once_keeps_nobody_waiting_who_schedules(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
-    with db.transaction():  # until it ends, no page can be read
+async def test_many_slow_pages_do_not_block_scheduling(api: httpx.AsyncClient, db: Connection) -> None:
+    with db.transaction():  # blocks every page until it ends
         db.execute("lock table pgsched_internal.kept_dead_letters in access exclusive mode")
         pages = [asyncio.create_task(api.get("/v1/executions")) for _ in range(30)]
         waiting = (
@@ -258,7 +256,7 @@ async def test_who_asks_for_many_pages_at_once_keeps_nobody_waiting_who_schedule
 
 
 @pytest.mark.parametrize(("status", "told"), [("succeeded", None), ("failed", 0.98)])
-async def test_the_progress_of_a_run_is_over_once_it_succeeded(
+async def test_progress_is_hidden_after_success(
     api: httpx.AsyncClient, db: Connection, status: str, told: float | None
 ) -> None:
     id = finished(db, status)

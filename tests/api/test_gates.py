@@ -1,4 +1,4 @@
-"""Targets that are left alone and ordering keys that are blocked, over HTTP."""
+"""Sidelined targets and blocked ordering keys over REST."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ async def test_blocked_keys_are_listed_page_by_page(api: httpx.AsyncClient, db: 
     assert rest["next"] is None
 
 
-async def test_an_execution_tells_what_holds_it(api: httpx.AsyncClient, db: Db) -> None:
+async def test_an_execution_names_the_gate_that_holds_it(api: httpx.AsyncClient, db: Db) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at, gate) values ('python:x', 'infinity', 'queue:default'),"
         " ('python:x', 'infinity', null), ('python:x', '2040-01-01Z', 'queue:default')"
@@ -106,7 +106,7 @@ async def test_an_execution_tells_what_holds_it(api: httpx.AsyncClient, db: Db) 
         ("ordering-keys/resume", {"client": "payments", "ordering_key": "\x00"}, 422, "NUL"),
     ],
 )
-async def test_what_cannot_be_meant_is_refused(
+async def test_an_invalid_gate_request_is_refused(
     refusing: httpx.AsyncClient, witness: Db, path: str, body: Any, status: int, says: str
 ) -> None:
     answer = await refusing.post(f"/v1/{path}", json=body)
@@ -115,5 +115,5 @@ async def test_what_cannot_be_meant_is_refused(
 
 
 @pytest.mark.parametrize("query", ["after=x", "limit=0", "limit=501", "clinet=a"])
-async def test_a_page_that_cannot_be_is_refused(api: httpx.AsyncClient, query: str) -> None:
+async def test_an_invalid_page_request_is_refused(api: httpx.AsyncClient, query: str) -> None:
     assert (await api.get(f"/v1/ordering-keys/blocked?{query}")).status_code == 400

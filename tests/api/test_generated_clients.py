@@ -1,4 +1,4 @@
-"""Clients that others' generators make of the OpenAPI document: made, checked by their compiler, and used."""
+"""Clients generated from the OpenAPI document: generate, compile and use them."""
 
 import importlib
 import json
@@ -43,7 +43,7 @@ def document(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def workshop() -> Iterator[Path]:
-    """A directory from which Node.js finds the packages, and in which it takes TypeScript."""
+    """A directory in which Node.js finds its packages and runs TypeScript."""
     with tempfile.TemporaryDirectory(prefix="made-", dir=HERE) as made:
         for name in ("client.ts", "tsconfig.json"):
             copy(HERE / name, made)
@@ -53,9 +53,7 @@ def workshop() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_a_client_in_typescript_compiles_and_does_what_it_says(
-    address: str, document: Path, workshop: Path, db: Connection
-) -> None:
+def test_the_typescript_client_compiles_and_works(address: str, document: Path, workshop: Path, db: Connection) -> None:
     key = str(make_key(db))
     module("openapi-typescript/bin/cli.js", str(document), "-o", str(workshop / "generated.ts"))
     copy(workshop / "generated.ts", workshop / "pgsched.ts")
@@ -77,7 +75,7 @@ def test_a_client_in_typescript_compiles_and_does_what_it_says(
 
 @pytest.fixture(scope="module")
 def generated(document: Path) -> Iterator[Any]:
-    """The package that openapi-python-client makes."""
+    """The client that openapi-python-client generates."""
     package = "made_client"
     place = document.parent
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]
@@ -100,7 +98,7 @@ def generated(document: Path) -> Iterator[Any]:
         del sys.modules[name]
 
 
-def test_a_client_in_python_does_what_it_says(address: str, generated: Any) -> None:
+def test_the_python_client_schedules_and_controls_jobs(address: str, generated: Any) -> None:
     models = generated.models
     with generated.Client(base_url=address, headers=_OURS) as client:
         job = models.CreateJob(target="notify:report", key="report", schedule=models.Timing(every="PT1H"))
@@ -117,7 +115,7 @@ def test_a_client_in_python_does_what_it_says(address: str, generated: Any) -> N
         assert generated.create(client=client, body=unknown).parsed.code == "pgsched.not_found"
 
 
-def test_a_client_in_python_pulls(address: str, generated: Any) -> None:
+def test_the_python_client_pulls_messages(address: str, generated: Any) -> None:
     models = generated.models
     with generated.Client(base_url=address, headers=_OURS) as client:
         generated.create_queue(client=client, body=models.NewQueue(name="orders", pulled=True))
@@ -149,10 +147,10 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
     return {str(one.get("type")) for one in schema.get("oneOf", [schema])}
 
 
-def test_the_go_of_the_page_is_what_the_document_says(
+def test_the_go_client_of_the_guide_compiles_and_works(
     address: str, document: Path, db: Connection, tmp_path: Path
 ) -> None:
-    """Its types, fields and routes; and it compiles, and does what it says."""
+    """Checks the types, fields and routes of the Go code in the guide, and compiles and runs it."""
     [page] = [block.text for block in blocks_of(_HOW_TO) if block.language == "go"]
     described = json.loads(document.read_bytes())
     schemas = described["components"]["schemas"]

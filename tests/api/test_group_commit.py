@@ -1,4 +1,4 @@
-"""One-shots that arrive together share a statement, and nothing else."""
+"""Group commit: simultaneous one-shots share a statement, and nothing else."""
 
 import asyncio
 import json
@@ -24,9 +24,7 @@ async def _post(api: httpx.AsyncClient, **body: Any) -> httpx.Response:
     return await api.post("/v1/jobs", json={"target": TARGET, "schedule": {"delay": "PT1H"}} | body)
 
 
-async def test_what_arrives_together_is_committed_together_and_each_has_its_own_answer(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_simultaneous_requests_each_get_their_own_answer(api: httpx.AsyncClient, db: Connection) -> None:
     answers = await asyncio.gather(*[_post(api, key=f"k-{n}", payload={"n": n}) for n in range(40)])
     assert {answer.status_code for answer in answers} == {201}
     rows = db.execute("select key, id::text, payload ->> 'n' from pgsched.status order by id").fetchall()
@@ -35,7 +33,7 @@ async def test_what_arrives_together_is_committed_together_and_each_has_its_own_
     }
 
 
-async def test_one_statement_has_all_that_gathered_up_to_a_bound(database_url: str, db: Connection) -> None:
+async def test_a_statement_takes_waiting_requests_up_to_a_size(database_url: str, db: Connection) -> None:
     database = Database(database_url, Events())
     await database.open()
     group_commit = GroupCommit()
@@ -44,17 +42,17 @@ async def test_one_statement_has_all_that_gathered_up_to_a_bound(database_url: s
     await database.close()
     assert len({one.id for one in placed}) == 50
     groups = db.execute("select count(*) from pgsched.executions group by xmin::text order by 1").fetchall()
-    assert groups == [(16,), (34,)]  # a megabyte, and the rest
+    assert groups == [(16,), (34,)]  # one megabyte, and the rest
 
 
-async def test_the_same_key_twice_in_a_group_is_as_one_after_the_other(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_repeated_key_in_a_group_acts_as_separate_requests(api: httpx.AsyncClient, db: Connection) -> None:
     answers = await asyncio.gather(*[_post(api, key="k", payload={"n": n}) for n in range(10)])
     assert sorted(answer.json()["outcome"] for answer in answers) == ["created", *["replaced"] * 9]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
-async def test_what_is_refused_refuses_itself_alone(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_refused_request_does_not_affect_its_group(api: httpx.AsyncClient, db: Connection) -> None:
     some = [_post(api, queue="nowhere") if n % 10 == 5 else _post(api, key=f"k-{n}") for n in range(30)]
     answers = await asyncio.gather(*some)
     statuses = [answer.status_code for answer in answers]
@@ -63,7 +61,7 @@ async def test_what_is_refused_refuses_itself_alone(api: httpx.AsyncClient, db: 
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (27,)
 
 
-async def test_nobody_waits_for_what_another_has_locked(
+async def test_a_locked_key_does_not_block_other_requests(
     api: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     await _post(api, key="locked")
@@ -77,7 +75,7 @@ async def test_nobody_waits_for_what_another_has_locked(
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (21,)
 
 
-async def test_whoever_waits_for_his_own_lock_leaves_connections_to_other_clients(
+async def test_requests_that_wait_for_locks_leave_connections_to_others(
     api: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     mine, others = (
@@ -101,7 +99,7 @@ async def test_whoever_waits_for_his_own_lock_leaves_connections_to_other_client
     assert {(await task).status_code for task in stuck} == {200}  # replaced, one after another
 
 
-async def test_what_is_more_than_a_plain_one_shot_goes_by_itself(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_jobs_dependents_and_large_payloads_are_scheduled_alone(api: httpx.AsyncClient, db: Connection) -> None:
     first = (await _post(api, key="first")).json()["id"]
     answers = await asyncio.gather(
         _post(api, key="later", after=[first]),
@@ -114,10 +112,10 @@ async def test_what_is_more_than_a_plain_one_shot_goes_by_itself(api: httpx.Asyn
     assert db.execute("select count(*) from pgsched.dependencies").fetchone() == (1,)
 
 
-def test_what_may_have_been_committed_is_not_tried_again() -> None:
+def test_a_possibly_committed_statement_is_not_retried() -> None:
     refused, gone = NotFound("no such queue"), Unavailable("the connection is lost")
     refused.__cause__, gone.__cause__ = psycopg.errors.RaiseException(), psycopg.OperationalError()
     assert leaves_nothing(refused) is True
     assert leaves_nothing(psycopg.errors.LockNotAvailable()) is True
-    assert leaves_nothing(gone) is False  # without an SQLSTATE nobody has said so
+    assert leaves_nothing(gone) is False  # without an SQLSTATE, the outcome is unknown
     assert leaves_nothing(psycopg.errors.AdminShutdown()) is False

@@ -1,4 +1,4 @@
-"""HEAD and OPTIONS on each route and page that there is."""
+"""HEAD and OPTIONS on every route and page."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"\{\w+:(\w+)\}")
 
 
 def _paths(app: Litestar, db: Connection) -> list[str]:
-    """One of each page and each route that is read."""
+    """Returns paths for every page and every GET route."""
     call(db, "create_queue", name="orders", changes={"pulled": True})
     things = things_of_shop(db)
     pages = [path for one in pages_of(app) if one.method == "GET" for path in one.paths(things)]
@@ -37,7 +37,7 @@ async def _told(client: httpx.AsyncClient, method: str, path: str, key: object) 
     return told | {"status": answer.status_code, "options": answer.headers.get("allow", "")}
 
 
-async def test_head_answers_as_get_does_without_a_body(
+async def test_head_answers_like_get_without_a_body(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     key = make_key(db)
@@ -47,7 +47,7 @@ async def test_head_answers_as_get_does_without_a_body(
         assert await _told(page, "HEAD", path, key) == await _told(page, "GET", path, key), path
 
 
-async def test_head_without_a_session_leads_where_get_does(
+async def test_head_without_a_session_redirects_like_get(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     paths = _paths(page_app, db)
@@ -67,6 +67,6 @@ async def test_options_names_the_methods_of_every_route(page: httpx.AsyncClient,
         answer = await page.options(_PLACE.sub(lambda found: _OF_TYPE.get(found[1], "x"), route.path))
         assert answer.status_code == 204, (route.path, answer.text)
         told = set(answer.headers["allow"].split(", "))
-        if "GET" in there and not route.path.startswith("/schema"):  # there Litestar answers, which does not know of it
+        if "GET" in there and not route.path.startswith("/schema"):  # Litestar serves the schema without HEAD
             there.add("HEAD")
         assert told == there | {"OPTIONS"}, route.path

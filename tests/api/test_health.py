@@ -1,4 +1,4 @@
-"""Whether the process lives and the database is there, also when it goes away and comes back."""
+"""Health and readiness, also while the database goes away and comes back."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Gate:
-    """Shuts a database so that nobody can connect to it, and opens it again."""
+    """Refuses connections to a database, and accepts them again."""
 
     def __init__(self, server_url: str, database_url: str) -> None:
         self._server = server_url
@@ -42,32 +42,30 @@ def gate(janitor: Any, database_url: str) -> Gate:
     return Gate(janitor.url, database_url)
 
 
-async def test_it_is_ready_at_the_expected_revision(api: httpx.AsyncClient) -> None:
+async def test_the_api_is_ready_at_the_expected_revision(api: httpx.AsyncClient) -> None:
     assert (await api.get("/healthz")).json() == {"status": "alive"}
     assert (await api.get("/readyz")).json() == {"status": "ready", "revision": expected_revision()}
 
 
-async def test_it_is_not_ready_at_another_revision(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_api_is_not_ready_at_an_older_revision(api: httpx.AsyncClient, db: Connection) -> None:
     db.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
     answer = await api.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.schema_mismatch")
     assert answer.json()["detail"].endswith("run pgsched migrate")
 
 
-async def test_it_stays_ready_on_a_later_schema_that_serves_this_release(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_the_api_stays_ready_on_a_newer_compatible_schema(api: httpx.AsyncClient, db: Connection) -> None:
     db.execute("update pgsched.schema_version set version_num = 'pgsched_9999'")
     assert (await api.get("/readyz")).json() == {"status": "ready", "revision": "pgsched_9999"}
 
 
-async def test_it_is_not_ready_before_the_first_migration(empty_database_url: str) -> None:
+async def test_the_api_is_not_ready_before_the_first_migration(empty_database_url: str) -> None:
     async with serving(create_app(Settings(database_url=empty_database_url))) as api:
         for answer in (await api.get("/readyz"), await api.post("/v1/jobs", json={"target": "notify:a"})):
             assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.schema_mismatch")
 
 
-async def test_it_is_not_ready_where_nothing_can_be_written(api: httpx.AsyncClient, gate: Gate, db: Connection) -> None:
+async def test_the_api_is_not_ready_on_a_read_only_database(api: httpx.AsyncClient, gate: Gate, db: Connection) -> None:
     db.execute(f"alter database {db.info.dbname} set default_transaction_read_only = on".encode())
     gate.set(opened=False)
     gate.set(opened=True)
@@ -76,7 +74,7 @@ async def test_it_is_not_ready_where_nothing_can_be_written(api: httpx.AsyncClie
     assert "takes no writes" in answer.json()["detail"]
 
 
-async def test_it_starts_without_a_database_and_says_so() -> None:
+async def test_the_api_starts_without_a_database_and_reports_it() -> None:
     heard: list[str] = []
     told = asyncio.Event()
 
@@ -88,13 +86,13 @@ async def test_it_starts_without_a_database_and_says_so() -> None:
     async with serving(create_app(settings, events=Events(hear), wait=0.2)) as api:
         assert (await api.get("/healthz")).status_code == 200
         answer = await api.get("/readyz")
-        await asyncio.wait_for(told.wait(), 10)  # the pool gives up in the same moment in which the request does
+        await asyncio.wait_for(told.wait(), 10)  # the pool gives up when the request does
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
     assert answer.headers["retry-after"] == "1"
     assert set(heard) == {"service.failed"}
 
 
-async def test_losing_and_regaining_the_database_are_logged_once_each(database_url: str, gate: Gate) -> None:
+async def test_losing_and_regaining_the_database_is_logged_once_each(database_url: str, gate: Gate) -> None:
     heard: list[tuple[str, dict[str, Field]]] = []
     events = Events(Faults(lambda event, fields: heard.append((event, fields))))
     async with serving(create_app(Settings(database_url=database_url), events=events, wait=0.5)) as api:
@@ -109,14 +107,14 @@ async def test_losing_and_regaining_the_database_are_logged_once_each(database_u
     assert "OperationalError" in str(heard[0][1]["error"])
 
 
-async def test_the_first_request_after_the_servers_restart_succeeds(api: httpx.AsyncClient, gate: Gate) -> None:
+async def test_the_first_request_after_a_database_restart_succeeds(api: httpx.AsyncClient, gate: Gate) -> None:
     assert (await api.get("/v1/jobs")).status_code == 200
     gate.set(opened=False)
     gate.set(opened=True)
     assert (await api.get("/v1/jobs")).status_code == 200
 
 
-async def test_a_database_that_goes_away_is_answered_with_503_until_it_is_back(database_url: str, gate: Gate) -> None:
+async def test_requests_get_503_until_the_database_is_back(database_url: str, gate: Gate) -> None:
     async with serving(create_app(Settings(database_url=database_url), wait=0.5)) as api:
         gate.set(opened=False)
         away = await asyncio.gather(*(api.post("/v1/jobs", json={"target": "notify:a"}) for _ in range(3)))
@@ -130,7 +128,7 @@ async def test_a_database_that_goes_away_is_answered_with_503_until_it_is_back(d
 
 @pytest.fixture
 async def broken(database_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, list[dict[str, Field]]]]:
-    """An API whose database lost what only a bug could lose."""
+    """An API on a database that is damaged in ways only a bug can cause."""
     heard: list[dict[str, Field]] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("alter table pgsched.jobs alter column gap drop not null")
@@ -141,7 +139,7 @@ async def broken(database_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, li
         yield client, heard
 
 
-async def test_what_nobody_foresaw_says_nothing_of_the_inside(
+async def test_an_unexpected_error_is_logged_and_not_disclosed(
     broken: tuple[httpx.AsyncClient, list[dict[str, Field]]],
 ) -> None:
     api, heard = broken
@@ -153,13 +151,13 @@ async def test_what_nobody_foresaw_says_nothing_of_the_inside(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/v1/jobs", "/v1/events", "/schema/openapi.json"])
-async def test_head_is_answered_as_get_without_the_body(path: str, api: httpx.AsyncClient) -> None:
+async def test_head_has_the_content_type_of_get_and_no_body(path: str, api: httpx.AsyncClient) -> None:
     head = await api.head(path)
     assert (head.status_code, head.content) == (200, b"")
-    if path != "/v1/events":  # which goes on
+    if path != "/v1/events":  # the stream does not end
         assert head.headers["content-type"] == (await api.get(path)).headers["content-type"]
 
 
-async def test_head_of_what_is_not_there_is_404(api: httpx.AsyncClient) -> None:
+async def test_head_of_an_unknown_path_or_client_is_404(api: httpx.AsyncClient) -> None:
     assert (await api.head("/v1/clients/none")).status_code == 404
     assert (await api.head("/v1/none")).status_code == 404

@@ -1,4 +1,4 @@
-"""Connections whose requests are refused, endless or half-sent: they cost those who ask nothing."""
+"""Connections with refused, endless or incomplete requests: they cost other clients nothing."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ _TWICE = b"GET /read HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n\r\n"
 
 
 async def _app(scope: Any, receive: Any, send: Any) -> None:
-    """Refuses at once, or reads all of the body and tells its length, and whether it has seen a key."""
+    """Refuses at once, or reads the body and returns its length and whether a key came with it."""
     status, told = 401, b"no"
     if scope["path"] not in ("/refused", "/at-once"):
         length, more = 0, True
@@ -44,14 +44,14 @@ class _Client:
         self.reader, self.writer = reader, writer
 
     async def ask(self, sent: bytes) -> tuple[bytes, bytes]:
-        """The head and the body of the answer."""
+        """Sends a request and returns head and body of the answer."""
         self.writer.write(sent)
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         return head, await self.reader.readexactly(length)
 
     async def is_cut(self) -> bool:
-        """Returns once the other side has closed, or False if it says something more."""
+        """Returns True once the server closes the connection, or False if it sends more."""
         try:
             async with asyncio.timeout(30):
                 return not await self.reader.read(1)
@@ -61,7 +61,7 @@ class _Client:
 
 @asynccontextmanager
 async def _serving(most: int = 100) -> AsyncIterator[Any]:
-    """Makes connections to a server whose application needs no database."""
+    """Runs a server whose application needs no database, and yields a function that connects to it."""
     config = uvicorn.Config(
         cast(Any, limited(_app)),
         http=cast(Any, Connections(receive=60, send=60, most=most).protocol),
@@ -91,7 +91,7 @@ async def _serving(most: int = 100) -> AsyncIterator[Any]:
         connection.transport.abort()
 
 
-async def test_the_connection_of_a_request_refused_before_its_end_closes() -> None:
+async def test_a_connection_closes_when_its_request_is_refused_early() -> None:
     async with _serving() as connect:
         client = await connect()
         head, _ = await client.ask(_POST % b"refused" + b"1\r\na\r\n")
@@ -101,9 +101,7 @@ async def test_the_connection_of_a_request_refused_before_its_end_closes() -> No
 
 
 @pytest.mark.parametrize("more", [b"1\r\na\r\n", b"1;" + b"x" * 100 + b"\r\na\r\n", b"0\r\n" + b"a: b\r\n" * 100])
-async def test_what_comes_after_a_refusal_is_bounded_and_not_parsed(
-    more: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_bytes_after_a_refusal_are_limited_and_not_parsed(more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "_MOST_SURPLUS", 100_000)
     monkeypatch.setattr(middleware, "_LINGERS", 60.0)
     async with _serving() as connect:
@@ -118,7 +116,7 @@ async def test_what_comes_after_a_refusal_is_bounded_and_not_parsed(
         assert (await other.ask(_GET))[1] == b"0 0"
 
 
-async def test_a_refused_client_that_goes_on_sending_gets_its_answer() -> None:
+async def test_a_refused_client_that_keeps_sending_gets_its_answer() -> None:
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_POST % b"refused")
@@ -130,7 +128,7 @@ async def test_a_refused_client_that_goes_on_sending_gets_its_answer() -> None:
         assert said == b"no"
 
 
-async def test_a_request_that_came_whole_keeps_its_connection() -> None:
+async def test_a_complete_request_keeps_its_connection() -> None:
     async with _serving() as connect:
         client = await connect()
         for _ in range(2):
@@ -140,7 +138,7 @@ async def test_a_request_that_came_whole_keeps_its_connection() -> None:
         assert (await client.ask(_GET))[1] == b"0 0"
 
 
-async def test_a_trailer_is_no_header() -> None:
+async def test_a_trailer_is_not_a_header() -> None:
     async with _serving() as connect:
         client = await connect()
         sent = _POST % b"read" + b"1\r\na\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
@@ -148,14 +146,14 @@ async def test_a_trailer_is_no_header() -> None:
 
 
 @pytest.mark.parametrize("around", [b"1;" + b"x" * 900_000, b"1\r\na\r\n0\r\n" + b"a: b\r\n" * 150_000])
-async def test_much_around_a_body_ends_the_connection(around: bytes) -> None:
+async def test_oversized_chunk_extensions_or_trailers_close_the_connection(around: bytes) -> None:
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_POST % b"read" + around)
         assert await client.is_cut()
 
 
-async def test_requests_sent_ahead_are_answered_unless_there_are_many() -> None:
+async def test_pipelined_requests_are_answered_up_to_a_limit() -> None:
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_GET * 99)
@@ -167,7 +165,7 @@ async def test_requests_sent_ahead_are_answered_unless_there_are_many() -> None:
 
 
 @pytest.mark.parametrize("path", [b"at-once", b"read"])
-async def test_what_is_sent_ahead_is_bounded_however_fast_it_is_answered(path: bytes) -> None:
+async def test_pipelined_bytes_are_limited_even_if_answered_quickly(path: bytes) -> None:
     async with _serving() as connect:
         client, answers = await connect(), b""
         client.writer.write(_GET.replace(b"read", path) * 20_000)
@@ -177,28 +175,28 @@ async def test_what_is_sent_ahead_is_bounded_however_fast_it_is_answered(path: b
         assert answers.count(b"HTTP/1.1 ") < 10_000
 
 
-async def test_a_body_may_be_chunks_of_one_byte() -> None:
+async def test_a_body_in_chunks_of_one_byte_is_read() -> None:
     async with _serving() as connect:
         client = await connect()
         assert (await client.ask(_POST % b"read" + b"1\r\na\r\n" * 200_000 + b"0\r\n\r\n"))[1] == b"200000 0"
 
 
 @pytest.mark.parametrize("sent", [_TOO_MANY_HEADERS, _TOO_MANY_PARAMETERS, _TOO_LONG, _TOO_LARGE])
-async def test_a_head_with_too_much_in_it_is_refused(sent: bytes) -> None:
+async def test_an_oversized_head_is_refused(sent: bytes) -> None:
     async with _serving() as connect:
         client = await connect()
         assert (await client.ask(sent))[0].startswith(b"HTTP/1.1 431")
         assert await client.is_cut()
 
 
-async def test_a_second_host_is_refused() -> None:
+async def test_a_second_host_header_is_refused() -> None:
     async with _serving() as connect:
         head, said = await (await connect()).ask(_TWICE)
         assert head.startswith(b"HTTP/1.1 400")
         assert b"more than one host header" in said
 
 
-async def test_another_protocol_is_not_spoken_and_the_request_answered() -> None:
+async def test_an_upgrade_is_ignored_and_the_request_answered() -> None:
     async with _serving() as connect:
         client = await connect()
         sent = b"GET /read HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
@@ -207,7 +205,7 @@ async def test_another_protocol_is_not_spoken_and_the_request_answered() -> None
 
 
 @pytest.mark.parametrize("half", [b"", b"GET /read HTT", _GET])
-async def test_connections_without_a_request_keep_no_new_caller_out(half: bytes) -> None:
+async def test_idle_connections_do_not_block_new_clients(half: bytes) -> None:
     async with _serving(most=10) as connect:
         under_way = await connect()
         under_way.writer.write(_POST % b"read" + b"1\r\na\r\n")
@@ -225,7 +223,7 @@ async def test_connections_without_a_request_keep_no_new_caller_out(half: bytes)
         assert (await under_way.ask(b"0\r\n\r\n"))[1] == b"1 0"
 
 
-async def test_what_strangers_send_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_requests_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with _serving() as connect:
         with caplog.at_level(logging.INFO):
             for sent in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"):
@@ -237,7 +235,7 @@ async def test_what_strangers_send_is_not_logged(caplog: pytest.LogCaptureFixtur
     ("given", "connections"),
     [((1024, 524_288), 2000), ((1024, -1), 2000), ((1024, 1024), 824), ((64, 64), 10), ((-1, -1), 2000)],
 )
-def test_there_are_no_more_connections_than_descriptors(
+def test_connections_are_limited_by_file_descriptors(
     given: tuple[int, int], connections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = [given]

@@ -1,4 +1,4 @@
-"""The recurring jobs over REST."""
+"""Recurring jobs over REST."""
 
 import uuid
 from typing import Any
@@ -19,7 +19,7 @@ async def create(api: httpx.AsyncClient, **body: Any) -> str:
     return str(answer.json()["id"])
 
 
-async def test_a_job_reads_back_with_its_next_instant(api: httpx.AsyncClient) -> None:
+async def test_a_job_is_returned_with_its_next_fire_at(api: httpx.AsyncClient) -> None:
     schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     created = await api.post("/v1/jobs", json={"target": "notify:a", "key": "k", "schedule": schedule})
     found = (await api.get(created.headers["location"])).json()
@@ -27,16 +27,14 @@ async def test_a_job_reads_back_with_its_next_instant(api: httpx.AsyncClient) ->
     assert (found["state"], found["fire_at"]) == ("active", created.json()["fire_at"])
 
 
-async def test_the_next_instant_is_computed_while_nothing_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_fire_at_is_computed_while_nothing_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     planned = (await api.get(f"/v1/jobs/{job}")).json()["fire_at"]
     db.execute("delete from pgsched.executions")
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] == planned
 
 
-async def test_a_job_that_sql_inserted_wrongly_is_shown_without_an_instant(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_job_inserted_with_an_impossible_cron_has_no_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
     insert = "insert into pgsched.jobs (target, cron) values ('notify:a', '0 0 30-31 2 *') returning id"
     job = db.execute(insert).fetchone()
     assert job is not None
@@ -45,7 +43,7 @@ async def test_a_job_that_sql_inserted_wrongly_is_shown_without_an_instant(
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-async def test_jobs_are_listed_page_by_page_from_either_end(api: httpx.AsyncClient, sort: str) -> None:
+async def test_jobs_are_paged_in_both_orders(api: httpx.AsyncClient, sort: str) -> None:
     made = [await create(api, schedule={"every": f"{n}h"}) for n in range(1, 6)]
     created = made if sort == "newest" else made[::-1]
     seen, after = [], ""
@@ -57,7 +55,7 @@ async def test_jobs_are_listed_page_by_page_from_either_end(api: httpx.AsyncClie
     assert seen == [created[4:2:-1], created[2:0:-1], created[:1]]
 
 
-async def test_jobs_are_listed_with_the_last_outcomes_of_each(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_jobs_are_listed_with_their_last_outcomes(api: httpx.AsyncClient, db: Connection) -> None:
     job, other = await create(api), await create(api)
     for n, status in enumerate(("succeeded", "failed", "skipped")):
         db.execute(
@@ -84,7 +82,7 @@ async def test_jobs_are_filtered_by_client_state_and_key(api: httpx.AsyncClient)
     assert (await api.get("/v1/jobs?state=paused")).json() == {"items": [], "next": None}
 
 
-async def test_pausing_takes_the_planned_row_back_and_is_logged_once(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_pausing_removes_the_planned_execution_and_is_logged_once(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answers = [(await api.post(f"/v1/jobs/{job}/pause", json={"note": "stocktaking"})).json() for _ in range(2)]
     assert answers == [{"id": job, "changed": True}, {"id": job, "changed": False}]
@@ -102,7 +100,7 @@ async def test_a_job_is_paused_without_a_body(api: httpx.AsyncClient) -> None:
     assert (await api.post(f"/v1/jobs/{job}/pause")).json() == {"id": job, "changed": True}
 
 
-async def test_resuming_makes_it_active_again(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_resuming_makes_a_job_active_again(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     assert (await api.post(f"/v1/jobs/{job}/resume")).json() == {"id": job, "changed": True}
@@ -113,7 +111,7 @@ async def test_resuming_makes_it_active_again(api: httpx.AsyncClient, db: Connec
     ]
 
 
-async def test_a_paused_job_says_since_when(api: httpx.AsyncClient) -> None:
+async def test_a_paused_job_has_paused_at(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     found = (await api.get(f"/v1/jobs/{job}")).json()
@@ -122,13 +120,13 @@ async def test_a_paused_job_says_since_when(api: httpx.AsyncClient) -> None:
     assert (await api.get(f"/v1/jobs/{job}")).json()["paused_at"] is None
 
 
-async def test_runs_that_nothing_bounds_are_not_counted_and_not_shown_as_none_at_all(api: httpx.AsyncClient) -> None:
+async def test_runs_is_null_without_max_runs(api: httpx.AsyncClient) -> None:
     job = await create(api)
     assert (await api.get(f"/v1/jobs/{job}")).json()["runs"] is None
     assert (await api.get("/v1/jobs")).json()["items"][0]["runs"] is None
 
 
-async def test_a_job_reads_back_with_its_rules_and_labels(api: httpx.AsyncClient) -> None:
+async def test_a_job_is_returned_with_its_rules_and_labels(api: httpx.AsyncClient) -> None:
     asked = {"rules": {"max_runs": 2, "on_overlap": "skip"}, "labels": {"team": "payments"}}
     job = await create(api, **asked)
     found = (await api.get(f"/v1/jobs/{job}")).json()
@@ -136,7 +134,7 @@ async def test_a_job_reads_back_with_its_rules_and_labels(api: httpx.AsyncClient
     assert (await api.get("/v1/jobs")).json()["items"][0]["labels"] == asked["labels"]
 
 
-async def test_jobs_are_found_by_the_host_of_their_target(api: httpx.AsyncClient) -> None:
+async def test_jobs_are_filtered_by_the_host_of_their_target(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="a", target="https://Old.example:8443/x")
     await create(api, client="a")
     for query in ("host=old.example", "host=OLD.example&client=a"):
@@ -145,7 +143,7 @@ async def test_jobs_are_found_by_the_host_of_their_target(api: httpx.AsyncClient
     assert (await api.get("/v1/jobs?host=old.example&client=b")).json()["items"] == []
 
 
-async def test_jobs_are_filtered_by_all_labels_that_are_given(api: httpx.AsyncClient) -> None:
+async def test_jobs_must_have_all_given_labels(api: httpx.AsyncClient) -> None:
     wanted = await create(api, labels={"team": "a", "formula": "x=y"})
     await create(api, labels={"team": "a"})
     found = (await api.get("/v1/jobs", params={"label": ["team=a", "formula=x=y"]})).json()["items"]
@@ -159,7 +157,7 @@ async def test_a_finished_job_is_found_by_its_state(api: httpx.AsyncClient, db: 
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] is None
 
 
-async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_trigger_adds_a_run_to_the_schedule(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})
     assert (answer.status_code, answer.json()["job_id"]) == (201, job)
@@ -171,7 +169,7 @@ async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, d
     assert logged == [("trigger", {"execution": answer.json()["id"]})]
 
 
-async def test_deleting_cancels_the_job_and_takes_its_row_back(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_deleting_cancels_the_job_and_its_planned_execution(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answers = [(await api.delete(f"/v1/jobs/{job}")).json()["changed"] for _ in range(2)]
     assert answers == [True, False]
@@ -186,7 +184,7 @@ async def test_deleting_an_execution_by_its_id_cancels_it(api: httpx.AsyncClient
     assert (await api.get(created.headers["location"])).json()["status"] == "cancelled"
 
 
-async def test_a_cancelled_job_can_be_neither_paused_resumed_nor_triggered(api: httpx.AsyncClient) -> None:
+async def test_a_cancelled_job_cannot_be_paused_resumed_or_triggered(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.delete(f"/v1/jobs/{job}")
     for verb in ("pause", "resume", "trigger"):
@@ -194,7 +192,7 @@ async def test_a_cancelled_job_can_be_neither_paused_resumed_nor_triggered(api: 
         assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
 
 
-async def test_an_unknown_job_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:
+async def test_every_route_answers_404_for_an_unknown_job(api: httpx.AsyncClient) -> None:
     nobody = f"/v1/jobs/{uuid.uuid4()}"
     answers = [await api.get(nobody), await api.delete(nobody), await api.get(f"{nobody}/executions")]
     answers += [await api.post(f"{nobody}/{verb}") for verb in ("pause", "resume", "trigger")]

@@ -1,4 +1,4 @@
-"""The page of metrics of the API: of its requests, and of the database as a whole."""
+"""The metrics of the API: its requests, and the whole database."""
 
 import asyncio
 from typing import Any
@@ -35,7 +35,7 @@ select pgsched.now() - age, client, 'default', count
   from (values ('1 min'::interval, '', 3), ('1 min', 'shop', 3), ('20 min', '', 5)) as r(age, client, count)"""
 
 
-def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
+def test_metrics_show_the_database_and_the_requests(db: Connection, served: tuple[str, Process]) -> None:
     db.execute("select pgsched.create_queue('idle'), pgsched.pause('queue', 'idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
     db.execute("""select pgsched.pause('client', 'shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
@@ -70,14 +70,14 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
     assert counted - {name for name, _ in found} <= {"pgsched_held"}
 
 
-async def test_workers_and_what_they_serve_are_counted(database_url: str) -> None:
+async def test_workers_are_counted_in_total_and_per_queue(database_url: str) -> None:
     await register(database_url)
     async with serving(create_app(Settings(database_url=database_url))) as api:
         found = read((await api.get("/metrics")).content)
     assert found["pgsched_workers", ()] == found["pgsched_queue_workers", ("default",)] == 1
 
 
-async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
+async def test_metrics_report_an_unreachable_database() -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
     database = Database(url, Events(), wait=0.1)
     await database.open()
@@ -88,9 +88,7 @@ async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
     assert read(found) == {("pgsched_database_up", ()): 0}
 
 
-async def test_the_database_is_asked_once_for_all_who_scrape(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_repeated_scrapes_share_one_measurement(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     async def counted(connection: Any, found: Any) -> None:
@@ -104,9 +102,7 @@ async def test_the_database_is_asked_once_for_all_who_scrape(
     assert len(asked) == 1
 
 
-async def test_a_scrape_does_not_wait_until_the_doctor_has_looked_again(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_scrape_does_not_wait_for_a_new_examination(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     async def once(*given: Any, **named: Any) -> Report:
@@ -125,7 +121,7 @@ async def test_a_scrape_does_not_wait_until_the_doctor_has_looked_again(
     assert of_doctor[0]["pgsched_finding", ("drift",)] == 0
 
 
-async def test_a_key_of_some_clients_or_without_the_scope_does_not_see_it(database_url: str, db: Connection) -> None:
+async def test_metrics_need_the_read_scope_for_all_clients(database_url: str, db: Connection) -> None:
     some, scheduling = make_key(db, clients=["shop"]), make_key(db, scopes=["schedule"])
     async with serving(create_app(Settings(database_url=database_url))) as api:
         for key, status in ((some, 403), (scheduling, 403), (make_key(db, scopes=["read"]), 200)):

@@ -1,4 +1,4 @@
-"""Signing in at a provider: a real one, whose pages are filled in; and what is refused of answers and tokens."""
+"""Signing in at an OIDC provider: a real one, and a fake one whose wrong answers are refused."""
 
 import json
 import re
@@ -47,14 +47,14 @@ def provider() -> Iterator[Faked]:
 
 @pytest.fixture
 async def browser(database_url: str, provider: Faked) -> AsyncIterator[httpx.AsyncClient]:
-    """At a dashboard whose people sign in at the faked provider."""
+    """A browser on a dashboard that uses the fake provider."""
     async with serving(create_app(Settings(database_url=database_url, oidc=_given(provider.issuer)))) as client:
         client.headers.update({"Host": "127.0.0.1"})
         yield client
 
 
 async def _signed_in(dashboard: httpx.AsyncClient, who: str) -> httpx.Response:
-    """The dashboard's answer once somebody has filled in the provider's pages."""
+    """Signs in on the provider's pages and returns the dashboard's answer."""
     form = (await dashboard.get("/sign-in?next=/jobs")).text
     [path] = re.findall(r'href="(/sign-in/at[^"]+)"', form)
     there = await dashboard.get(path.replace("&amp;", "&"))
@@ -69,11 +69,11 @@ async def _signed_in(dashboard: httpx.AsyncClient, who: str) -> httpx.Response:
                 [prompt] = re.findall(r'name="prompt" value="(\w+)"', answer.text)
                 answer = await away.post(action, data={"prompt": prompt, "login": who, "password": "x"})
             url = str(answer.url.join(answer.headers["location"]))
-    raise AssertionError("the provider does not come to an end")
+    raise AssertionError("the provider did not return to the dashboard within 12 steps")
 
 
 @pytest.mark.parametrize("client", ["dashboard", "confidential"])
-async def test_who_signs_in_at_the_provider_may_what_its_rules_say(
+async def test_a_user_of_the_provider_gets_the_access_of_its_rule(
     database_url: str, db: Connection, real: str, tmp_path: Path, client: str
 ) -> None:
     id = schedule(db, every="1 hour", key="hourly")
@@ -102,7 +102,7 @@ async def test_who_signs_in_at_the_provider_may_what_its_rules_say(
 
 
 def _answering(provider: Faked, token: str | None, status: int = 200) -> None:
-    """Has the faked provider give this token for any code."""
+    """Makes the fake provider return this token for any code."""
     told = {"authorization_endpoint": f"{provider.issuer}/auth", "token_endpoint": f"{provider.issuer}/token"}
 
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:
@@ -126,7 +126,7 @@ async def _begun(browser: httpx.AsyncClient, provider: Faked) -> tuple[dict[str,
     return parse_qs(urlsplit(there.headers["location"]).query), begun
 
 
-async def test_the_provider_is_asked_with_a_challenge_and_led_back_to_the_name_it_was_asked_under(
+async def test_a_sign_in_sends_a_challenge_and_returns_to_the_requested_host(
     browser: httpx.AsyncClient, provider: Faked
 ) -> None:
     asked, begun = await _begun(browser, provider)
@@ -165,7 +165,7 @@ async def test_the_provider_is_asked_with_a_challenge_and_led_back_to_the_name_i
         ({"cookie": "x"}, "not started here"),
     ],
 )
-async def test_only_the_answer_that_belongs_to_the_question_signs_somebody_in(
+async def test_only_the_answer_to_this_sign_in_is_accepted(
     browser: httpx.AsyncClient, provider: Faked, wrong: dict[str, Any], said: str | None
 ) -> None:
     _, begun = await _begun(browser, provider)
@@ -185,7 +185,7 @@ async def test_only_the_answer_that_belongs_to_the_question_signs_somebody_in(
         assert COOKIE not in browser.cookies
 
 
-async def test_made_up_answers_have_the_provider_asked_once_each_and_seldom(
+async def test_forged_answers_cause_few_requests_to_the_provider(
     browser: httpx.AsyncClient, provider: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(oidc_code_flow, "_RETURNS", 0.001)
@@ -202,7 +202,7 @@ async def test_made_up_answers_have_the_provider_asked_once_each_and_seldom(
     assert (asked, statuses) == (3, {401: 6, 429: 4})
 
 
-async def test_a_provider_that_is_away_is_told_and_keys_go_on(browser: httpx.AsyncClient, provider: Faked) -> None:
+async def test_a_failing_provider_is_reported_and_keys_still_work(browser: httpx.AsyncClient, provider: Faked) -> None:
     provider.answer = lambda _: (500, {}, b"")
     for _ in range(2):
         away = await browser.get("/sign-in/at", params={"issuer": provider.issuer})
@@ -214,13 +214,13 @@ async def test_a_provider_that_is_away_is_told_and_keys_go_on(browser: httpx.Asy
     "sign_in",
     [{}, {"client_id": 1}, {"client_id": "a", "scopes": ["email"]}, {"client_id": "a", "other": 1}, "dashboard"],
 )
-def test_what_cannot_be_meant_is_refused_at_the_start(sign_in: Any) -> None:
+def test_invalid_sign_in_settings_are_refused_at_startup(sign_in: Any) -> None:
     given = json.dumps({"https://login.example": {"audience": "pgsched", "rules": [RULE], "sign_in": sign_in}})
     with pytest.raises(InvalidSettings, match="sign_in needs the"):
         parse_providers(given)
 
 
-def test_a_secret_that_cannot_be_read_is_refused_at_the_start() -> None:
+def test_an_unreadable_client_secret_is_refused_at_startup() -> None:
     oidc = _given("https://login.example", client_secret_file="/nowhere/at/all")
     with pytest.raises(InvalidSettings, match="client_secret_file"):
         create_app(Settings(database_url="postgresql://nobody@127.0.0.1/none", oidc=oidc))

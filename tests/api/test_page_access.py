@@ -1,4 +1,4 @@
-"""Each page and each form with each kind of key, where the dashboard is read-only, and from another site."""
+"""Each page and form with each kind of key, on a read-only dashboard, and from another site."""
 
 import re
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def read_only(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_page_is_for_who_has_its_scope_and_its_clients(
+async def test_a_page_needs_its_scope_and_its_client(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     signed_in(page, make_key(db, clients=["shop"], scopes=[scope]))
@@ -52,7 +52,7 @@ async def test_a_page_is_for_who_has_its_scope_and_its_clients(
                 assert (answer.status_code, "That is not possible" in answer.text) == (403, True), path
 
 
-async def test_a_key_of_another_client_sees_nothing_and_changes_nothing(
+async def test_a_key_of_another_client_sees_and_changes_nothing(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(page, make_key(db, clients=["other"]))
@@ -67,7 +67,7 @@ async def test_a_key_of_another_client_sees_nothing_and_changes_nothing(
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "revoked"])
-async def test_without_a_key_that_is_taken_every_page_leads_to_the_sign_in(
+async def test_every_page_without_a_valid_key_leads_to_the_sign_in(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, kind: str
 ) -> None:
     key = make_key(db)
@@ -79,19 +79,19 @@ async def test_without_a_key_that_is_taken_every_page_leads_to_the_sign_in(
     for one in pages_of(page_app):
         for path in one.paths(things):
             answer = await one.ask(page, path)
-            if one.method == "POST":  # the form is given back, for after the sign-in
+            if one.method == "POST":  # the page offers to send the form again after signing in
                 assert (answer.status_code, "Send it again" in answer.text) == (401, True), path
             else:
                 assert (answer.status_code, answer.headers["location"][:13]) == (303, "/sign-in?next"), path
     assert rows_of_all(db) == before
 
 
-async def test_with_the_filters_of_the_pages_taken_out_the_database_lets_nothing_through(
+async def test_the_database_isolates_clients_without_the_checks_of_pages(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db.execute(
         "select pgsched.schedule('notify:a', client => %s) from generate_series(1, 5)", [f"{MARK}-rival"]
-    )  # is among those that have something due
+    )  # one of the clients with due executions
     signed_in(page, make_key(db, clients=["other"]))
     for room in (access, request_reading, client_pages, verb_forms, gate_pages):
         monkeypatch.setattr(room, "check_clients", lambda *_: None)
@@ -102,12 +102,12 @@ async def test_with_the_filters_of_the_pages_taken_out_the_database_lets_nothing
         for path in one.paths(things):
             answer = await one.ask(page, path)
             told = answer.text if one.method == "GET" else re.sub(f"{MARK}(-order|.example)", "", answer.text)
-            assert MARK not in told, path  # what a form has said may be repeated
+            assert MARK not in told, path  # the page may repeat what its form sent
             assert answer.status_code not in {400, 401, 422, 500, 503}, (path, answer.text)
     assert rows_of_all(db) == before
 
 
-async def test_where_it_is_read_only_every_page_is_shown_without_a_form_and_every_form_refused(
+async def test_a_read_only_dashboard_has_no_forms_and_refuses_all(
     read_only: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(read_only, make_key(db))
@@ -123,7 +123,7 @@ async def test_where_it_is_read_only_every_page_is_shown_without_a_form_and_ever
     assert rows_of_all(db) == before
 
 
-async def test_no_form_is_taken_from_another_site(
+async def test_forms_from_another_site_are_refused(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     before = rows_of_all(db)
@@ -141,13 +141,13 @@ _ONE_CLICK = {
     "replay", "run-now", "trigger", "pause", "resume", "restore", "release", "sign-out", "settings", "set", "hold",
     "drain", "sideline", "edit", "new", "backfill",
 }  # fmt: skip
-"""What can be taken back, or is a page of its own that says what it does, or has a field to fill in first."""
+"""Actions that can be undone, have a confirmation page, or need a field to be filled in."""
 _FORM = re.compile(
     r'<details|</details>|<form method="post" action="([^"]+)"|<form class="[^"]+" method="post" action="([^"]+)"'
 )
 
 
-async def test_what_cannot_be_taken_back_takes_more_than_one_click(
+async def test_irreversible_actions_need_more_than_one_click(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(page, make_key(db))

@@ -1,4 +1,4 @@
-"""The dashboard's pages: who is let in, what each shows of whom, what its forms do, and what nobody can smuggle in."""
+"""The dashboard's pages: sign-in, access, forms, and escaping of what clients write."""
 
 import re
 from urllib.parse import quote
@@ -26,7 +26,9 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 _PAGES = ("/", "/now", "/now/past?span=24h", "/now/coming", "/executions", "/jobs", "/dead-letters", "/database")
 
 
-async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_visitor_without_a_key_signs_in_and_returns_to_the_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     key = make_key(db)
     page.cookies.clear()
     found = await page.get("/executions?client=shop")
@@ -59,16 +61,14 @@ async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncCli
     assert "Max-Age=0" in out.headers["set-cookie"]
 
 
-async def test_a_key_that_was_revoked_shows_nothing_any_more(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_revoked_key_leads_to_the_sign_in(page: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db)
     signed_in(page, key)
     db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
     assert (await page.get("/executions")).status_code == 303
 
 
-async def test_the_cookie_is_for_pages_alone_and_the_header_for_programs(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_pages_take_only_the_cookie_and_the_api_only_the_header(page: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db)
     page.cookies.clear()
     assert (await page.get("/executions", headers={"Authorization": f"Bearer {key}"})).status_code == 303
@@ -91,11 +91,11 @@ async def test_the_cookie_is_for_pages_alone_and_the_header_for_programs(
         (None, "/"),
     ],
 )
-def test_nobody_is_led_to_another_site(path: str | None, led_to: str) -> None:
+def test_a_redirect_never_leaves_the_dashboard(path: str | None, led_to: str) -> None:
     assert local(path) == led_to
 
 
-async def test_only_forms_of_the_dashboard_change_something(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_only_the_dashboards_own_forms_are_accepted(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop")
     del page.headers["origin"]
     for headers in ({}, {"Origin": "https://evil.test"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
@@ -105,7 +105,7 @@ async def test_only_forms_of_the_dashboard_change_something(page: httpx.AsyncCli
     assert (await page.post(f"/executions/{id}/cancel", headers={"Sec-Fetch-Site": "same-origin"})).status_code == 303
 
 
-async def test_a_key_of_some_clients_sees_these_alone(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_of_one_client_sees_only_that_client(page: httpx.AsyncClient, db: Connection) -> None:
     things = things_of_shop(db)
     signed_in(page, make_key(db, clients=["orders"]))
     found = await page.get("/")
@@ -125,7 +125,7 @@ async def test_a_key_of_some_clients_sees_these_alone(page: httpx.AsyncClient, d
             assert (await page.post(f"/jobs/{id}/{verb}")).status_code == 404
 
 
-async def test_a_key_that_may_look_has_no_forms_and_sends_none(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_read_key_gets_no_forms_and_cannot_send_any(page: httpx.AsyncClient, db: Connection) -> None:
     id, job = schedule(db), schedule(db, every="1 hour", key="hourly")
     signed_in(page, make_key(db, scopes=["read"]))
     for path in (f"/executions/{id}", f"/jobs/{job}"):
@@ -133,7 +133,7 @@ async def test_a_key_that_may_look_has_no_forms_and_sends_none(page: httpx.Async
     for path in (f"/executions/{id}/cancel", f"/jobs/{job}/pause", f"/jobs/{job}/cancel", f"/executions/{id}/replay"):
         assert (await page.post(path)).status_code == 403
     signed_in(page, make_key(db, scopes=["read", "operate"]))
-    assert (await page.post(f"/jobs/{job}/cancel")).status_code == 403  # that needs schedule, as under /v1
+    assert (await page.post(f"/jobs/{job}/cancel")).status_code == 403  # needs the scope schedule, as under /v1
     assert (await page.post(f"/jobs/{job}/pause")).status_code == 303
 
 
@@ -149,7 +149,7 @@ async def test_an_execution_is_shown_and_cancelled(page: httpx.AsyncClient, db: 
     assert again.headers["location"].endswith("done=nothing")
 
 
-async def test_a_dead_letter_is_replayed_and_another_discarded(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_dead_letters_are_replayed_and_discarded(page: httpx.AsyncClient, db: Connection) -> None:
     first, second = dead_letter(db, reason="no route"), dead_letter(db, reason="out of paper")
     listed = (await page.get("/dead-letters")).text
     assert listed.count("Replay</button>") == 2
@@ -178,16 +178,14 @@ async def test_a_job_is_shown_paused_resumed_run_and_cancelled(page: httpx.Async
     assert (await page.post(f"/jobs/{job}/explode")).status_code == 404
 
 
-async def test_what_somebody_does_is_in_the_audit_log(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_actions_on_pages_are_in_the_audit_log(page: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly", client="shop")
     await page.post(f"/jobs/{job}/pause")
     [(who,)] = db.execute("select authenticated from pgsched.audit_log where action = 'pause'").fetchall()
     assert "ann" in str(who)
 
 
-async def test_nothing_that_clients_write_is_taken_for_a_part_of_the_page(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_text_of_clients_is_escaped_on_every_page(page: httpx.AsyncClient, db: Connection) -> None:
     hostile = HOSTILE[:100]
     db.execute("select pgsched.create_queue('q')")
     id = schedule(db, client=hostile, key=hostile, payload=f'{{"{hostile.replace(chr(34), "")}": 1}}', queue="q")
@@ -204,7 +202,7 @@ async def test_nothing_that_clients_write_is_taken_for_a_part_of_the_page(
         assert " style=" not in found, path
 
 
-async def test_pages_go_on_where_others_end(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_next_page_continues_with_the_same_filter(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.schedule('notify:a', client => 'shop', delay => '1 h') from generate_series(1, 60)")
     first = await page.get("/executions?client=shop")
     assert first.text.count('class="status scheduled"') == 50
@@ -229,13 +227,13 @@ async def test_pages_go_on_where_others_end(page: httpx.AsyncClient, db: Connect
         "/dead-letters?letter_state=x",
     ],
 )
-async def test_what_makes_no_sense_is_said_on_a_page(page: httpx.AsyncClient, path: str) -> None:
+async def test_an_invalid_filter_gets_an_error_page(page: httpx.AsyncClient, path: str) -> None:
     found = await page.get(path)
     assert found.status_code in {400, 422}
     assert "That is not possible" in found.text
 
 
-async def test_a_database_that_is_away_is_told_on_a_page() -> None:
+async def test_an_unreachable_database_gets_an_error_page() -> None:
     settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
     async with serving(create_app(settings, wait=0.1)) as api:
         found = await api.get("/executions")
@@ -243,7 +241,7 @@ async def test_a_database_that_is_away_is_told_on_a_page() -> None:
     assert (found.status_code, "That is not possible" in found.text) == (503, True)
 
 
-async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_refused_fragment_is_answered_with_a_fragment(page: httpx.AsyncClient, db: Connection) -> None:
     signed_in(page, make_key(db, clients=["shop"]))
     part = await page.get("/now", headers={"HX-Request": "true"})
     assert (part.status_code, "<html" in part.text) == (403, False)
@@ -253,12 +251,12 @@ async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db
     assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in?next=%2F", "")
 
 
-async def test_what_a_browser_would_not_keep_is_refused(page: httpx.AsyncClient) -> None:
+async def test_a_key_too_long_for_a_cookie_is_refused(page: httpx.AsyncClient) -> None:
     refused = await page.post("/sign-in", data={"key": "x" * 3_801})
     assert (refused.status_code, "a cookie can hold" in refused.text) == (401, True)
 
 
-async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str, db: Connection) -> None:
+async def test_a_read_only_dashboard_shows_pages_and_refuses_forms(database_url: str, db: Connection) -> None:
     id = schedule(db)
     async with serving(create_app(Settings(database_url=database_url, dashboard="read-only"))) as api:
         assert "<form" not in (await api.get(f"/executions/{id}")).text
@@ -267,13 +265,13 @@ async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str
         assert (await api.post(f"/v1/executions/{id}/cancel", json={})).status_code == 200
 
 
-async def test_where_it_is_off_there_are_no_pages(database_url: str) -> None:
+async def test_a_disabled_dashboard_has_no_pages(database_url: str) -> None:
     async with serving(create_app(Settings(database_url=database_url, dashboard="off"))) as api:
         for path in (*_PAGES, "/sign-in", "/static/style.css"):
             assert (await api.get(path)).status_code == 404
 
 
-def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
+def test_every_page_declares_its_scope(page_app: Litestar) -> None:
     found = {}
     for route in page_app.routes:
         for handler in (
@@ -337,7 +335,7 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_templates_are_compiled_before_anybody_looks(shown: bool) -> None:
+async def test_templates_are_compiled_at_startup(shown: bool) -> None:
     rendering._environment.cache_clear()
     rendering.compile_templates.cache_clear()
     settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing", dashboard="on" if shown else "off")

@@ -1,8 +1,6 @@
-"""The dashboard in a real browser: signed in by keyboard, a page that goes on by itself, forms, and axe on each page
-that there is.
+"""The dashboard in a real browser: keyboard sign-in, live updates, forms, and axe on every page.
 
-``make pictures`` takes pictures of all pages as well, with a live load behind them: PGSCHED_TEST_PICTURES names the
-directory for them.
+``make pictures`` also takes screenshots of all pages under a live load, into the directory PGSCHED_TEST_PICTURES.
 """
 
 import os
@@ -23,7 +21,7 @@ from tests.store.store_arrange import call, column, finish, planned
 
 
 def _arrange(db: Connection) -> dict[str, list[str]]:
-    """Something for each page, and the ids that their addresses have."""
+    """Creates rows for each page and returns their ids by path parameter."""
     things = things_of_shop(db)
     call(db, "create_queue", name="emails")
     db.execute("select pgsched.schedule('notify:shop', client => 'shop', delay => '1 h') from generate_series(1, 60)")
@@ -50,7 +48,7 @@ def _arrange(db: Connection) -> dict[str, list[str]]:
     return things
 
 
-def test_it_is_used_by_keyboard_and_axe_finds_nothing(
+def test_the_dashboard_works_by_keyboard_and_axe_finds_nothing(
     db: Connection, served: tuple[str, Process], database_url: str, tmp_path: Path
 ) -> None:
     address, _ = served
@@ -70,7 +68,7 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
     assert found["led"] == "/jobs"
     assert found["stays"] == [True, True]
     assert set(found["looked_at"]) == {*paths, "/sign-in"}
-    if pictures:  # with a load behind, no form is sent
+    if pictures:  # under a live load, no form is sent
         return
     assert found["done"] == [
         "Cancelled.",

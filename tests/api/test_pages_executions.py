@@ -1,4 +1,4 @@
-"""The pages of executions and dead letters: an execution's timeline, edits, and changes of all that a filter names."""
+"""The pages of executions and dead letters: timelines, edits and bulk operations."""
 
 import html
 import re
@@ -39,7 +39,7 @@ def attempt(number: int, *, seconds: float, took: float | None = 0.5, error: str
 
 
 def told(found: Execution, now: float = 60.0, **known: Any) -> list[tuple[float | None, str]]:
-    """When, in seconds after noon, and what."""
+    """Returns the steps of a timeline as seconds after noon and title."""
     steps = timeline_of(found, NOON + timedelta(seconds=now), **known)
     return [(None if step.at is None else (step.at - NOON).total_seconds(), step.title) for step in steps]
 
@@ -74,7 +74,7 @@ def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
     ]
 
 
-def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
+def test_a_timeline_has_dependencies_and_edits() -> None:
     how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
     done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit", "authenticated": "ann"})
     over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
@@ -106,18 +106,20 @@ def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
         ({"status": "failed", "finished_at": NOON}, "Failed"),
     ],
 )
-def test_a_timeline_ends_with_what_is_so_now(given: dict[str, Any], says: str) -> None:
+def test_a_timeline_ends_with_the_present_state(given: dict[str, Any], says: str) -> None:
     assert told(row(**given))[-1][1].startswith(says)
 
 
 def fields(page: str) -> dict[str, str]:
-    """What a form is filled with."""
+    """Returns the values in the form of a page."""
     found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page))
     found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL))
     return {name: html.unescape(text) for name, text in found.items()}
 
 
-async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_form_changes_a_waiting_execution_unless_outdated(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     options = {"headers": {"X-Token": "hush", "Accept": "text/plain"}, "max_attempts": 3}
     payload = '{"order": 42, "amount": 1.10, "large": 12345678901234567890.5}'
     id = schedule(db, client="shop", payload=payload, options=options)
@@ -126,7 +128,7 @@ async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: http
     form = fields(shown)
     assert ("1.10" in form["payload"], "hush" in shown, "text/plain" in form["options"]) == (True, False, True)
     as_browsers_send_it = form["payload"].replace("\n", "\r\n")
-    assert re.fullmatch(r"[0-9-]+T[0-9:]+(\.\d{3})?", form["fire_at"])  # else a browser would have an empty field
+    assert re.fullmatch(r"[0-9-]+T[0-9:]+(\.\d{3})?", form["fire_at"])  # otherwise a browser leaves the field empty
     unchanged = await page.post(path, data={**form, "payload": as_browsers_send_it})
     assert unchanged.status_code == 303, unchanged.text
     assert unchanged.headers["location"].endswith("done=nothing")
@@ -156,7 +158,7 @@ async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: http
     assert ("Edit" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
 
 
-async def test_a_large_payload_is_cut_and_left_out_of_forms(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_large_payload_is_truncated_and_left_out_of_forms(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, payload=f'"{"x" * 200_000}"')
     assert len((await page.get(f"/executions/{id}")).text) < 30_000
     form = fields((await page.get(f"/executions/{id}/edit")).text)
@@ -166,13 +168,13 @@ async def test_a_large_payload_is_cut_and_left_out_of_forms(page: httpx.AsyncCli
     assert found == [("notify:b", 200_000)]
 
 
-async def test_one_is_run_at_once(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_run_now_makes_an_execution_due(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, delay="1 hour")
     assert (await page.post(f"/executions/{id}/run-now")).headers["location"].endswith("done=reschedule")
     assert value(db, "select fire_at <= clock_timestamp() from pgsched.executions")
 
 
-async def test_a_dead_letter_is_replayed_with_what_was_changed(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_is_replayed_with_changes(page: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, client="shop", payload='{"order": 1.50}', options={"headers": {"X-Token": "hush"}})
     path = f"/executions/{id}/replay"
     form = fields((await page.get(path)).text)
@@ -188,11 +190,11 @@ async def test_a_dead_letter_is_replayed_with_what_was_changed(page: httpx.Async
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that count for as long as it takes on a busy machine."""
+    """Gives pages enough time to count on a busy machine."""
     monkeypatch.setattr(bulk, "GLANCE", 5.0)
 
 
-async def test_a_page_that_has_not_counted_all_says_so_and_goes_on_when_asked(
+async def test_an_incomplete_count_is_marked_and_can_be_completed(
     page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "GLANCE", 0.0)
@@ -207,7 +209,7 @@ async def test_a_page_that_has_not_counted_all_says_so_and_goes_on_when_asked(
     assert did.headers["location"] == f"/bulk/{change}?done=start"
 
 
-async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_filtered_executions_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(3):
         schedule(db, client="shop", delay="1 hour")
     schedule(db, client="other", delay="1 hour")
@@ -231,7 +233,7 @@ async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.Asy
     assert "wrong campaign" in str(db.execute("select detail from pgsched.audit_log").fetchall())
 
 
-async def test_executions_of_a_filter_are_moved_and_the_change_is_stopped(
+async def test_filtered_executions_are_rescheduled_and_the_operation_stopped(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     schedule(db, client="shop", delay="1 hour")
@@ -245,7 +247,7 @@ async def test_executions_of_a_filter_are_moved_and_the_change_is_stopped(
     assert value(db, "select state from pgsched.bulk_operations") == "stopped"
 
 
-async def test_what_a_change_of_many_cannot_mean_is_said(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_invalid_bulk_form_is_refused(page: httpx.AsyncClient, db: Connection) -> None:
     for path in ("/bulk/new?action=explode&client=a", "/bulk/new?action=cancel", "/bulk/new"):
         found = await page.get(path)
         assert (found.status_code, "That is not possible" in found.text) == (422, True), path
@@ -286,19 +288,17 @@ async def test_all_dead_letters_are_discarded(page: httpx.AsyncClient, db: Conne
     assert value(db, "select count(*) from pgsched.dead_letters where state = 'open'") == 0
 
 
-async def test_dead_letters_of_others_stay_when_failed_executions_are_replayed(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_replaying_failed_executions_keeps_the_filter(page: httpx.AsyncClient, db: Connection) -> None:
     dead_letter(db, client="shop")
     dead_letter(db, client="other")
     listed = html.unescape((await page.get("/executions?status=failed&client=shop")).text)
     [asked] = re.findall(r'href="(/bulk/new\?action=replay[^"]*)"', listed)
     assert "Replay 1 dead letters" in (await page.get(asked)).text
     within = html.unescape((await page.get("/executions?status=failed&client=shop&from=2026-01-01T00:00")).text)
-    assert "/bulk/new?action=replay" not in within  # there from and to are of another instant
+    assert "/bulk/new?action=replay" not in within  # executions and dead letters filter by different instants
 
 
-async def test_what_waits_for_others_names_them(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dependent_execution_links_to_its_predecessors(page: httpx.AsyncClient, db: Connection) -> None:
     first = schedule(db, delay="1 hour")
     second = call(db, "schedule", target="notify:b", after=[str(first)])
     found = (await page.get(f"/executions/{second}")).text

@@ -1,4 +1,4 @@
-"""The pages of jobs: their week, edits with a look at what changes, and backfills."""
+"""The pages of jobs: their week, edits with a preview, and backfills."""
 
 import html
 import re
@@ -27,13 +27,13 @@ def job(number: int, **given: Any) -> Definition:
 
 
 def fields(page: str) -> dict[str, str]:
-    """What a form is filled with."""
+    """Returns the values in the form of a page."""
     found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page))
     found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL))
     return {name: html.unescape(text) for name, text in found.items()}
 
 
-def test_a_week_counts_what_each_hour_has() -> None:
+def test_a_week_counts_the_fires_of_each_hour() -> None:
     jobs = [
         job(1, cron="0 2 * * *", key="nightly"),
         job(2, cron="*/15 * * * *"),
@@ -49,12 +49,12 @@ def test_a_week_counts_what_each_hour_has() -> None:
     assert {cell.shade for row in found.rows for cell in row} == {4, 5}
 
 
-def test_a_week_lacks_what_was_cancelled_ahead() -> None:
+def test_a_week_leaves_out_runs_cancelled_in_advance() -> None:
     jobs = [job(1, cron="0 2 * * *"), job(2, cron="0 2 * * *", exceptions=[SUNDAY.replace(day=3, hour=2, minute=0)])]
     assert [cell.fires for cell in week_of(jobs, SUNDAY, None, within=60).rows[2]] == [2, 2, 1, 2, 2, 2, 2]
 
 
-async def test_a_job_is_shown_with_what_was_cancelled_ahead(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_is_shown_with_runs_cancelled_in_advance(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report")
     assert "Cancelled in advance" not in (await page.get(f"/jobs/{id}")).text
     row = planned(db, id, ahead="1 day")
@@ -62,13 +62,13 @@ async def test_a_job_is_shown_with_what_was_cancelled_ahead(page: httpx.AsyncCli
     assert "Cancelled in advance, so left out" in (await page.get(f"/jobs/{id}")).text
 
 
-def test_a_week_ends_where_there_is_no_time_for_more_jobs() -> None:
+def test_a_week_stops_computing_jobs_when_time_is_up() -> None:
     jobs = [job(number, cron=f"{number % 60} * * * *") for number in range(60)]
     found = week_of(jobs, SUNDAY, None, within=0)
     assert (found.looked_at, found.after) == (50, UUID(int=49))
 
 
-def test_days_of_one_job_begin_now_and_name_its_times() -> None:
+def test_the_days_of_a_job_start_now_and_list_its_times() -> None:
     twice = days_of(recurrence(cron="0 9,21 * * *"), SUNDAY)
     assert [(day.fires, [at.hour for at in day.times]) for day in twice][:2] == [(1, [21]), (2, [9, 21])]
     often = days_of(recurrence(cron="*/10 * * * *"), SUNDAY)
@@ -76,23 +76,23 @@ def test_days_of_one_job_begin_now_and_name_its_times() -> None:
     assert [f"{at:%H:%M}" for at in often[0].times] == ["09:30", "23:50"]
 
 
-async def test_a_job_is_shown_with_its_week_and_its_runs(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_is_shown_with_its_week_and_runs(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report", target="https://a.example/x")
     finish(db, planned(db, id), ended="failed")
     listed = (await page.get("/jobs?host=a.example")).text
     assert ("report" in listed, '<a class="run failed"' in listed, "in " in listed) == (True, True, True)
     assert "Nothing matches" in (await page.get("/jobs?host=b.example")).text
     shown = (await page.get(f"/jobs/{id}")).text
-    assert shown.count("04:30:00") in {5 + 6, 5 + 7}  # today it may have been before
+    assert shown.count("04:30:00") in {5 + 6, 5 + 7}  # today's run can be over
     assert '<a class="run failed"' in shown
     week = html.unescape((await page.get("/jobs/week?client=shop")).text)
     [*hours] = re.findall(r'href="(/jobs/week\?client=shop&hour=[^"#]+)#hour"', week)
-    assert len(hours) == 7  # of today the whole day is shown
+    assert len(hours) == 7  # all hours of today are shown
     assert "report" in (await page.get(hours[0])).text
     assert "No active job matches" in (await page.get("/jobs/week?client=other")).text
 
 
-async def test_an_edit_of_a_job_is_looked_at_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edit_of_a_job_is_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
     options = {"headers": {"X-Token": "hush"}}
     id = schedule(db, client="shop", cron="0 9 * * *", key="report", options=options, payload='{"a": 1.50}')
     path = f"/jobs/{id}/edit"
@@ -115,7 +115,7 @@ async def test_an_edit_of_a_job_is_looked_at_and_saved(page: httpx.AsyncClient, 
     assert (wrong.status_code, 'role="alert"' in wrong.text, 'value="0 25 * * *"' in wrong.text) == (422, True, True)
 
 
-async def test_cron_takes_the_place_of_every_and_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_cron_replaces_every_and_every_replaces_cron(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
     half = timedelta(minutes=30)
     for given, wanted in (({"cron": "0 9 * * *"}, ("0 9 * * *", None)), ({"every": "30m", "cron": ""}, (None, half))):
@@ -124,7 +124,7 @@ async def test_cron_takes_the_place_of_every_and_back(page: httpx.AsyncClient, d
         assert db.execute("select cron, every from pgsched.jobs").fetchall() == [wanted]
 
 
-async def test_a_declared_job_is_changed_only_if_that_is_meant(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_declared_job_is_changed_only_with_force(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
     call(db, "edit", id=id, changes={"declared_by": "shop.jobs:app"})
     shown = (await page.get(f"/jobs/{id}/edit")).text
@@ -137,7 +137,7 @@ async def test_a_declared_job_is_changed_only_if_that_is_meant(page: httpx.Async
     assert value(db, "select target from pgsched.jobs") == "notify:b"
 
 
-async def test_a_backfill_is_counted_started_followed_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_backfill_is_counted_started_followed_and_stopped(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, cron="0 * * * *", key="hourly")
     form = fields((await page.get(f"/jobs/{id}/backfill")).text)
     assert (await page.get("/bulk/new", params=form)).status_code == 400

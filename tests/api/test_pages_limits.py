@@ -1,4 +1,4 @@
-"""The pages of clients, limits, targets, ordering keys and queues: what they show, and what their forms do."""
+"""The pages of clients, limits, targets, ordering keys and queues, and their forms."""
 
 import re
 
@@ -13,13 +13,13 @@ from tests.store.store_arrange import call, column, schedule, value
 
 
 async def _sent(page: httpx.AsyncClient, path: str, **form: str) -> str:
-    """The page that a form leads to."""
+    """Submits a form and returns the page it leads to."""
     did = await page.post(path, data=form)
     assert did.status_code == 303, did.text
     return (await page.get(did.headers["location"])).text
 
 
-async def test_clients_are_listed_page_by_page_and_from_a_name_on(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_clients_are_paged_and_listed_from_a_name_on(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id) select 'c' || n from generate_series(100, 160) n")
     first = (await page.get("/clients")).text
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
@@ -31,7 +31,7 @@ async def test_clients_are_listed_page_by_page_and_from_a_name_on(page: httpx.As
     assert "Look at zebra" in (await page.get("/clients?start=zebra")).text
 
 
-async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_without_settings_is_listed_while_it_is_busy(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, client="a b/c?", fire_at="2020-01-01T00:00:00Z")
     schedule(db, client="other", fire_at="2020-01-01T00:00:00Z")
     listed = (await page.get("/clients")).text
@@ -43,7 +43,7 @@ async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.Async
     assert "a b" not in (await page.get("/clients")).text
 
 
-async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_is_shown_with_everything_that_holds_it_back(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "pause", kind="queue", name="orders")
     for client in ("bank", "shop", "idle"):
@@ -66,9 +66,7 @@ async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncCl
     assert [f'class="status {word}"' in shown for word in of_shop] == [True] * 4
 
 
-async def test_what_a_failing_host_holds_back_leads_from_the_host_and_the_client_to_the_executions(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_held_executions_of_a_failing_host_are_linked_to_it(page: httpx.AsyncClient, db: Connection) -> None:
     held = schedule(db, target="https://ill.example:8443/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
     schedule(db, target="https://well.example/settle", client="shop")
     db.execute(
@@ -92,7 +90,7 @@ async def test_what_a_failing_host_holds_back_leads_from_the_host_and_the_client
     assert f'<a href="/targets">{words}</a>' in found
 
 
-async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_is_held_released_and_changed(page: httpx.AsyncClient, db: Connection) -> None:
     held = await _sent(page, "/client/hold", client="shop", note="they asked")
     assert "Held: nothing more" in held
     assert "they asked" in held
@@ -108,7 +106,7 @@ async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: 
     assert (wrong.status_code, "That is not possible" in wrong.text) == (422, True)
 
 
-async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_limit_is_set_changed_and_removed(page: httpx.AsyncClient, db: Connection) -> None:
     listed = await _sent(page, "/limits/set", kind="host", name="shop.example", rate="10", per="1m", concurrency="")
     assert "10 in 60.0 s" in listed
     [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
@@ -169,7 +167,7 @@ async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Conne
     assert "no ordering key is blocked" in done
 
 
-async def test_a_queue_is_paused_tuned_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_queue_is_paused_changed_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     paused = await _sent(page, "/queues/orders/pause")
     assert 'class="status paused"' in paused
@@ -181,7 +179,7 @@ async def test_a_queue_is_paused_tuned_and_resumed(page: httpx.AsyncClient, db: 
 
 
 @pytest.mark.parametrize("path", ["/limits?kind=x", "/limits?change=host:none", "/client", "/ordering-keys?after=x"])
-async def test_what_there_is_not_is_said_on_a_page(page: httpx.AsyncClient, path: str) -> None:
+async def test_unknown_names_and_filters_get_an_error_page(page: httpx.AsyncClient, path: str) -> None:
     found = await page.get(path)
     assert found.status_code in {404, 422, 400}
     assert "That is not possible" in found.text

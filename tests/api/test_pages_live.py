@@ -1,4 +1,4 @@
-"""Pages that go on by themselves, in a real browser: what somebody is at stays, and what fails is told."""
+"""Live pages in a real browser: updates keep scroll, focus and selection, and failures are shown."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.store.store_arrange import schedule
 
 @pytest.fixture
 def read(db: Connection, served: tuple[str, Process]) -> dict[str, Any]:
-    """What ``live.mjs`` has found."""
+    """The findings of ``live.mjs``."""
     address, _ = served
     waiting = schedule(db, target="https://shop.example/settle", delay="1 hour")
     db.execute("select pgsched.schedule('notify:m', client => 'm')")
@@ -24,7 +24,7 @@ def read(db: Connection, served: tuple[str, Process]) -> dict[str, Any]:
     return found
 
 
-def test_a_live_page_keeps_what_somebody_is_at_and_tells_what_fails(read: dict[str, Any]) -> None:
+def test_live_updates_keep_focus_and_selection_and_show_failures(read: dict[str, Any]) -> None:
     assert read["scrolled"] == [60, True]
     assert read["focused"] == [0, 1, "/client?name=m"]
     assert read["selected"] == [True, "https://shop.example/settle"]

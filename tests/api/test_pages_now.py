@@ -1,4 +1,4 @@
-"""What the page *now* says of what stands still: why, and where something can be done about it."""
+"""The page *now*: what is held back, why, and the link to the page that can fix it."""
 
 import asyncio
 import re
@@ -18,15 +18,13 @@ from tests.store.store_arrange import schedule, value
 
 
 async def findings(page: httpx.AsyncClient) -> str:
-    """The part with what the doctor finds, once it has."""
+    """Returns the doctor's findings, once its checks are done."""
     while "HX-Reswap" in (found := await page.get("/now/findings")).headers:
         pass
     return found.text
 
 
-async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_now_lists_gates_with_their_reason_and_a_link(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.pause('target', 'a.example', client => 'shop', note => '503 from it since noon')")
     for gate in ("client:bank", "order", "worker:python:send", "host:b.example"):
         db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, schedule(db)])
@@ -42,9 +40,7 @@ async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
     assert "503 from it since noon" in found
 
 
-async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_first_in_line_waits(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_now_shows_limits_and_holds_with_their_oldest_execution(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.set_limit('client', 'imports', concurrency => 2)")
     db.execute("select pgsched.pause('client', 'shop', note => 'they asked us to stop')")
     for client, due in (
@@ -65,16 +61,14 @@ async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_firs
     assert re.search(r'class="status held">held</span></td><td class="long">on hold: they asked us to stop; the', found)
 
 
-async def test_now_counts_the_dead_letters_that_nobody_has_dealt_with(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_now_counts_open_dead_letters(page: httpx.AsyncClient, db: Connection) -> None:
     for number in range(3):
         dead_letter(db, reason=f"no {number}")
     db.execute("update pgsched.history set dealt_with_at = now() where reason = 'no 1'")
     assert re.search(r'<a id="open-letters" href="/dead-letters">2</a>', (await page.get("/now")).text)
 
 
-async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_now_starts_with_the_doctors_findings_for_administrators(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, fire_at=value(db, "select now() - interval '20 minutes'"))
     assert 'hx-get="/now/findings"' in (await page.get("/")).text
     found = await findings(page)
@@ -85,9 +79,7 @@ async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
     assert (await page.get("/now/findings")).status_code == 403
 
 
-async def test_the_page_asks_for_the_coming_hour_which_is_counted_by_minutes(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_now_loads_the_coming_hour_by_minute(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(
         "select pgsched.schedule('notify:x', fire_at => now() + n * interval '5 minutes') from generate_series(1, 3) n"
     )
@@ -95,9 +87,7 @@ async def test_the_page_asks_for_the_coming_hour_which_is_counted_by_minutes(
     assert (await page.get("/now/coming")).text.count("<rect") == 3
 
 
-async def test_a_page_waits_a_moment_at_most_for_checks_that_take_long(
-    page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_does_not_wait_for_slow_checks(page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     may_go_on = asyncio.Event()
 
     async def slow(*given: Any, **named: Any) -> Report:

@@ -1,4 +1,4 @@
-"""Whoever has to sign in again comes back to what they were at, and loses nothing that they have filled in."""
+"""Signing in again returns to the same page, and keeps the fields of a form."""
 
 from html import unescape
 from urllib.parse import parse_qs, quote, urlsplit
@@ -20,7 +20,7 @@ def _next(answer: httpx.Response, header: str) -> str:
     return parse_qs(urlsplit(answer.headers[header]).query)["next"][0]
 
 
-async def test_a_form_is_given_back_and_can_be_sent_again(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_form_is_returned_and_can_be_sent_again(page: httpx.AsyncClient, db: Connection) -> None:
     page.cookies.clear()
     answer = await page.post("/client/hold", data={"client": "shop", "note": 'they "asked"\nus'})
     assert answer.status_code == 401
@@ -31,20 +31,20 @@ async def test_a_form_is_given_back_and_can_be_sent_again(page: httpx.AsyncClien
     assert (await page.post("/client/hold", data={"client": "shop"})).status_code == 303
 
 
-async def test_a_form_of_another_site_is_not_given_back(page: httpx.AsyncClient) -> None:
+async def test_a_form_of_another_site_is_not_returned(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     answer = await page.post("/client/hold", data={"client": "shop"}, headers={"Origin": "https://evil.test"})
     assert (answer.status_code, "<form" in answer.text) == (403, False)
 
 
-async def test_a_large_form_leads_to_the_page_that_it_was_on(page: httpx.AsyncClient) -> None:
+async def test_a_large_form_leads_back_to_its_page(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     sent = {"client": "shop", "note": "x" * 500_000}
     answer = await page.post("/client/hold", data=sent, headers={"Referer": "http://localhost/client?name=shop"})
     assert (answer.status_code, _next(answer, "location")) == (303, "/client?name=shop")
 
 
-async def test_the_largest_payload_that_a_page_takes_is_given_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_largest_editable_payload_is_returned(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, target="python:note", delay="1 hour")
     page.cookies.clear()
     payload = '"' + "結" * (MOST_SHOWN - 2) + '"'
@@ -52,7 +52,7 @@ async def test_the_largest_payload_that_a_page_takes_is_given_back(page: httpx.A
     assert (answer.status_code, payload in unescape(answer.text)) == (401, True)
 
 
-async def test_a_part_of_a_page_leads_back_to_the_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_fragment_leads_back_to_its_page(page: httpx.AsyncClient, db: Connection) -> None:
     page.cookies.clear()
     id = schedule(db, target="python:note", delay="1 hour")
     for url, expected in {
@@ -66,7 +66,7 @@ async def test_a_part_of_a_page_leads_back_to_the_page(page: httpx.AsyncClient, 
         assert (answer.status_code, _next(answer, "hx-redirect")) == (401, expected)
 
 
-async def test_every_form_is_given_back_with_all_its_fields(
+async def test_every_form_is_returned_with_all_its_fields(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     call(db, "create_queue", name="orders", changes={"pulled": True})
@@ -88,7 +88,7 @@ async def test_every_form_is_given_back_with_all_its_fields(
         "/\\evil.test", "https://evil.test/", "/\t/evil.test", "javascript:alert(1)", "jobs", "/" + "x" * 5_000,
     ],
 )  # fmt: skip
-async def test_signing_in_leads_to_no_other_site_and_not_back_to_itself(
+async def test_signing_in_never_leads_to_another_site_or_to_the_sign_in(
     page: httpx.AsyncClient, db: Connection, next: str
 ) -> None:
     key = str(make_key(db))
@@ -97,14 +97,14 @@ async def test_signing_in_leads_to_no_other_site_and_not_back_to_itself(
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-async def test_what_a_form_has_done_is_not_told_again_after_signing_in(page: httpx.AsyncClient) -> None:
+async def test_the_message_of_a_form_is_not_repeated_after_signing_in(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     answer = await page.get("/jobs?done=cancel&client=shop&done=hold")
     assert _next(answer, "location") == "/jobs?client=shop"
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
-async def test_a_link_from_elsewhere_leads_to_each_page_and_tells_of_no_deed(
+async def test_a_link_from_another_site_opens_pages_without_a_message(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, site: str
 ) -> None:
     call(db, "create_queue", name="orders", changes={"pulled": True})
@@ -114,17 +114,17 @@ async def test_a_link_from_elsewhere_leads_to_each_page_and_tells_of_no_deed(
     for one in pages_of(page_app):
         for path in one.paths(things) if one.method == "GET" else ():
             answer = await page.get(path + ("&" if "?" in path else "?") + "done=cancel", headers=came)
-            here = (await page.get(path)).status_code  # some say that there is nothing to change any more
+            here = (await page.get(path)).status_code  # 404 or 409 if there is nothing left to change
             assert (answer.status_code, 'role="status"' in answer.text) == (here, False), path
             assert here in {200, 404, 409}, path
 
 
-async def test_the_address_of_a_form_alone_is_a_page_that_says_so(page: httpx.AsyncClient) -> None:
+async def test_get_of_a_form_address_is_an_error_page(page: httpx.AsyncClient) -> None:
     answer = await page.get("/client/hold", headers=_READS)
     assert (answer.status_code, "That is not possible" in answer.text) == (405, True)
     assert (await page.get("/v1/jobs/cancel", headers=_READS)).headers["content-type"].startswith("application/problem")
 
 
-async def test_the_first_page_answers_head(page: httpx.AsyncClient) -> None:
+async def test_the_first_page_answers_head_without_a_body(page: httpx.AsyncClient) -> None:
     answer = await page.head("/")
     assert (answer.status_code, answer.content) == (200, b"")

@@ -1,4 +1,4 @@
-"""What tenants write turns nothing on a page, and comes back from forms as it was."""
+"""Text of clients: control characters are escaped on pages and kept in forms."""
 
 from html import unescape
 
@@ -10,7 +10,7 @@ from tests.store.store_arrange import call, finish, schedule
 _TURNED = "paid\u202egnihton"
 
 
-async def test_what_turns_the_direction_is_written_out(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_bidirectional_control_characters_are_escaped(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client=_TURNED, key=_TURNED, target="python:note", delay="1 hour")
     call(db, "set_client", client=_TURNED, changes={"weight": 2})
     call(db, "pause", kind="client", name=_TURNED, note=_TURNED)
@@ -19,13 +19,13 @@ async def test_what_turns_the_direction_is_written_out(page: httpx.AsyncClient, 
         assert ("\u202e" in unescape(text), "paid\\u202egnihton" in text) == (False, True), path
 
 
-async def test_a_form_gives_back_what_it_was_given(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_form_keeps_control_characters(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "set_client", client=_TURNED, changes={"weight": 2})
     text = unescape((await page.get("/client", params={"name": _TURNED})).text)
     assert f'name="client" value="{_TURNED}"' in text
 
 
-async def test_a_run_that_succeeded_shows_no_progress(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_succeeded_run_shows_no_progress(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, target="python:note", delay="1 hour")
     progress = "insert into pgsched.progress (execution_id, partition, client_id, fraction)"
     db.execute(f"{progress} values (%s, 0, 'default', 0.98)".encode(), [id])
@@ -34,7 +34,7 @@ async def test_a_run_that_succeeded_shows_no_progress(page: httpx.AsyncClient, d
     assert "98 %" not in (await page.get(f"/executions/{id}")).text
 
 
-async def test_the_first_row_is_a_few_steps_away(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_first_link_of_a_list_skips_to_its_rows(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, key="k", target="python:note", delay="1 hour")
     schedule(db, key="j", target="python:note", every="1 hour")
     for path in ("/executions", "/jobs"):

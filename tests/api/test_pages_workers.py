@@ -1,4 +1,4 @@
-"""The pages of workers: what each can deliver and has in hand; drained and resumed."""
+"""The pages of workers: what each can deliver, what is in flight, and drain and resume."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.conftest import Connection
 from tests.store.store_arrange import call, column, schedule
 
 
-async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
+async def test_a_worker_is_shown_with_its_executions_drained_and_resumed(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     call(db, "create_queue", name="orders")
@@ -38,7 +38,7 @@ async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
         assert (gone.status_code, "It has left" in gone.text) == (404, True)
 
 
-async def test_workers_that_have_left_are_listed_with_how_they_left(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_former_workers_are_listed_as_lost_or_stopped(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at, lost_since) values"
         " ('gone:1', '{default}', '1', now(), null), ('gone:2', '{default}', '1', now(), '2026-01-02 03:04:05Z')"
@@ -54,7 +54,7 @@ async def test_workers_that_have_left_are_listed_with_how_they_left(page: httpx.
     assert (found.status_code, "gone:1" in found.text, "gone:2" in found.text) == (404, True, False)
 
 
-async def test_now_tells_which_workers_were_lost_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_now_names_workers_lost_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
     for name, lost in (("gone:1", "2 hours"), ("gone:2", "3 minutes"), ("gone:3", "2 minutes"), ("gone:4", None)):
         db.execute(
             "insert into pgsched.workers (name, queues, release, expires_at, lost_since)"
@@ -69,9 +69,7 @@ async def test_now_tells_which_workers_were_lost_within_an_hour(page: httpx.Asyn
     assert "2 workers were lost in the last hour." in said
 
 
-async def test_now_leads_from_a_queue_that_nobody_serves_to_the_workers(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_now_links_an_unserved_queue_to_the_workers(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "pause", kind="queue", name="orders")
     found = (await page.get("/now")).text
@@ -79,7 +77,7 @@ async def test_now_leads_from_a_queue_that_nobody_serves_to_the_workers(
         assert re.search(f'<a href="{link}">{why}</a>', found)
 
 
-def test_of_those_that_have_left_the_last_thousand_are_kept(db: Connection) -> None:
+def test_the_last_thousand_former_workers_are_kept(db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at)"
         " select 'gone:' || n, '{default}', '1', now() from generate_series(1, 1100) n"
@@ -89,7 +87,7 @@ def test_of_those_that_have_left_the_last_thousand_are_kept(db: Connection) -> N
     assert db.execute(kept.encode()).fetchone() == (1000, 999)
 
 
-async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_queues_are_shown_with_their_workers(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "create_queue", name="taken", changes={"pulled": True})
     db.execute(
@@ -126,7 +124,7 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
     assert (await api.post("/v1/workers/99/pause")).status_code == 404
 
 
-async def test_the_page_of_the_database_shows_tables_and_who_keeps_them_from_being_cleaned(
+async def test_the_database_page_shows_tables_and_blockers_of_vacuum(
     page: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     schedule(db, client="shop")

@@ -1,4 +1,4 @@
-"""Tokens of providers: which are taken, what they are worth, and how little a provider can do to the API."""
+"""Tokens of OIDC providers: which are accepted, what they grant, and the limits on providers."""
 
 import asyncio
 import base64
@@ -63,9 +63,7 @@ async def issued(issuer: str, algorithm: str) -> str:
     return str(answer.json()["access_token"])
 
 
-async def test_a_token_of_a_provider_is_taken_for_what_its_claims_say(
-    real: str, database_url: str, db: Connection
-) -> None:
+async def test_a_providers_token_grants_what_its_claims_say(real: str, database_url: str, db: Connection) -> None:
     for client in ("shop", "billing"):
         schedule(db, every="1 hour", client=client)
     given = Settings(database_url=database_url, oidc=settings(real, FROM_CLAIMS).oidc)
@@ -79,12 +77,12 @@ async def test_a_token_of_a_provider_is_taken_for_what_its_claims_say(
         assert (await api.post("/v1/jobs", json=body | {"client": "billing"})).status_code == 403
         assert (await api.get("/v1/keys")).status_code == 403
         del api.headers["Authorization"]
-        assert (await api.get("/v1/jobs")).status_code == 401  # though there is no key
+        assert (await api.get("/v1/jobs")).status_code == 401  # although no key exists
     who = column(db, "select distinct authenticated from pgsched.audit_log where authenticated is not null")
     assert who == [f"shop-backend ({real})"]
 
 
-async def test_keys_that_the_provider_has_changed_are_fetched(real: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rotated_keys_of_a_provider_are_fetched(real: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bearer = BearerTokens(settings(real, FROM_CLAIMS), Events())
     former = await issued(real, "ES256")
     assert (await bearer.grant(former)).clients == SHOP
@@ -119,42 +117,40 @@ def _with_its_own_key(provider: Faked) -> str:
 
 BAD: dict[str, Callable[[Faked], str]] = {
     "the algorithm none": _none,
-    "HS256 by the public key": _signed_by_the_public_key,
-    "a key that comes with it": _with_its_own_key,
-    "another key's id": lambda p: p.token(kid="ec"),
+    "HS256 with the public key": _signed_by_the_public_key,
+    "a key in its own header": _with_its_own_key,
+    "the id of another key": lambda p: p.token(kid="ec"),
     "the algorithm of another key": lambda p: p.token(key=EC, alg="ES256", kid="rsa"),
-    "an unknown key's id": lambda p: p.token(kid="nobody"),
-    "no key's id": lambda p: p.token(kid=None),
+    "an unknown key id": lambda p: p.token(kid="nobody"),
+    "no key id": lambda p: p.token(kid=None),
     "expired": lambda p: p.token(exp=int(time.time()) - 6),
     "no expiry": lambda p: p.token(exp=None),
-    "an expiry that is none": lambda p: p.token(exp="never"),
-    "not before": lambda p: p.token(nbf=int(time.time()) + 60),
-    "issued later": lambda p: p.token(iat=int(time.time()) + 60),
+    "an invalid expiry": lambda p: p.token(exp="never"),
+    "not yet valid": lambda p: p.token(nbf=int(time.time()) + 60),
+    "issued in the future": lambda p: p.token(iat=int(time.time()) + 60),
     "another audience": lambda p: p.token(aud="shop"),
     "no audience": lambda p: p.token(aud=None),
-    "an audience that is part of it": lambda p: p.token(aud=["pgsched-staging", "pg"]),
+    "audiences that contain part of the name": lambda p: p.token(aud=["pgsched-staging", "pg"]),
     "another issuer": lambda p: p.token(iss="https://login.example"),
-    "its issuer with a slash": lambda p: p.token(iss=f"{p.issuer}/"),
-    "nobody": lambda p: p.token(sub=None),
-    "a name that cannot be stored": lambda p: p.token(sub="a\0b"),
+    "the issuer with a slash": lambda p: p.token(iss=f"{p.issuer}/"),
+    "no subject": lambda p: p.token(sub=None),
+    "NUL in the subject": lambda p: p.token(sub="a\0b"),
     "a logout token": lambda p: p.token(head={"typ": "logout+jwt"}),
-    "what has to be understood": lambda p: p.token(head={"crit": ["x"], "x": 1}),
-    "its signature cut": lambda p: p.token()[:-8],
-    "longer than can be": lambda p: p.token(padding="x" * 20_000),
-    "nested": lambda p: ".".join([base64.urlsafe_b64encode(b"[" * 9000).decode().rstrip("=")] * 2 + ["x"]),
-    "no token": lambda p: "a.b.c",
+    "an unknown critical header": lambda p: p.token(head={"crit": ["x"], "x": 1}),
+    "a truncated signature": lambda p: p.token()[:-8],
+    "too long": lambda p: p.token(padding="x" * 20_000),
+    "deeply nested JSON": lambda p: ".".join([base64.urlsafe_b64encode(b"[" * 9000).decode().rstrip("=")] * 2 + ["x"]),
+    "not a token": lambda p: "a.b.c",
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
-async def test_a_token_is_not_taken_that_is(kind: str, provider: Faked, bearer: BearerTokens) -> None:
+async def test_an_invalid_token_is_refused(kind: str, provider: Faked, bearer: BearerTokens) -> None:
     with pytest.raises(Unauthenticated):
         await bearer.grant(BAD[kind](provider))
 
 
-async def test_a_token_is_taken_with_a_list_of_audiences_and_within_the_leeway(
-    provider: Faked, bearer: BearerTokens
-) -> None:
+async def test_audience_lists_and_times_within_the_leeway_are_accepted(provider: Faked, bearer: BearerTokens) -> None:
     now = int(time.time())
     for more in (
         {"aud": ["shop", "pgsched"]},
@@ -169,7 +165,7 @@ async def test_a_token_is_taken_with_a_list_of_audiences_and_within_the_leeway(
         await strict.grant(provider.token(exp=now - 1))
 
 
-async def test_an_issuer_with_a_slash_is_another_one() -> None:
+async def test_a_trailing_slash_makes_another_issuer() -> None:
     with faked_provider("/realms/shop/") as provider:
         bearer = BearerTokens(settings(provider.issuer), Events())
         assert (await bearer.grant(provider.token())).clients == SHOP
@@ -190,7 +186,7 @@ async def test_an_issuer_with_a_slash_is_another_one() -> None:
         ({"azp": "claims", "tenants": [f"t{n}" for n in range(101)]}, "names 101"),
     ],
 )
-async def test_a_valid_token_may_do_nothing_where_no_rule_says_what(
+async def test_a_valid_token_without_a_matching_rule_is_refused(
     claims: dict[str, Any], told: str, provider: Faked
 ) -> None:
     by_claim = {"claims": {"azp": "claims"}, "clients": {"claim": "tenants"}, "scopes": ["read"]}
@@ -199,18 +195,18 @@ async def test_a_valid_token_may_do_nothing_where_no_rule_says_what(
         await bearer.grant(provider.token(**claims))
 
 
-async def test_a_claim_gives_no_more_than_known_scopes_and_the_clients_it_names(provider: Faked) -> None:
+async def test_claims_grant_only_known_scopes_and_named_clients(provider: Faked) -> None:
     rule = {**FROM_CLAIMS, "claims": {"azp": "shop-backend"}}
     bearer = BearerTokens(settings(provider.issuer, rule), Events())
     found = await bearer.grant(provider.token(scope="openid admin pgsched:read pgsched:all", pgsched_clients="all *"))
     assert (found.clients, found.scopes) == (
         frozenset({"all", "*"}),
         frozenset({"read"}),
-    )  # which are names of clients, and of no more
+    )  # here "all" and "*" are just names of clients
 
 
 @pytest.mark.parametrize("how", ["large", "redirects", "another", "compressed", "no keys", "elsewhere", "fails"])
-async def test_what_a_provider_must_not_answer_is_not_taken(how: str, provider: Faked, bearer: BearerTokens) -> None:
+async def test_invalid_answers_of_a_provider_are_refused(how: str, provider: Faked, bearer: BearerTokens) -> None:
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:
         told: dict[str, Any] = {"issuer": provider.issuer, "jwks_uri": f"{provider.issuer}/jwks"}
         if how == "large" and path == "/jwks":
@@ -237,7 +233,7 @@ async def test_what_a_provider_must_not_answer_is_not_taken(how: str, provider: 
     assert "/elsewhere" not in asked
 
 
-async def test_made_up_tokens_cost_a_provider_nothing(provider: Faked, bearer: BearerTokens) -> None:
+async def test_forged_tokens_cause_no_requests_to_the_provider(provider: Faked, bearer: BearerTokens) -> None:
     for number in range(50):
         with pytest.raises(Unauthenticated):
             await bearer.grant(provider.token(kid=f"made-up-{number}"))
@@ -245,7 +241,7 @@ async def test_made_up_tokens_cost_a_provider_nothing(provider: Faked, bearer: B
     assert (await bearer.grant(provider.token())).clients == SHOP
 
 
-async def test_known_keys_are_taken_on_while_the_provider_is_away(
+async def test_cached_keys_are_used_while_the_provider_is_away(
     provider: Faked, bearer: BearerTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bearer.grant(provider.token())
@@ -261,7 +257,7 @@ async def test_known_keys_are_taken_on_while_the_provider_is_away(
         await bearer.grant(provider.token())
 
 
-async def test_a_provider_that_hangs_holds_up_nobody_with_a_key(
+async def test_a_hanging_provider_does_not_block_api_keys(
     provider: Faked, database_url: str, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
@@ -280,7 +276,7 @@ async def test_a_provider_that_hangs_holds_up_nobody_with_a_key(
     await database.close()
 
 
-async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
+async def test_requests_to_a_provider_time_out(
     provider: Faked, bearer: BearerTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
@@ -291,7 +287,7 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
     go_on.set()
 
 
-async def test_each_subject_asks_no_more_often_than_the_rate_of_its_provider(provider: Faked) -> None:
+async def test_each_subject_is_limited_to_the_rate_of_its_provider(provider: Faked) -> None:
     held = BearerTokens(settings(provider.issuer, rate=1, burst=3), Events())
     for _ in range(3):
         await held.grant(provider.token())
@@ -321,12 +317,12 @@ async def test_each_subject_asks_no_more_often_than_the_rate_of_its_provider(pro
         {"https://login.example": {"audience": "a", "rules": [RULE], "burst": 5}},
     ],
 )
-def test_what_a_setting_cannot_mean_is_refused(given: Any) -> None:
+def test_invalid_oidc_settings_are_refused(given: Any) -> None:
     with pytest.raises(InvalidSettings, match="oidc"):
         parse_providers(json.dumps(given))
 
 
-def test_the_rules_on_the_page_are_rules() -> None:
+def test_the_rules_in_the_guide_are_valid() -> None:
     page = next(page for page in pages() if page.name == "oidc.md")
     found = [tomllib.loads(block.text)["oidc"] for block in blocks_of(page) if block.language == "toml"]
     assert len(found) >= 5
@@ -334,7 +330,7 @@ def test_the_rules_on_the_page_are_rules() -> None:
         assert parse_providers(json.dumps({issuer: {"audience": "pgsched"} | one for issuer, one in given.items()}))
 
 
-def test_all_clients_are_named_so_by_the_setting_alone() -> None:
+def test_a_rule_with_clients_all_grants_all_clients() -> None:
     everybody = {**RULE, "clients": "all"}
     [found] = parse_providers(json.dumps({"https://login.example": {"audience": "a", "rules": [everybody]}})).values()
     assert found.grant({"sub": "ann", "azp": "shop-backend"}).clients is None

@@ -1,4 +1,4 @@
-"""The API behind nginx and HAProxy, which keep connections to it, and say for whom they ask."""
+"""The API behind nginx and HAProxy, which reuse connections to it and forward the client's address."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +17,7 @@ from tests.processes import serving_alone
 
 @pytest.fixture(scope="module")
 def behind(databases: Databases) -> Iterator[tuple[str, int]]:
-    """The database and the port of an API with short limits, behind one proxy after another."""
+    """The database and the port of an API with short timeouts, for the proxies."""
     with databases.lent() as url:
         settings = Settings(database_url=url, port=0, receive_timeout=1.0, send_timeout=0.2)
         with serving_alone(settings) as (address, _):
@@ -26,14 +26,14 @@ def behind(databases: Databases) -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module", params=PROXIES)
 def front(request: pytest.FixtureRequest, behind: tuple[str, int]) -> Iterator[str]:
-    """The address of a proxy that closes connections to its clients while they think."""
+    """The address of a proxy that soon closes idle client connections."""
     with server(str(request.param), idle=0.05, behind=behind[1]) as found:
         yield found.url
 
 
 @pytest.fixture
 def db(behind: tuple[str, int]) -> Iterator[Connection]:
-    """A connection to the API's database, which is empty of what the tests make."""
+    """A connection to the API's database, emptied of the rows of earlier tests."""
     with psycopg.connect(behind[0], autocommit=True) as connection:
         connection.execute("delete from pgsched.executions")
         connection.execute("delete from pgsched.jobs")
@@ -51,7 +51,7 @@ async def proxied(front: str, db: Connection) -> AsyncIterator[httpx.AsyncClient
         yield client
 
 
-async def test_each_of_many_calls_is_made_once(proxied: httpx.AsyncClient, db: Connection) -> None:
+async def test_each_of_many_requests_is_sent_once(proxied: httpx.AsyncClient, db: Connection) -> None:
     async def schedule(caller: int) -> None:
         for number in range(4):
             asked = {"target": "python:note", "key": f"{caller}-{number}", "schedule": {"delay": "PT1H"}}
@@ -65,7 +65,7 @@ async def test_each_of_many_calls_is_made_once(proxied: httpx.AsyncClient, db: C
     assert sorted(key for (key,) in found) == sorted(f"{c}-{n}" for c in range(8) for n in range(4))
 
 
-async def test_a_name_arrives_as_it_was_sent(proxied: httpx.AsyncClient) -> None:
+async def test_an_encoded_name_arrives_unchanged(proxied: httpx.AsyncClient) -> None:
     sent = {
         "victim%2Fsecrets%2Fs1": "victim/secrets/s1",
         "%2E%2E": "..",
@@ -76,8 +76,8 @@ async def test_a_name_arrives_as_it_was_sent(proxied: httpx.AsyncClient) -> None
         assert (await proxied.delete(f"/v1/clients/{path}")).json() == {"client": name, "changed": False}
 
 
-async def test_a_long_poll_gets_what_comes(proxied: httpx.AsyncClient) -> None:
-    queue = f"pulled-{proxied.base_url.port}"  # behind this proxy
+async def test_a_long_poll_through_a_proxy_gets_a_message(proxied: httpx.AsyncClient) -> None:
+    queue = f"pulled-{proxied.base_url.port}"  # one queue per proxy
     assert (await proxied.post("/v1/queues", json={"name": queue, "pulled": True})).status_code == 201
     due = {"queue": queue, "target": "queue:", "schedule": {"delay": "PT1S"}}
     asking = asyncio.create_task(proxied.post(f"/v1/queues/{queue}/claim", json={"worker": "svc", "wait": "PT20S"}))
@@ -85,10 +85,10 @@ async def test_a_long_poll_gets_what_comes(proxied: httpx.AsyncClient) -> None:
     assert len((await asking).json()["items"]) == 1
 
 
-async def test_the_audit_log_names_who_asked_the_proxy(proxied: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_audit_log_names_the_client_of_the_proxy(proxied: httpx.AsyncClient, db: Connection) -> None:
     made = {"target": "python:note", "schedule": {"every": "PT1H"}}
     job = (await proxied.post("/v1/jobs", json=made)).json()["id"]
-    # As if the client were elsewhere: a proxy adds what it sees to what it was told.
+    # As from a client behind another proxy: a proxy appends the address that it sees.
     await proxied.post(f"/v1/jobs/{job}/pause", json={}, headers={"x-forwarded-for": "192.0.2.7"})
     paused = db.execute("select actor from pgsched.audit_log where action = 'pause'").fetchall()
     assert paused == [("api 192.0.2.7",)]

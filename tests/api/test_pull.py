@@ -1,4 +1,4 @@
-"""Consumers over HTTP: claiming, long polls, results; and what is refused."""
+"""Consumers over HTTP: claims, long polls, results and refusals."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ STATEMENTS = "select pid, query_start from pg_stat_activity where application_na
 
 @pytest.fixture(scope="module")
 def with_orders(janitor: Janitor, template: str) -> Iterator[Databases]:
-    """Databases that have the queue."""
+    """Databases that have the queue orders."""
     with lending_with(ORDERS, "pgsched_orders", janitor=janitor, template=template) as databases:
         yield databases
 
@@ -54,15 +54,15 @@ async def settle(api: Api, one: dict[str, Any], verb: str, **body: Any) -> httpx
 
 @pytest.fixture
 async def waiting(api: Api, db: Connection) -> AsyncIterator[Callable[..., Awaitable[list[asyncio.Task[Any]]]]]:
-    """So many long polls, all of them waiting by now, or answered."""
+    """Starts long polls and returns once each is waiting or answered."""
     tasks: list[asyncio.Task[Any]] = []
 
     async def wait(count: int = 1, **body: Any) -> list[asyncio.Task[Any]]:
         tasks.extend(asyncio.create_task(claim(api, **{"wait": "20s", **body})) for _ in range(count))
         async with asyncio.timeout(20):
-            while not value(db, LISTENERS) and not all(task.done() for task in tasks):  # noqa: ASYNC110  no event tells it
+            while not value(db, LISTENERS) and not all(task.done() for task in tasks):  # noqa: ASYNC110  there is no event to wait on
                 await asyncio.sleep(0.01)
-            while value(db, ASKING):  # noqa: ASYNC110  until each of them has claimed in vain
+            while value(db, ASKING):  # noqa: ASYNC110  until each has found nothing
                 await asyncio.sleep(0.05)
         return tasks
 
@@ -72,15 +72,15 @@ async def waiting(api: Api, db: Connection) -> AsyncIterator[Callable[..., Await
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_a_claim_hands_out_what_is_due(api: Api, db: Connection) -> None:
+async def test_a_claim_returns_due_messages(api: Api, db: Connection) -> None:
     id = put(db, payload={"n": 1}, key="k")
     [one] = await claim(api, batch=10, lease="1m")
     assert (one["id"], one["payload"], one["attempt"], one["key"]) == (str(id), {"n": 1}, 1, "k")
-    assert isinstance(one["token"], str)  # too large for the numbers of some languages
+    assert isinstance(one["token"], str)  # some languages lose precision on numbers this large
     assert await claim(api) == []
 
 
-async def test_it_is_completed_with_a_result(api: Api, db: Connection) -> None:
+async def test_a_message_is_completed_with_a_result(api: Api, db: Connection) -> None:
     put(db)
     [one] = await claim(api)
     answer = await settle(api, one, "complete", result={"paid": True})
@@ -88,7 +88,7 @@ async def test_it_is_completed_with_a_result(api: Api, db: Connection) -> None:
     assert value(db, "select result from pgsched.history") == {"paid": True}
 
 
-async def test_it_fails_and_is_retried(api: Api, db: Connection) -> None:
+async def test_a_failed_message_is_retried(api: Api, db: Connection) -> None:
     put(db)
     [one] = await claim(api)
     answer = await settle(api, one, "fail", error="no paper", retry_after="10m")
@@ -96,7 +96,7 @@ async def test_it_fails_and_is_retried(api: Api, db: Connection) -> None:
     assert status(db, UUID(one["id"])) == "retrying"
 
 
-async def test_it_is_extended_and_released(api: Api, db: Connection) -> None:
+async def test_a_message_is_extended_and_released(api: Api, db: Connection) -> None:
     put(db)
     [one] = await claim(api)
     assert (await settle(api, one, "extend", lease="1h")).json()["lease_expires_at"] > one["lease_expires_at"]
@@ -114,7 +114,7 @@ async def test_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
 
 
 @pytest.mark.parametrize(("verb", "said"), [("complete", {}), ("fail", {"error": "no paper"})])
-async def test_the_end_of_a_cancelled_call_frees_its_ordering_key(
+async def test_settling_a_cancelled_message_frees_its_ordering_key(
     api: Api, db: Connection, verb: str, said: dict[str, str]
 ) -> None:
     put(db, ordering_key="o")
@@ -127,34 +127,34 @@ async def test_the_end_of_a_cancelled_call_frees_its_ordering_key(
     assert [next["id"] for next in await claim(api)] == [str(second)]
 
 
-async def test_an_unknown_execution_is_not_found(api: Api) -> None:
+async def test_settling_an_unknown_message_is_not_found(api: Api) -> None:
     answer = await settle(api, {"id": UNKNOWN, "token": "1"}, "complete")
     assert answer.status_code == 404
 
 
-async def test_a_long_poll_is_told_of_what_comes_and_does_not_have_to_look(
+async def test_a_notification_answers_a_long_poll(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as it waits
+    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as the poll waits
     [task] = await waiting()
     put(db)
     assert len(await task) == 1
 
 
-async def test_a_long_poll_gets_what_becomes_due(api: Api, db: Connection, waiting: Any) -> None:
+async def test_a_long_poll_gets_a_message_when_it_is_due(api: Api, db: Connection, waiting: Any) -> None:
     put(db, delay="1500 ms")
     [task] = await waiting()
     assert len(await task) == 1
 
 
-async def test_a_long_poll_gets_what_was_not_notified(api: Api, db: Connection, waiting: Any) -> None:
+async def test_a_long_poll_gets_a_message_without_a_notification(api: Api, db: Connection, waiting: Any) -> None:
     [task] = await waiting()
     db.execute("set pgsched.notify = off")
     put(db)
     assert len(await task) == 1
 
 
-async def test_a_long_poll_gets_nothing_with_a_key_that_was_revoked_while_it_waited(
+async def test_a_long_poll_gets_nothing_once_its_key_is_revoked(
     api: Api, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -171,7 +171,7 @@ async def test_a_long_poll_gets_nothing_with_a_key_that_was_revoked_while_it_wai
     assert status(db, id) == "scheduled"
 
 
-async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Connection, waiting: Any) -> None:
+async def test_one_message_answers_one_of_many_long_polls(api: Api, db: Connection, waiting: Any) -> None:
     tasks = await waiting(20)
     put(db)
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -179,10 +179,10 @@ async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Conn
     assert len(pending) == 19
 
 
-async def test_idle_polls_of_one_client_do_not_keep_another_from_its_message(
+async def test_idle_polls_of_one_client_do_not_delay_another_client(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as they wait
+    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as the polls wait
     keys = [make_key(db, clients=["idle"], scopes=["operate"]) for _ in range(3)]
     theirs = make_key(db, clients=["shop"], scopes=["operate"])
 
@@ -203,7 +203,7 @@ async def test_idle_polls_of_one_client_do_not_keep_another_from_its_message(
     await asyncio.gather(*idle, return_exceptions=True)
 
 
-async def test_each_of_many_long_polls_gets_one_of_many(api: Api, db: Connection, waiting: Any) -> None:
+async def test_many_messages_are_spread_over_many_long_polls(api: Api, db: Connection, waiting: Any) -> None:
     tasks = await waiting(20)
     for _ in range(20):
         put(db)
@@ -211,24 +211,24 @@ async def test_each_of_many_long_polls_gets_one_of_many(api: Api, db: Connection
     assert len(set(found)) == 20
 
 
-async def test_long_polls_share_one_connection_and_ask_nothing_each(api: Api, db: Connection, waiting: Any) -> None:
+async def test_long_polls_share_one_connection_and_one_query(api: Api, db: Connection, waiting: Any) -> None:
     await waiting(50)
     assert value(db, LISTENERS) == 1
     asked = set[Any]()
     until = time.monotonic() + 2 * long_polls._LOOK_EVERY
-    while time.monotonic() < until:  # each statement has a moment of its own
+    while time.monotonic() < until:  # each statement has its own start time
         asked |= set(db.execute(STATEMENTS).fetchall())
         await asyncio.sleep(0.01)
-    assert len(asked) < 10 + 5  # what the pool's connections did last, and a look a second, whoever waits
+    assert len(asked) < 10 + 5  # the last statements of the pool, and one poll per second in total
 
 
-async def test_an_empty_answer_comes_after_the_wait(api: Api) -> None:
+async def test_a_long_poll_without_messages_returns_after_its_wait(api: Api) -> None:
     begun = time.monotonic()
     assert await claim(api, wait="300ms") == []
     assert time.monotonic() - begun >= 0.3
 
 
-async def test_a_poll_that_nobody_waits_for_any_more_takes_nothing(api: Api, db: Connection, waiting: Any) -> None:
+async def test_an_abandoned_long_poll_takes_nothing(api: Api, db: Connection, waiting: Any) -> None:
     [task] = await waiting()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -257,9 +257,7 @@ BAD_CLAIMS: list[tuple[dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("wrong", "code"), BAD_CLAIMS, ids=str)
-async def test_a_claim_that_cannot_be_meant_takes_nothing(
-    api: Api, db: Connection, wrong: dict[str, Any], code: int
-) -> None:
+async def test_an_invalid_claim_takes_nothing(api: Api, db: Connection, wrong: dict[str, Any], code: int) -> None:
     put(db)
     answer = await api.post(CLAIM, json={"worker": "svc-1"} | wrong)
     assert (answer.status_code, answer.headers["content-type"]) == (code, "application/problem+json"), answer.text
@@ -267,7 +265,7 @@ async def test_a_claim_that_cannot_be_meant_takes_nothing(
 
 
 @pytest.mark.parametrize(("queue", "code"), [("nothing", 404), ("default", 409), ("%00", 422)])
-async def test_a_queue_that_cannot_be_claimed_from_is_refused(api: Api, queue: str, code: int) -> None:
+async def test_claims_from_unknown_or_unpulled_queues_are_refused(api: Api, queue: str, code: int) -> None:
     answer = await api.post(f"/v1/queues/{queue}/claim", json={"worker": "w", "wait": "10s"})
     assert answer.status_code == code, answer.text
 
@@ -291,7 +289,7 @@ BAD_RESULTS: list[tuple[str, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("verb", "wrong", "code"), BAD_RESULTS, ids=str)
-async def test_a_result_that_cannot_be_meant_settles_nothing(
+async def test_an_invalid_result_settles_nothing(
     api: Api, db: Connection, verb: str, wrong: dict[str, Any], code: int
 ) -> None:
     put(db)

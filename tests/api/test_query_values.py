@@ -1,4 +1,4 @@
-"""What no query parameter can mean is answered with a clean refusal, by each route and each page."""
+"""Hostile query values: no route and no page answers them with a server error."""
 
 import inspect
 from collections import Counter
@@ -23,7 +23,7 @@ from tests.conftest import Connection
 _NOT_UTF_8 = ("%ff", "%ed%a0%80", "%c3", "a%80b", "%f5%80%80%80")
 _ODD = ("%00", "x" * 5_000, "-1", "NaN", "1e400", "9" * 30, "%D9%A3", "infinity", "9999-12-31T23:59:59-10:00", "_" * 22)
 _ENDLESS = {"/events", "/now/live", "/metrics"}
-"""And the metrics, which ask for nothing."""
+"""Streams, and /metrics, which takes no parameters."""
 _OF_PAGES = {
     *OF_EXECUTIONS,
     *OF_LETTERS,
@@ -61,7 +61,7 @@ def _handlers(app: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
 
 
 class _Noting(MultiDict[str]):
-    """Parameters of a query that note which of them are asked for."""
+    """Query parameters that record which of them are read."""
 
     asked: ClassVar = set[str]()
 
@@ -79,7 +79,7 @@ class _Noting(MultiDict[str]):
 
 
 async def _read(page: httpx.AsyncClient, path: str) -> set[str]:
-    """The names of the parameters that a page looks at; to send it others would be to ask for the same again."""
+    """Returns the parameters that a page reads. Others cannot change its answer."""
     _Noting.asked.clear()
     with pytest.MonkeyPatch.context() as patch:
         plain = inspect.getattr_static(ApiRequest, "query_params").fget
@@ -89,7 +89,7 @@ async def _read(page: httpx.AsyncClient, path: str) -> set[str]:
 
 
 async def _requests(app: Litestar, db: Connection, asking: httpx.AsyncClient) -> list[tuple[str, list[str]]]:
-    """A path, with a query where it needs one, and the names of the parameters, of each route that reads."""
+    """Returns path and parameter names of each GET route and page. The path has the query it needs."""
     things = things_of_shop(db)
     handlers = {(path, handler.fn.__name__): handler for path, handler in _handlers(app)}
     found = [
@@ -113,7 +113,7 @@ async def _asked(page: httpx.AsyncClient, path: str, name: str, value: str) -> i
 
 @pytest.fixture
 def keyed(page: httpx.AsyncClient, db: Connection) -> httpx.AsyncClient:
-    """The browser, which may ask the API as well."""
+    """A browser with a key for the API."""
     page.headers["Authorization"] = f"Bearer {make_key(db)}"
     return page
 
@@ -129,10 +129,10 @@ async def test_a_query_that_is_not_utf_8_is_refused(
     assert not wrong, "\n".join(map(str, wrong.items()))
 
 
-async def test_no_value_of_a_parameter_breaks_a_route(
+async def test_no_parameter_value_causes_a_server_error(
     keyed: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
-    """A route is sent every second value of each parameter; the next that has the parameter, the others."""
+    """Sends every second value to a route, and the other values to the next route with that parameter."""
     wrong, met = {}, Counter[str]()
     for path, names in await _requests(page_app, db, keyed):
         for name in names:
@@ -150,7 +150,7 @@ async def test_a_form_that_is_not_utf_8_is_refused(page: httpx.AsyncClient) -> N
 
 
 @pytest.mark.parametrize("query", [b"key=\xc3\xa9", b"key=\xff"])
-async def test_a_query_is_percent_encoded(query: bytes) -> None:
+async def test_a_query_with_raw_non_ascii_bytes_is_refused(query: bytes) -> None:
     sent: Any = SimpleNamespace(scope={"query_string": query})
     with pytest.raises(Unreadable):
         await check_query(sent)

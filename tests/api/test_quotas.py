@@ -1,4 +1,4 @@
-"""What the requests of all clients share is counted by client, not by key or by set of clients."""
+"""Fair shares: what requests share is counted per client, not per key or set of clients."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from pgsched.api.quotas import FairShares
 A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
 
 
-async def test_a_client_has_its_share_whatever_sets_its_keys_are_for() -> None:
+async def test_a_client_has_one_share_across_all_its_keys() -> None:
     shares = FairShares(10, 7)
     for payers in (A, BOTH, OTHER, A, BOTH, OTHER, A):
         await shares.take(payers)
@@ -20,7 +20,7 @@ async def test_a_client_has_its_share_whatever_sets_its_keys_are_for() -> None:
         task.cancel()
 
 
-async def test_what_becomes_free_goes_to_whoever_has_least() -> None:
+async def test_a_free_place_goes_to_the_client_with_least() -> None:
     shares = FairShares(2, 2)
     await shares.take(A)
     await shares.take(A)
@@ -40,7 +40,7 @@ async def test_what_becomes_free_goes_to_whoever_has_least() -> None:
         task.cancel()
 
 
-async def test_one_that_is_given_to_whoever_is_gone_is_given_back() -> None:
+async def test_a_place_given_to_a_cancelled_request_is_returned() -> None:
     shares = FairShares(1, 1)
     await shares.take(A)
     task = asyncio.create_task(shares.take(B))
@@ -51,7 +51,7 @@ async def test_one_that_is_given_to_whoever_is_gone_is_given_back() -> None:
     await asyncio.wait_for(shares.take(A), 5)
 
 
-def test_something_is_left_for_whoever_comes_next() -> None:
+def test_one_client_cannot_take_every_place() -> None:
     shares = FairShares(200, 200)
     assert sum(shares.take_now(A) for _ in range(200)) == 150
     assert sum(shares.take_now(frozenset({f"c{number}"})) for number in range(50)) == 50

@@ -1,4 +1,4 @@
-"""A restored database over HTTP: what would fire is looked at, and it is released by a policy."""
+"""A restored database over REST: preview what would fire, and release it by a policy."""
 
 import asyncio
 from typing import Any
@@ -24,16 +24,16 @@ _WORK_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 @pytest.fixture
 def copied(db: Connection) -> Connection:
-    """An installation that workers hold, in which executions are due."""
+    """A held installation with due executions."""
     db.execute(_DUE)
     db.execute(_HELD)
     return db
 
 
 async def _skipping(db: Connection) -> UUID:
-    """The bulk operation that a release has asked for."""
+    """Waits for the bulk operation that a release starts."""
     async with asyncio.timeout(30):
-        while not (row := db.execute(_SKIPPING).fetchone()):  # noqa: ASYNC110  the API brings it about
+        while not (row := db.execute(_SKIPPING).fetchone()):  # noqa: ASYNC110  the API starts it
             await asyncio.sleep(0.02)
     found: UUID = row[0]
     return found
@@ -43,7 +43,9 @@ def _release(api: httpx.AsyncClient, **policy: Any) -> "asyncio.Task[httpx.Respo
     return asyncio.create_task(api.post("/v1/recovery/resume", json=policy))
 
 
-async def test_what_would_fire_is_looked_at_and_stays_held(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_the_preview_shows_what_would_fire_and_releases_nothing(
+    api: httpx.AsyncClient, copied: Connection
+) -> None:
     found = (await api.get("/v1/recovery")).json()
     assert (found["reason"], found["held_since"] is not None) == ("this is a copy", True)
     by_client = [(one["client"], one["executions"], one["a_day_late"]) for one in found["overdue"]]
@@ -52,13 +54,13 @@ async def test_what_would_fire_is_looked_at_and_stays_held(api: httpx.AsyncClien
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
 
 
-async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
+async def test_a_policy_skips_old_executions_sets_a_rate_and_holds_clients(
     api: httpx.AsyncClient, copied: Connection
 ) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, subject='ann')}"
     asked = _release(api, skip_older_than="1h", rate=5, hold_clients=["bank"], note="restored")
     change = await _skipping(copied)
-    while not advance(copied, change)[2]:  # what a worker does
+    while not advance(copied, change)[2]:  # as a worker does
         pass
     answer = await asked
     assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 2, "spread": 1})
@@ -70,13 +72,13 @@ async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_cl
     assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
-async def test_without_a_policy_all_that_is_due_fires_at_once(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_a_release_without_a_policy_fires_everything_due(api: httpx.AsyncClient, copied: Connection) -> None:
     answer = await api.post("/v1/recovery/resume")
     assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 0, "spread": 0})
     assert (copied.execute(_STATE).fetchone(), copied.execute(_WORK_LEFT).fetchone()) == ((False, None), (3,))
 
 
-async def test_it_stays_held_while_what_is_skipped_is_not_cancelled_yet(
+async def test_an_installation_stays_held_until_skipping_is_done(
     api: httpx.AsyncClient, copied: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recovery, "_WITHIN", 0.1)
@@ -85,7 +87,7 @@ async def test_it_stays_held_while_what_is_skipped_is_not_cancelled_yet(
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
 
 
-async def test_it_stays_held_where_somebody_ends_the_cancelling(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_an_installation_stays_held_if_skipping_is_stopped(api: httpx.AsyncClient, copied: Connection) -> None:
     asked = _release(api, skip_older_than="1h")
     copied.execute("select pgsched.stop_bulk(%s)", [await _skipping(copied)])
     answer = await asked
@@ -93,7 +95,7 @@ async def test_it_stays_held_where_somebody_ends_the_cancelling(api: httpx.Async
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
 
 
-async def test_one_that_is_not_held_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_installation_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
     for changed in (True, False):
         answer = await api.post("/v1/recovery/pause", json={"note": "a copy for staging"})
         assert (answer.status_code, answer.json()) == (200, {"changed": changed})
@@ -103,15 +105,13 @@ async def test_one_that_is_not_held_is_held_by_hand(api: httpx.AsyncClient, db: 
 @pytest.mark.parametrize(
     "policy", [{"skip_older_than": "soon"}, {"rate": 0}, {"hold_clients": [""]}, {"skip": "1h"}], ids=str
 )
-async def test_a_policy_that_cannot_be_meant_is_refused(
-    api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]
-) -> None:
+async def test_an_invalid_policy_is_refused(api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]) -> None:
     assert (await _release(api, **policy)).status_code in {400, 422}
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
 
 
 @pytest.mark.parametrize("kind", [{"clients": ["shop"]}, {"scopes": ["read", "schedule", "operate"]}], ids=str)
-async def test_a_key_of_one_client_or_without_the_scope_is_refused(
+async def test_recovery_needs_an_admin_key_for_all_clients(
     api: httpx.AsyncClient, copied: Connection, kind: dict[str, Any]
 ) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, **kind)}"

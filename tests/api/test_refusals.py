@@ -1,4 +1,4 @@
-"""What the database says when it refuses, as errors of pgsched."""
+"""Errors of the database as errors of pgsched."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -44,13 +44,13 @@ _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
 
 @pytest.fixture
 def db(module_url: str) -> Iterator[Connection]:
-    """A session of its own: what is refused leaves nothing in the database, but something in the session."""
+    """A separate session: refused statements change settings of the session, but no rows."""
     with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
 
 @pytest.mark.parametrize(("kind", "says", "statement"), [case[1:] for case in _CASES], ids=[case[0] for case in _CASES])
-def test_a_refusal_has_its_class_and_advice(
+def test_a_refusal_has_its_error_class_and_advice(
     db: Connection, kind: type[Exception], says: str, statement: LiteralString
 ) -> None:
     with pytest.raises(psycopg.Error) as raised:
@@ -60,7 +60,7 @@ def test_a_refusal_has_its_class_and_advice(
     assert says in str(found)
 
 
-def test_a_lock_that_others_hold_is_unavailable_for_now(db: Connection, module_url: str) -> None:
+def test_a_lock_timeout_is_unavailable(db: Connection, module_url: str) -> None:
     with psycopg.connect(module_url) as holder:
         holder.execute("lock table pgsched.jobs")
         db.execute("set lock_timeout = 1")
@@ -69,7 +69,7 @@ def test_a_lock_that_others_hold_is_unavailable_for_now(db: Connection, module_u
     assert isinstance(refusal(raised.value), Unavailable)
 
 
-def test_what_only_a_bug_explains_is_nobodys_error(db: Connection) -> None:
+def test_a_syntax_error_maps_to_no_error_class(db: Connection) -> None:
     with pytest.raises(psycopg.Error) as raised:
         db.execute("selct 1")
     assert refusal(raised.value) is None

@@ -19,7 +19,7 @@ async def create(api: httpx.AsyncClient, **body: Any) -> Any:
     return answer.json()
 
 
-async def test_without_a_schedule_it_fires_now(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_request_without_a_schedule_is_due_now(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"})
     assert (answer.status_code, answer.json()["kind"]) == (201, "execution")
     assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
@@ -27,18 +27,18 @@ async def test_without_a_schedule_it_fires_now(api: httpx.AsyncClient, db: Conne
     assert db.execute("select id::text, fire_at from pgsched.executions").fetchall() == [(answer.json()["id"], fire_at)]
 
 
-async def test_a_delay_counts_from_the_databases_now(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_delay_is_added_to_the_databases_clock(api: httpx.AsyncClient, db: Connection) -> None:
     await create(api, schedule={"delay": "PT10M"})
     found = db.execute("select fire_at - created_at from pgsched.executions").fetchone()
     assert found == (timedelta(minutes=10),)
 
 
-async def test_an_instant_with_another_offset_is_answered_in_utc(api: httpx.AsyncClient) -> None:
+async def test_an_instant_with_an_offset_is_returned_in_utc(api: httpx.AsyncClient) -> None:
     answer = await create(api, schedule={"fire_at": "2031-03-01T09:00:00+01:00"})
     assert answer["fire_at"] == "2031-03-01T08:00:00Z"
 
 
-async def test_a_cron_job_is_planned_when_the_answer_comes(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_cron_job_is_planned_before_the_answer(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await create(api, schedule={"cron": "30 2 * * *", "timezone": "Europe/Berlin"})
     assert answer["kind"] == "job"
     planned = db.execute("select job_id::text, fire_at from pgsched.executions").fetchall()
@@ -52,7 +52,7 @@ async def test_an_interval_is_counted_from_its_creation(api: httpx.AsyncClient, 
     assert datetime.fromisoformat(answer["fire_at"]) == anchor[0] + timedelta(minutes=15)
 
 
-async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_omitted_gap_and_overlap_return_to_their_defaults(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
     await create(api, key="nightly", schedule=cron | {"gap": "skip", "overlap": "both"})
     kept = db.execute("select gap, overlap from pgsched.jobs").fetchone()
@@ -63,7 +63,7 @@ async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.Asy
     )
 
 
-async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_same_key_replaces_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     second = await create(api, key="settle-42", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert second == {
@@ -75,7 +75,7 @@ async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Conn
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
-async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_key_of_an_ended_execution_returns_that_execution(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     db.execute("select pgsched_internal.end_execution(e, 'succeeded', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
@@ -87,14 +87,14 @@ async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.As
     }
 
 
-async def test_an_idempotency_key_makes_repeating_safe(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_idempotency_key_makes_retries_safe(api: httpx.AsyncClient, db: Connection) -> None:
     body = {"target": "https://shop.example/settle", "schedule": {"delay": "1h"}}
     answers = [await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "once"}) for _ in range(3)]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert db.execute("select key from pgsched.executions").fetchall() == [("once",)]
 
 
-async def test_a_key_in_the_body_goes_before_the_header(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_in_the_body_overrides_the_header(api: httpx.AsyncClient, db: Connection) -> None:
     body = {"target": "https://shop.example/settle", "key": "mine"}
     await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "theirs"})
     assert db.execute("select key from pgsched.executions").fetchall() == [("mine",)]
@@ -103,7 +103,7 @@ async def test_a_key_in_the_body_goes_before_the_header(api: httpx.AsyncClient, 
 @pytest.mark.parametrize(
     "payload", ["1.10", "123456789012345678901234567890", '"\\u00e9 \\ud83d\\ude00"', "null", '[1, {"a": []}]']
 )
-async def test_a_payload_comes_back_digit_for_digit(api: httpx.AsyncClient, payload: str) -> None:
+async def test_a_payload_is_returned_digit_for_digit(api: httpx.AsyncClient, payload: str) -> None:
     body = f'{{"target": "notify:orders", "payload": {payload}}}'.encode()
     created = await api.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
     found = await api.get(created.headers["location"])
@@ -111,7 +111,7 @@ async def test_a_payload_comes_back_digit_for_digit(api: httpx.AsyncClient, payl
     assert f'"payload":{written},' in found.text
 
 
-async def test_a_number_too_long_for_python_is_scheduled_and_read_back(api: httpx.AsyncClient) -> None:
+async def test_a_number_too_long_for_python_is_returned_unchanged(api: httpx.AsyncClient) -> None:
     number = "0." + "1" * 5000
     for schedule in ("{}", '{"every": "1h"}'):
         body = f'{{"target": "notify:a", "schedule": {schedule}, "payload": {number}}}'
@@ -120,7 +120,7 @@ async def test_a_number_too_long_for_python_is_scheduled_and_read_back(api: http
         assert f'"payload":{number},' in (await api.get(created.headers["location"])).text
 
 
-async def test_everything_asked_for_reads_back(api: httpx.AsyncClient) -> None:
+async def test_all_fields_are_returned_as_requested(api: httpx.AsyncClient) -> None:
     asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default"}
     asked |= {"target": "python:a", "options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
     created = await create(api, **asked)
@@ -136,7 +136,7 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-async def test_what_becomes_of_a_taken_key_is_chosen(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_on_conflict_chooses_what_happens_to_a_taken_key(api: httpx.AsyncClient, db: Connection) -> None:
     made = await create(api, key="k", payload={"n": 1}, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
     assert kept == made | {"outcome": "existing"}
@@ -149,9 +149,7 @@ async def test_what_becomes_of_a_taken_key_is_chosen(api: httpx.AsyncClient, db:
     ]
 
 
-async def test_a_job_that_is_kept_keeps_its_clock_policies_and_says_when_it_fires(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_keeping_a_job_keeps_its_schedule_and_returns_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     made = await create(api, key="k", schedule=cron)
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
@@ -159,7 +157,7 @@ async def test_a_job_that_is_kept_keeps_its_clock_policies_and_says_when_it_fire
     assert db.execute("select cron, gap, overlap from pgsched.jobs").fetchall() == [("30 2 * * *", "skip", "both")]
 
 
-async def test_a_hashed_schedule_is_the_jobs_own_and_outlives_it(api: httpx.AsyncClient) -> None:
+async def test_a_hashed_schedule_depends_on_client_and_key_only(api: httpx.AsyncClient) -> None:
     cron = {"cron": "H H * * *", "timezone": "Europe/Berlin"}
     made = await create(api, client="payments", key="nightly", schedule=cron)
     resolved = from_parts(cron=cron["cron"], timezone=cron["timezone"], identity="payments/nightly")
@@ -180,7 +178,7 @@ async def test_keeping_a_job_plans_nothing(api: httpx.AsyncClient, db: Connectio
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-async def test_an_execution_waits_for_others_and_says_for_which(api: httpx.AsyncClient) -> None:
+async def test_an_execution_lists_the_executions_it_waits_for(api: httpx.AsyncClient) -> None:
     first = await create(api, schedule={"delay": "PT1H"}, key="extract")
     second = await create(api, schedule={"delay": "PT1H"})
     last = await create(api, after=["extract", second["id"]])
@@ -191,7 +189,7 @@ async def test_an_execution_waits_for_others_and_says_for_which(api: httpx.Async
     assert (await api.get(f"/v1/executions/{first['id']}")).json()["waits_for"] == []
 
 
-async def test_any_outcome_is_asked_for_by_name(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_after_outcome_any_is_stored(api: httpx.AsyncClient, db: Connection) -> None:
     await create(api, schedule={"delay": "PT1H"}, key="extract")
     await create(api, after=["extract"], after_outcome="any")
     assert db.execute("select outcome from pgsched.dependencies").fetchall() == [("any",)]
@@ -209,14 +207,14 @@ async def test_any_outcome_is_asked_for_by_name(api: httpx.AsyncClient, db: Conn
         ("pgsched.conflict", {"after": ["hourly"]}),
     ],
 )
-async def test_what_cannot_be_waited_for_is_refused(api: httpx.AsyncClient, code: str, body: dict[str, Any]) -> None:
+async def test_an_invalid_dependency_is_refused(api: httpx.AsyncClient, code: str, body: dict[str, Any]) -> None:
     await create(api, schedule={"delay": "PT1H"}, key="extract")
     await create(api, schedule={"every": "1h"}, key="hourly")
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"} | body)
     assert answer.json()["code"] == code, answer.text
 
 
-async def test_what_failed_is_scheduled_again_under_its_key(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_key_of_a_failed_execution_can_be_reused(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", payload={"merchant": "wrong"})
     db.execute("select pgsched_internal.end_execution(e, 'failed', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
@@ -225,7 +223,7 @@ async def test_what_failed_is_scheduled_again_under_its_key(api: httpx.AsyncClie
     assert (second["outcome"], second["fire_at"] is None) == ("created", False)
 
 
-async def test_the_key_of_a_job_is_refused_to_a_one_shot(api: httpx.AsyncClient) -> None:
+async def test_a_one_shot_cannot_take_the_key_of_a_job(api: httpx.AsyncClient) -> None:
     job = await create(api, key="k", schedule={"every": "1h"})
     refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k"})
     assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")

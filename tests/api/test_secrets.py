@@ -1,4 +1,4 @@
-"""Secrets over HTTP: put and listed by name, and shown to nobody."""
+"""Secrets over REST: put and listed by name, never shown."""
 
 import httpx
 import pytest
@@ -10,7 +10,7 @@ from tests.api.serving import serving
 from tests.conftest import Connection
 
 
-async def test_a_secret_is_put_and_nobody_is_shown_what_is_in_it(api: httpx.AsyncClient) -> None:
+async def test_a_secret_is_stored_and_its_value_never_shown(api: httpx.AsyncClient) -> None:
     answers = [await api.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}) for _ in range(2)]
     assert [answer.json() for answer in answers] == [{"client": "shop", "name": "token", "changed": True}] * 2
     listed = await api.get("/v1/clients/shop/secrets")
@@ -25,7 +25,7 @@ async def test_a_secret_is_put_and_nobody_is_shown_what_is_in_it(api: httpx.Asyn
     assert [answer.json()["changed"] for answer in dropped] == [True, False]
 
 
-async def test_a_key_reaches_the_secrets_of_its_own_clients(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_sets_secrets_of_its_own_clients_only(api: httpx.AsyncClient, db: Connection) -> None:
     headers = {"Authorization": f"Bearer {make_key(db, clients=['shop'])}"}
     put = [
         await api.put(f"/v1/clients/{client}/secrets/token", json={"value": "hush"}, headers=headers)
@@ -34,7 +34,7 @@ async def test_a_key_reaches_the_secrets_of_its_own_clients(api: httpx.AsyncClie
     assert [answer.status_code for answer in put] == [200, 403]
 
 
-async def test_an_api_without_keys_says_what_to_set(database_url: str) -> None:
+async def test_an_api_without_secret_keys_names_the_setting(database_url: str) -> None:
     async with serving(create_app(Settings(database_url=database_url))) as keyless:
         answers = [
             await keyless.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}),
@@ -45,14 +45,14 @@ async def test_an_api_without_keys_says_what_to_set(database_url: str) -> None:
         assert "hush" not in answer.text
 
 
-async def test_what_is_no_signing_secret_is_refused_and_not_repeated(api: httpx.AsyncClient) -> None:
+async def test_an_invalid_signing_secret_is_refused_and_not_repeated(api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/clients/shop/signing-secret", json={"secret": "whsec_hush"})
     assert (answer.status_code, "whsec_ and the base64" in answer.json()["detail"]) == (422, True)
     assert "hush" not in answer.text
 
 
 @pytest.mark.parametrize(("name", "value"), [("a%20b", "hush"), ("token", "hush" * 5000), ("token", "hush\x00")])
-async def test_what_cannot_be_kept_is_refused(api: httpx.AsyncClient, name: str, value: str) -> None:
+async def test_an_invalid_secret_is_refused(api: httpx.AsyncClient, name: str, value: str) -> None:
     answer = await api.put(f"/v1/clients/shop/secrets/{name}", json={"value": value})
     assert answer.status_code == 422
     assert "hush" not in answer.text

@@ -1,4 +1,4 @@
-"""The API in a process of its own, as the command line starts it."""
+"""The API in a separate process, as the command line starts it."""
 
 import contextlib
 import json
@@ -24,13 +24,13 @@ from tests.processes import Process, serving_alone
 
 @pytest.fixture
 def served(database_url: str) -> Iterator[tuple[str, Process]]:
-    """One with short limits."""
+    """An API with short timeouts."""
     settings = Settings(database_url=database_url, port=0, receive_timeout=1.0, send_timeout=0.2)
     with serving_alone(settings) as found:
         yield found
 
 
-def test_it_schedules_over_a_real_connection(served: tuple[str, Process]) -> None:
+def test_a_request_over_a_real_connection_schedules(served: tuple[str, Process]) -> None:
     address, _ = served
     with httpx.Client(base_url=address) as client:
         created = client.post("/v1/jobs", json={"target": "notify:a", "payload": {"n": 1.10}})
@@ -46,7 +46,7 @@ def test_it_schedules_over_a_real_connection(served: tuple[str, Process]) -> Non
         b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\nx-requested-with: x\r\ncontent-length: 9\r\n\r\n{",
     ],
 )
-def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Process], sent: bytes) -> None:
+def test_an_incomplete_request_is_disconnected(served: tuple[str, Process], sent: bytes) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -62,7 +62,7 @@ def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Proces
         (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "more than one host header"),
     ],
 )
-def test_a_head_that_is_refused_is_told_so(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
+def test_a_refused_head_gets_a_problem(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -76,7 +76,7 @@ def test_a_head_that_is_refused_is_told_so(served: tuple[str, Process], sent: by
 
 
 @pytest.mark.parametrize("sent", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n"])
-def test_what_is_no_http_ends_the_connection(served: tuple[str, Process], sent: bytes) -> None:
+def test_malformed_http_closes_the_connection(served: tuple[str, Process], sent: bytes) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -86,7 +86,7 @@ def test_what_is_no_http_ends_the_connection(served: tuple[str, Process], sent: 
         assert (answer.status, connection.recv(1)) == (400, b"")
 
 
-def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> None:
+def test_a_client_that_does_not_read_is_disconnected(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -97,7 +97,7 @@ def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> No
         _until(lambda: not _is_held(parts.port, mine))
 
 
-def test_requests_sent_ahead_are_answered_in_order_and_many_do_no_harm(served: tuple[str, Process]) -> None:
+def test_pipelined_requests_are_answered_in_order_up_to_a_limit(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     asked = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
@@ -116,7 +116,7 @@ def test_requests_sent_ahead_are_answered_in_order_and_many_do_no_harm(served: t
     assert httpx.get(f"{served[0]}/healthz").status_code == 200
 
 
-def test_a_body_in_pieces_of_one_byte_is_put_together(served: tuple[str, Process]) -> None:
+def test_a_body_in_chunks_of_one_byte_is_accepted(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     body = b'{"target": "notify:a"%s}' % (b" " * 50_000)
     head = b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -131,7 +131,7 @@ def test_a_body_in_pieces_of_one_byte_is_put_together(served: tuple[str, Process
 
 
 def _is_held(port: int | None, client: int) -> bool:
-    """Whether the server has its end of a connection open: the kernel's table names the file that it is."""
+    """Whether the server still holds a connection: /proc/net/tcp then has its inode."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         columns = line.split()
         local, remote = (int(columns[place].split(":")[1], 16) for place in (1, 2))
@@ -148,7 +148,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_in_good_order_when_told(served: tuple[str, Process], stop: signal.Signals) -> None:
+def test_a_signal_stops_the_server_cleanly(served: tuple[str, Process], stop: signal.Signals) -> None:
     address, process = served
     assert httpx.get(f"{address}/healthz").status_code == 200
     assert process.pid is not None
@@ -157,14 +157,14 @@ def test_it_ends_in_good_order_when_told(served: tuple[str, Process], stop: sign
     assert process.exitcode == 0
 
 
-def test_an_address_in_use_is_refused_with_the_reason(database_url: str) -> None:
+def test_an_address_in_use_is_reported(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InvalidSettings, match=f"cannot listen on 127.0.0.1 port {port}: Address already in use"):
             serve(Settings(database_url=database_url, port=port))
 
 
-def test_a_missing_database_is_refused_with_what_to_set() -> None:
+def test_a_missing_database_url_is_refused_with_the_setting() -> None:
     with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
         serve(Settings())
 
@@ -180,11 +180,11 @@ def _ask(connection: socket.socket) -> None:
 
 
 def test_idle_connections_are_kept(served: tuple[str, Process]) -> None:
-    """For longer than a request may take to arrive."""
+    """They outlast the time in which a request must arrive."""
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:
         kept = []
-        for _ in range(201):  # each asks at once: one that is silent from the beginning is closed for that
+        for _ in range(201):  # each sends a request: a connection without one is closed
             kept.append(stack.enter_context(socket.create_connection((parts.hostname, parts.port))))
             _ask(kept[-1])
         assert select.select(kept, [], [], 6)[0] == []

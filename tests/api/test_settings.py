@@ -1,4 +1,4 @@
-"""Clients, queues and limits over HTTP."""
+"""Clients, queues and limits over REST."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 Db = psycopg.Connection[tuple[Any, ...]]
 
 
-async def test_a_client_is_set_in_part_and_whole(api: httpx.AsyncClient) -> None:
+async def test_patch_changes_and_put_replaces_a_client(api: httpx.AsyncClient) -> None:
     made = await api.patch("/v1/clients/shop", json={"weight": 5, "options": {"timeout": "5s"}})
     assert made.status_code == 200
     patched = (await api.patch("/v1/clients/shop", json={"keep": "failures"})).json()
@@ -23,7 +23,7 @@ async def test_a_client_is_set_in_part_and_whole(api: httpx.AsyncClient) -> None
     assert (await api.get("/v1/clients/shop")).json() == put
 
 
-async def test_who_is_told_of_dead_letters_is_set(api: httpx.AsyncClient) -> None:
+async def test_the_target_of_dead_letters_is_set(api: httpx.AsyncClient) -> None:
     changes = {"dead_letter_target": "https://ops.example/dead", "dead_letters_for": "90d"}
     shown = (await api.patch("/v1/clients/shop", json=changes)).json()
     assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("https://ops.example/dead", "P90D")
@@ -38,12 +38,12 @@ async def test_clients_are_listed_page_by_page(api: httpx.AsyncClient) -> None:
     assert ([item["client"] for item in second["items"]], second["next"]) == (["default"], None)
 
 
-async def test_a_client_that_nothing_is_set_for_is_not_found(api: httpx.AsyncClient) -> None:
+async def test_a_client_without_settings_is_not_found(api: httpx.AsyncClient) -> None:
     answer = await api.get("/v1/clients/nobody")
     assert (answer.status_code, answer.json()["code"]) == (404, "pgsched.not_found")
 
 
-async def test_a_client_is_held_and_released_and_the_log_knows_from_where(api: httpx.AsyncClient, db: Db) -> None:
+async def test_holding_and_releasing_a_client_is_in_the_audit_log(api: httpx.AsyncClient, db: Db) -> None:
     held = await api.post("/v1/clients/shop/pause", json={"note": "unpaid"})
     assert held.json() == {"client": "shop", "changed": True}
     shown = (await api.get("/v1/clients/shop")).json()
@@ -53,7 +53,7 @@ async def test_a_client_is_held_and_released_and_the_log_knows_from_where(api: h
     assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
 
-async def test_a_secret_is_shown_once_and_then_by_its_end(api: httpx.AsyncClient) -> None:
+async def test_a_signing_secret_is_shown_once_then_only_its_end(api: httpx.AsyncClient) -> None:
     first = (await api.post("/v1/clients/shop/signing-secret")).json()["secret"]
     answer = await api.post("/v1/clients/shop/signing-secret", json={"keep_for": "PT1H"})
     second = answer.json()["secret"]
@@ -66,14 +66,14 @@ async def test_a_secret_is_shown_once_and_then_by_its_end(api: httpx.AsyncClient
     assert (await api.get("/v1/clients/shop")).json()["signing_secrets"] == []
 
 
-async def test_a_client_is_dropped(api: httpx.AsyncClient) -> None:
+async def test_a_client_is_deleted(api: httpx.AsyncClient) -> None:
     await api.patch("/v1/clients/shop", json={})
     assert (await api.delete("/v1/clients/shop")).json() == {"client": "shop", "changed": True}
     assert (await api.delete("/v1/clients/shop")).json()["changed"] is False
     assert (await api.delete("/v1/clients/default")).status_code == 409
 
 
-async def test_a_queue_is_made_set_paused_resumed_and_dropped(api: httpx.AsyncClient) -> None:
+async def test_a_queue_is_created_changed_paused_resumed_and_deleted(api: httpx.AsyncClient) -> None:
     made = await api.post("/v1/queues", json={"name": "orders", "weight": 3})
     assert (made.status_code, made.headers["location"]) == (201, "/v1/queues/orders")
     await api.post("/v1/jobs", json={"target": "python:x", "queue": "orders", "schedule": {"delay": "PT1H"}})
@@ -91,7 +91,7 @@ async def test_a_queue_is_made_set_paused_resumed_and_dropped(api: httpx.AsyncCl
     assert [item["name"] for item in (await api.get("/v1/queues")).json()["items"]] == ["default"]
 
 
-async def test_a_full_queue_is_429_with_a_time_to_try_again(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_full_queue_is_429_with_retry_after(api: httpx.AsyncClient, db: Db) -> None:
     db.execute("update pgsched.queues set max_waiting = 1, full_since = now()")
     answer = await api.post("/v1/jobs", json={"target": "python:x"})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
@@ -99,7 +99,7 @@ async def test_a_full_queue_is_429_with_a_time_to_try_again(api: httpx.AsyncClie
     assert (await api.post("/v1/jobs", json={"target": "python:x", "schedule": {"every": "PT1H"}})).status_code == 201
 
 
-async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None:
+async def test_a_limit_is_set_listed_and_deleted(api: httpx.AsyncClient) -> None:
     put = await api.put("/v1/limits/host/Shop.Example", json={"rate": 100, "per": "PT1M", "burst": 10})
     limit = put.json()
     assert (limit["name"], limit["rate"], limit["per"], limit["burst"]) == ("shop.example", 100, "PT60S", 10)
@@ -159,7 +159,7 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
         ("GET", "/v1/clients?limit=0", None, 400, "limit"),
     ],
 )
-async def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
+async def test_invalid_settings_are_refused_and_change_nothing(
     refusing: httpx.AsyncClient, witness: Db, method: str, path: str, body: Any, status: int, says: str
 ) -> None:
     answer = await refusing.request(method, path, **({} if body is None else {"json": body}))

@@ -1,4 +1,4 @@
-"""Signing in at a provider with a real browser, in which the two are different sites."""
+"""Signing in at a provider on another site, in a real browser."""
 
 import json
 import sys
@@ -13,16 +13,14 @@ from tests.processes import serving_alone
 from tests.store.store_arrange import call, column
 
 
-def test_who_comes_from_the_provider_is_at_the_page_they_asked_for_and_is_named_in_the_audit(
-    database_url: str, db: Connection
-) -> None:
+def test_a_sign_in_returns_to_the_page_and_names_the_user_in_the_audit(database_url: str, db: Connection) -> None:
     call(db, "create_queue", name="emails")
     rule = {"claims": {"groups": "oncall"}, "clients": "all", "scopes": ["read", "operate", "admin"]}
     with real_provider() as issuer:
         provider = {"audience": "pgsched", "rules": [rule], "sign_in": {"client_id": "dashboard"}}
         settings = Settings(database_url=database_url, port=0, oidc=json.dumps({issuer: provider}))
         with serving_alone(settings) as (address, _):
-            dashboard = address.replace("127.0.0.1", "localhost")  # the provider has the other name: another site
+            dashboard = address.replace("127.0.0.1", "localhost")  # the provider is at 127.0.0.1: another site
             given = {"address": dashboard, "who": "ann", "unpacked": str(Path(sys.prefix, ".browser"))}
             found = run("sign_in.mjs", given)
     assert found["abroad"].startswith(f"{issuer}/")

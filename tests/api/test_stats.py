@@ -1,4 +1,4 @@
-"""GET /v1/stats: what was done over time, by queue and by client, of whom a key is for."""
+"""GET /v1/stats: attempts and ends over time, by queue and by client."""
 
 import httpx
 import pytest
@@ -21,7 +21,7 @@ def put(db: Connection, at: str, client: str, *, queue: str = "default", attempt
 
 @pytest.fixture
 def filled(db: Connection) -> Connection:
-    """Of two clients and two queues; the rows of the client '' count both."""
+    """Rollups of two clients and two queues. The rows of client '' count both clients."""
     for at, client, queue in (("09:00", "shop", "default"), ("09:01", "bank", "default"), ("10:30", "shop", "orders")):
         for whose in (client, ""):
             put(db, at, whose, queue=queue)
@@ -35,7 +35,7 @@ async def asked(api: httpx.AsyncClient, **more: str) -> list[dict[str, object]]:
     return items
 
 
-async def test_steps_of_time(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_stats_by_steps_of_time(api: httpx.AsyncClient, filled: Connection) -> None:
     found = await asked(api, step="1h")
     assert [(one["starts_at"], one["ended"], one["attempts"]) for one in found] == [
         ("2026-03-01T09:00:00Z", 8, 8), ("2026-03-01T10:00:00Z", 4, 4),
@@ -47,7 +47,7 @@ async def test_steps_of_time(api: httpx.AsyncClient, filled: Connection) -> None
     assert [one["ended"] for one in await asked(api, queue="orders")] == [4]
 
 
-async def test_by_queue_and_by_client(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_stats_by_queue_and_by_client(api: httpx.AsyncClient, filled: Connection) -> None:
     assert [(one["queue"], one["ended"]) for one in await asked(api, by="queue")] == [("default", 8), ("orders", 4)]
     hours = {"from": "2026-03-01T06:00:00Z", "to": "2026-03-01T12:00:00Z"}
     assert [(one["client"], one["ended"]) for one in await asked(api, by="client", **hours)] == [
@@ -55,7 +55,7 @@ async def test_by_queue_and_by_client(api: httpx.AsyncClient, filled: Connection
     ]  # fmt: skip
 
 
-async def test_a_key_is_told_of_its_clients_alone(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_a_key_gets_stats_of_its_clients_only(api: httpx.AsyncClient, filled: Connection) -> None:
     api.headers["authorization"] = f"Bearer {make_key(filled, clients=['shop'])}"
     assert [one["ended"] for one in await asked(api, step="1d")] == [8]
     assert [one["queue"] for one in await asked(api, by="queue")] == ["default", "orders"]
@@ -76,8 +76,8 @@ async def test_a_key_is_told_of_its_clients_alone(api: httpx.AsyncClient, filled
         ({"by": "target"}, 400),
     ],
 )
-async def test_what_would_cost_too_much_or_means_nothing_is_refused(
+async def test_expensive_and_invalid_ranges_are_refused(
     api: httpx.AsyncClient, given: dict[str, str], status: int
 ) -> None:
-    """What has the form that is described is 422."""
+    """Requests that match the schema get 422."""
     assert (await api.get("/v1/stats", params=given)).status_code == status

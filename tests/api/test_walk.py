@@ -1,4 +1,4 @@
-"""A request that schedules visits the modules that the page on the architecture lists, and no others."""
+"""A scheduling request visits exactly the modules listed in the architecture page."""
 
 import asyncio
 import json
@@ -20,17 +20,17 @@ MOST = 20
 
 @asynccontextmanager
 async def served_here(settings: Settings) -> AsyncIterator[int]:
-    """The port of the API, served in the loop of the test."""
+    """Serves the API in the event loop of the test and yields its port."""
     server = uvicorn.Server(config_of(create_app(settings), settings))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = asyncio.create_task(server._serve(sockets=[listener]))  # without its handlers of signals
+        serving = asyncio.create_task(server._serve(sockets=[listener]))  # without its signal handlers
         yield listener.getsockname()[1]
         server.should_exit = True
         await serving
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str, body: dict[str, object]) -> None:
-    """By hand: a client may use modules of the package."""
+    """Writes the request by hand, since a client could visit modules of the package."""
     sent = json.dumps(body).encode()
     head = f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
@@ -40,7 +40,7 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: 
     await reader.readexactly(int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
 
 
-async def test_a_keyed_post_visits_the_modules_that_the_page_lists(database_url: str, db: Connection) -> None:
+async def test_a_post_with_a_key_visits_the_listed_modules(database_url: str, db: Connection) -> None:
     key = str(make_key(db, scopes=["schedule"]))
     body: dict[str, object] = {"target": "https://shop.example/settle", "payload": 1, "schedule": {"delay": "PT1H"}}
     walks = []
