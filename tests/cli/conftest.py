@@ -1,4 +1,4 @@
-"""Running commands: in this process, where what they answer matters, and as processes, where signals do."""
+"""Running commands: in this process to test answers, as separate processes to test signals."""
 
 import json
 import os
@@ -29,19 +29,19 @@ TAKING_LOCKS = (
     "create temp table taken ()",
     "create temp sequence taken",
 )
-"""What fills the server's table of locks, if only one goes on with it."""
+"""Statements that fill the server's lock table when repeated."""
 
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands run in a directory of the test's own, with no settings around them."""
+    """Runs commands in a temporary directory, without settings in the environment."""
     monkeypatch.chdir(tmp_path)
     forget_settings(monkeypatch)
 
 
 @pytest.fixture(scope="session")
 def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data directory of a PostgreSQL that was made and migrated as `up` does it, and stopped."""
+    """The data directory of a stopped PostgreSQL that was created and migrated as `up` does."""
     directory = tmp_path_factory.mktemp("made") / "postgres"
     with EmbeddedPostgres(directory) as server:
         bring_up(server.url)
@@ -51,7 +51,7 @@ def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def made_before(_migrated: Path, tmp_path: Path) -> None:
-    """Has `up` find a PostgreSQL of its own here, which it need not make: that takes longer than most tests."""
+    """Provides `up` with an existing PostgreSQL, since creating one takes longer than most tests."""
     (tmp_path / ".pgsched").mkdir()
     subprocess.run(["cp", "-a", str(_migrated), str(tmp_path / ".pgsched")], check=True)
 
@@ -68,7 +68,7 @@ def run() -> Run:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a command line as a process of its own; whatever still runs at the end is killed."""
+    """Starts a command line as a separate process. Processes that still run at the end are killed."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str, **environment: str) -> subprocess.Popen[str]:
@@ -95,27 +95,27 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def _hear_signals() -> None:
-    """A shell has what it runs in the background ignore Ctrl-C, and a child inherits that: here it is to hear it."""
+    """Restores signals. A shell makes background jobs ignore Ctrl-C, and their children inherit that."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """The object that a process says it is ready with."""
+    """Returns the JSON object that a process prints when it is ready."""
     assert process.stdout is not None
     line = process.stdout.readline()
-    assert line, "it ended before it was ready"
+    assert line, "the process ended before it was ready"
     found: dict[str, Any] = json.loads(line)
     return found
 
 
 def command_lines() -> str:
-    """The arguments of all processes, which everybody on the machine can read."""
+    """Returns the arguments of all processes, which everybody on the machine can read."""
     return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in Path("/proc").glob("[0-9]*/cmdline"))
 
 
 def children(pid: int) -> dict[int, str]:
-    """The direct children of a process started here, with their command lines."""
+    """Returns the direct children of a process, with their command lines."""
     listed = subprocess.run(["pgrep", "-a", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
     pairs = [line.partition(" ") for line in listed.splitlines()]
     return {int(number): words for number, _, words in pairs}

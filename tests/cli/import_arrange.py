@@ -1,4 +1,4 @@
-"""What ``pgsched jobs import`` prints, read as ``pgsched apply`` reads it."""
+"""The output of ``pgsched jobs import``, parsed as ``pgsched apply`` parses it."""
 
 import tomllib
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.cli.conftest import Run
 
 
 def declared(run: Run, *words: str, given: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The jobs, and what was left out."""
+    """Returns the jobs, and the messages about entries that were left out."""
     Path("there").write_text(given, encoding="utf-8")
     answer = run("jobs", "import", *words, "there")
     assert answer.exit_code == 0, answer.stderr

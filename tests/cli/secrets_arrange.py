@@ -1,4 +1,4 @@
-"""What the test of secrets shares: targets that are told them, and what none of them may be found in."""
+"""For the test of secrets: targets that receive secrets, and the places that must not contain them."""
 
 import base64
 import json
@@ -19,13 +19,13 @@ from pgsched.embedded import bundled_bin_dir
 from tests.delivery.receiver import TLS, server_tls
 
 Needles = dict[str, list[str]]
-"""The forms in which a secret might be found, by what it is."""
+"""For each kind of secret, the forms in which it could appear."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Targets, a token endpoint and a collector of spans: ``url``, and over TLS with a certificate asked for
-    ``tls_url``. ``seen`` has the paths and headers of requests, ``spans`` what the collector was sent."""
+    """Targets, a token endpoint and a span collector at ``url``, and at ``tls_url`` with client certificates.
+    ``seen`` has the paths and headers of requests, ``spans`` what the collector received."""
 
     url: str
     tls_url: str
@@ -34,7 +34,7 @@ class World:
 
 
 class _Target(BaseHTTPRequestHandler):
-    """Gives tokens at /token, and fails elsewhere at /down, with all that it was told."""
+    """Issues tokens at /token. Other answers contain the request's headers; /down answers 500."""
 
     def do_POST(self) -> None:
         sent = self.rfile.read(int(self.headers["Content-Length"]))
@@ -54,7 +54,7 @@ class _Target(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """The test is quiet."""
+        """Logs nothing."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def _served(target: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None) ->
 
 
 def service_account(token_uri: str) -> str:
-    """The JSON key of a service account of nobody's."""
+    """Returns the JSON key of an invented service account."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     form = serialization.PrivateFormat.PKCS8
     pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
@@ -88,48 +88,48 @@ def service_account(token_uri: str) -> str:
 
 
 def client_certificate() -> str:
-    """A certificate and its key."""
+    """Returns a certificate with its key."""
     return (TLS / "client.pem").read_text()
 
 
 def forms_of(text: str) -> list[str]:
-    """A secret as it is, as PostgreSQL writes bytes, and within Basic credentials."""
+    """Returns a secret as text, as hex as PostgreSQL writes bytes, and within Basic credentials."""
     return [text, text.encode().hex(), base64.b64encode(f"us:{text}".encode()).decode()]
 
 
 def forms_of_key(pem: str) -> list[str]:
-    """Two whole lines of a private key."""
+    """Returns two whole lines of a private key, as text and hex."""
     lines = pem[pem.index("PRIVATE KEY-----") :].replace("\\n", "\n").splitlines()[1:3]
     return [form for line in lines for form in (line, line.encode().hex())]
 
 
 def forms_of_signing_secret(text: str) -> list[str]:
-    """One by its beginning, for its end is shown; and its bytes."""
+    """Returns the secret without its end, which pgsched shows, and its bytes as hex."""
     raw = base64.b64decode(text.removeprefix("whsec_"))
     return [text[:-6], text[:-6].encode().hex(), raw.hex()]
 
 
 def dump_of(cluster: Path) -> str:
-    """All of the database, by its superuser."""
+    """Dumps the whole database as its superuser."""
     password, port = ((cluster / name).read_text().strip() for name in ("password", "port"))
     command = [str(bundled_bin_dir() / "pg_dump"), "-h", "127.0.0.1", "-p", port, "-U", "postgres", "pgsched"]
     return subprocess.run(command, env={"PGPASSWORD": password}, check=True, capture_output=True, text=True).stdout
 
 
 def environments(*, without: str) -> str:
-    """The variables of all processes that may be read, but for the one in which something has to be."""
+    """Returns the environment of all readable processes, without the variable that holds the secrets."""
     found = list[str]()
     for file in Path("/proc").glob("[0-9]*/environ"):
         try:
             variables = file.read_bytes().decode("utf-8", "replace").split("\0")
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # the process has ended, or belongs to another user
             continue
         found += [variable for variable in variables if not variable.startswith(f"{without}=")]
     return "\n".join(found)
 
 
 def found_in(places: dict[str, str], needles: Needles) -> list[tuple[str, str]]:
-    """Which secret is where."""
+    """Returns each found secret with its place."""
     return [
         (what, place)
         for place, text in places.items()

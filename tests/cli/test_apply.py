@@ -1,4 +1,4 @@
-"""Jobs that an application and a file declare, applied to a database."""
+"""Jobs declared in an application or a file, applied to a database."""
 
 import json
 from collections.abc import Sequence
@@ -70,14 +70,14 @@ def whats(changes: Sequence[Change]) -> dict[str | None, str]:
 STANDING = "select key, cron, declared_by from pgsched.jobs where state <> 'cancelled' order by key"
 
 
-async def test_what_is_declared_is_added_once_and_marked(database_url: str, db: Connection) -> None:
+async def test_declared_jobs_are_added_once_and_marked(database_url: str, db: Connection) -> None:
     assert whats(await applied(database_url, [NIGHTLY, POLL])) == {"nightly": "added", "poll": "added"}
     assert db.execute(STANDING).fetchall() == [("nightly", "0 2 * * *", "test"), ("poll", None, "test")]
     assert whats(await applied(database_url, [POLL, NIGHTLY])) == {"nightly": "unchanged", "poll": "unchanged"}
     assert db.execute("select revision from pgsched.jobs").fetchall() == [(1,), (1,)]
 
 
-async def test_a_change_names_what_is_different_and_the_next_instants(database_url: str, db: Connection) -> None:
+async def test_a_change_lists_the_changed_fields_and_the_next_fires(database_url: str, db: Connection) -> None:
     await applied(database_url, [NIGHTLY])
     later = DeclaredJob(key="nightly", target="python:report", cron="0 3 * * *", timezone="Europe/Berlin")
     [change] = await applied(database_url, [later])
@@ -87,7 +87,7 @@ async def test_a_change_names_what_is_different_and_the_next_instants(database_u
     assert db.execute("select cron, payload, declared_by from pgsched.jobs").fetchall() == [("0 3 * * *", None, "test")]
 
 
-async def test_what_was_edited_elsewhere_by_force_is_changed_back(database_url: str, db: Connection) -> None:
+async def test_apply_reverts_forced_edits(database_url: str, db: Connection) -> None:
     await applied(database_url, [POLL])
     db.execute("""select pgsched.edit(id, '{"every": "1h"}', force => true) from pgsched.jobs""")
     [change] = await applied(database_url, [POLL])
@@ -95,7 +95,7 @@ async def test_what_was_edited_elsewhere_by_force_is_changed_back(database_url: 
     assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(minutes=15),)]
 
 
-async def test_pruning_cancels_what_this_declaration_made_and_nothing_else(database_url: str, db: Connection) -> None:
+async def test_pruning_cancels_only_jobs_of_this_declaration(database_url: str, db: Connection) -> None:
     await applied(database_url, [POLL], name="other")
     db.execute("select pgsched.schedule('python:x', every => '1 hour', key => 'by hand')")
     await applied(database_url, [NIGHTLY])
@@ -107,7 +107,7 @@ async def test_pruning_cancels_what_this_declaration_made_and_nothing_else(datab
     )
 
 
-async def test_what_somebody_else_made_is_taken_over_by_force_only(database_url: str, db: Connection) -> None:
+async def test_jobs_declared_elsewhere_are_taken_over_only_with_force(database_url: str, db: Connection) -> None:
     db.execute("select pgsched.schedule('python:poll', every => '15 minutes', client => 'shop', key => 'poll')")
     with pytest.raises(Conflict, match="'poll' of client 'shop' is not declared, but scheduled"):
         await applied(database_url, [NIGHTLY, POLL])
@@ -119,16 +119,20 @@ async def test_what_somebody_else_made_is_taken_over_by_force_only(database_url:
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "an option": {"options": {"no_such_option": 1}},
-    "a value of an option": {"options": {"timeout": "-5s"}},
-    "a label": {"labels": {"": "x"}},
-    "a queue that is not there": {"queue": "nowhere"},
-    "a payload for the body": {"payload": {"a": [{}]}, "options": {"body": {"format": "form"}}, "target": TARGET},
-    "a key that is too long": {"key": "k" * 300},
-    "an ordering key that is too long": {"ordering_key": "o" * 300},
+    "an unknown option": {"options": {"no_such_option": 1}},
+    "an invalid option value": {"options": {"timeout": "-5s"}},
+    "an invalid label": {"labels": {"": "x"}},
+    "an unknown queue": {"queue": "nowhere"},
+    "a payload that does not fit the body format": {
+        "payload": {"a": [{}]},
+        "options": {"body": {"format": "form"}},
+        "target": TARGET,
+    },
+    "a key over the length limit": {"key": "k" * 300},
+    "an ordering key over the length limit": {"ordering_key": "o" * 300},
     "NUL in the payload": {"payload": "a\0b"},
-    "a number that no double holds": {"payload": 10**400},
-    "a payload that is too long": {"payload": "x" * 2**20},
+    "a number out of range for a double": {"payload": 10**400},
+    "a payload over the size limit": {"payload": "x" * 2**20},
     "a job after itself": {"rules": {"after": "nightly"}},
 }
 
@@ -140,7 +144,7 @@ async def test_a_dry_run_refuses_what_apply_refuses(module_url: str, what: str, 
         await applied(module_url, [replace(NIGHTLY, **REFUSED[what])], undo=dry_run)
 
 
-async def test_a_dry_run_leaves_nothing(database_url: str, db: Connection) -> None:
+async def test_a_dry_run_changes_nothing(database_url: str, db: Connection) -> None:
     await applied(database_url, [POLL])
     assert whats(await applied(database_url, [NIGHTLY], prune=True, undo=True)) == {
         "nightly": "added",
@@ -149,14 +153,14 @@ async def test_a_dry_run_leaves_nothing(database_url: str, db: Connection) -> No
     assert db.execute("select key, state::text from pgsched.jobs").fetchall() == [("poll", "active")]
 
 
-async def test_where_one_job_is_refused_none_is_applied(database_url: str, db: Connection) -> None:
+async def test_one_refused_job_prevents_all_changes(database_url: str, db: Connection) -> None:
     unknown = DeclaredJob(key="a", target="python:x", every="1h", queue="nowhere")
     with pytest.raises(psycopg.Error, match="nowhere"):
         await applied(database_url, [POLL, unknown])
     assert db.execute("select count(*) from pgsched.jobs").fetchone() == (0,)
 
 
-def test_the_command_shows_the_difference_and_writes_nothing_in_a_dry_run(
+def test_the_command_shows_changes_and_a_dry_run_writes_nothing(
     run: Run, database_url: str, db: Connection, tmp_path: Path
 ) -> None:
     file = tmp_path / "jobs.toml"
@@ -200,7 +204,7 @@ def test_decorators_declare_jobs_for_their_handlers() -> None:
     assert app.handlers["poll"].function is poll
 
 
-def test_what_cannot_be_declared_is_refused_where_it_stands() -> None:
+def test_an_invalid_declaration_is_refused_at_the_decorator() -> None:
     app = pgsched.App()
 
     def report() -> None: ...
@@ -223,7 +227,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("tables", "said"), WRONG)
-def test_a_file_that_is_wrong_is_told_which_job(tables: Any, said: str) -> None:
+def test_an_error_in_a_file_names_the_job(tables: Any, said: str) -> None:
     with pytest.raises((InvalidInput, InvalidSchedule), match=said):
         checked(declared_in(tables, "jobs.toml"))
 
@@ -245,7 +249,7 @@ jobs:
 """
 
 
-def test_a_file_of_yaml_declares_what_one_of_toml_does(tmp_path: Path) -> None:
+def test_yaml_and_toml_declare_the_same_jobs(tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text(FILE)
     (tmp_path / "jobs.yaml").write_text(YAML)
     *same, odd = jobs_of(tmp_path / "jobs.yaml")
@@ -255,7 +259,7 @@ def test_a_file_of_yaml_declares_what_one_of_toml_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("jobs.toml", FILE), ("jobs.yaml", YAML)])
-def test_a_byte_order_mark_is_no_part_of_a_declaration(tmp_path: Path, name: str, text: str) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     plain = jobs_of(tmp_path / name)
     (tmp_path / name).write_text(text, encoding="utf-8-sig")
@@ -267,7 +271,7 @@ def test_a_byte_order_mark_is_no_part_of_a_declaration(tmp_path: Path, name: str
     ["[*a{n}, *a{n}]", "{{x: *a{n}, y: *a{n}}}", "{{<<: [*a{n}, *a{n}]}}"],
     ids=["lists", "mappings", "merges"],
 )
-def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, doubled: str) -> None:
+def test_yaml_aliases_that_expand_too_far_are_refused(tmp_path: Path, doubled: str) -> None:
     file = tmp_path / "jobs.yaml"
     lines = [f"  a{n + 1}: &a{n + 1} {doubled.format(n=n)}" for n in range(40)]
     head = "jobs:\n- key: a\n  target: python:a\n  every: 1h\n  payload: {a: &a0 {x: 1}}\n"
@@ -276,7 +280,7 @@ def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, doubled: st
         jobs_of(file)
 
 
-def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
+def test_a_recursive_yaml_alias_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text("jobs: &jobs [*jobs]")
     with pytest.raises(InvalidInput, match="or refer to themselves"):
@@ -298,7 +302,7 @@ def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
         ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or refer to themselves"),
     ],
 )
-def test_what_is_no_declaration_in_yaml_is_refused(tmp_path: Path, text: str, why: str) -> None:
+def test_invalid_yaml_declarations_are_refused(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "jobs.yml"
     file.write_text(text)
     with pytest.raises(PgschedError, match=why):

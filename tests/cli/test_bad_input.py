@@ -1,4 +1,4 @@
-"""Whatever is typed wrongly is refused with exit status 2 and a message that says what to write."""
+"""Invalid input: exit status 2, and a message that says what to write."""
 
 import json
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_bad_input_is_explained(
         assert list(json.loads(in_json.stdout)["error"]) == ["code", "message"]
 
 
-def test_an_unknown_name_in_the_file_is_refused(run: Run) -> None:
+def test_an_unknown_setting_in_the_file_is_refused(run: Run) -> None:
     Path("pgsched.toml").write_text("proceses = 2\n")
     _refused(run("status"), "there is no setting 'proceses'")
 
@@ -121,18 +121,18 @@ def test_an_unknown_variable_is_refused(run: Run) -> None:
     _refused(run("status", env={"PGSCHED_PROCESES": "2"}), "PGSCHED_PROCESES")
 
 
-def test_a_handlers_module_that_fails_is_named_with_its_reason(run: Run, module_url: str) -> None:
+def test_a_failing_handler_module_is_named_with_its_error(run: Run, module_url: str) -> None:
     Path("broken_shop.py").write_text("raise RuntimeError('no key')\n")
     _refused(run("worker", "--app", "broken_shop:app", env=at(module_url)), "RuntimeError: no key")
 
 
-def test_a_database_that_cannot_be_reached_is_a_failure_without_traceback(run: Run) -> None:
+def test_an_unreachable_database_is_an_error_without_a_traceback(run: Run) -> None:
     result = run("status", "--json", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["error"]["code"] == "pgsched.unavailable"
 
 
-def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_database_url: str) -> None:
+def test_an_unmigrated_database_gets_the_command_to_run(run: Run, empty_database_url: str) -> None:
     for words in (["status"], ["schedule", TARGET], ["worker"], ["worker", "--processes", "2"], ["jobs", "list"]):
         result = run(*words, "--json", env=at(empty_database_url))
         assert result.exit_code == 1
@@ -149,7 +149,7 @@ def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_datab
     ],
     ids=" ".join,
 )
-def test_a_job_that_does_not_exist_is_not_found(words: list[str], run: Run, module_url: str) -> None:
+def test_an_unknown_job_is_not_found(words: list[str], run: Run, module_url: str) -> None:
     result = run(*words, "--json", env=at(module_url))
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")
 
@@ -163,7 +163,7 @@ def test_a_job_that_does_not_exist_is_not_found(words: list[str], run: Run, modu
     ],
 )
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_that_could_call_nobody_does_not_start(
+def test_a_worker_with_invalid_tls_or_proxy_settings_does_not_start(
     words: tuple[str, ...], said: str, processes: str, run: Run
 ) -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"

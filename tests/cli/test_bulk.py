@@ -33,7 +33,7 @@ def answer(run: Run, *words: str) -> Any:
     return json.loads(result.output)
 
 
-def test_many_are_counted_cancelled_shown_and_stopped(run: Run, db: Db) -> None:
+def test_a_bulk_cancel_is_counted_started_shown_and_stopped(run: Run, db: Db) -> None:
     schedule(db, client="shop", labels={"team": "mail"})
     schedule(db, client="shop")
     assert run("bulk", "cancel", "--client", "shop", "--dry-run").output == "2\n"
@@ -48,7 +48,7 @@ def test_many_are_counted_cancelled_shown_and_stopped(run: Run, db: Db) -> None:
     assert run("bulk", "stop", started["id"]).output == "had already ended\n"
 
 
-def test_many_are_moved(run: Run, db: Db) -> None:
+def test_executions_are_rescheduled_by_a_shift_or_to_an_instant(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     by = answer(run, "reschedule", "--client", "shop", "--by", "-15m")["id"]
     at = answer(run, "reschedule", "--client", "shop", "--fire-at", "2031-03-01T09:00:00Z")["id"]
@@ -69,7 +69,7 @@ def test_many_are_moved(run: Run, db: Db) -> None:
         ["reschedule", "--client", "shop", "--by", "1h", "--fire-at", "2031-03-01T09:00:00Z"],
     ],
 )
-def test_what_cannot_be_meant_is_refused(run: Run, db: Db, words: list[str]) -> None:
+def test_invalid_bulk_commands_are_refused(run: Run, db: Db, words: list[str]) -> None:
     assert run("bulk", *words).exit_code == 2
     assert db.execute("select count(*) from pgsched.bulk_operations").fetchone() == (0,)
 
@@ -85,7 +85,7 @@ def test_dead_letters_are_replayed_and_discarded(run: Run, db: Db) -> None:
     assert [item["rate"] for item in answer(run, "list", "--action", "discard")["items"]] == [1000]
 
 
-def test_jobs_are_paused_resumed_and_cancelled_at_once(run: Run, db: Db) -> None:
+def test_bulk_pause_resume_and_cancel_of_jobs_finish_at_once(run: Run, db: Db) -> None:
     schedule(db, client="shop", every="1 hour", labels={"team": "mail"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel-jobs", "cancelled")):
         found = run("bulk", action, "--label", "team=mail", "--watch")
@@ -107,12 +107,12 @@ def test_a_backfill_is_counted_started_listed_and_followed(run: Run, db: Db, mon
         assert run("bulk", "backfill", *wrong).exit_code == 2, wrong
 
 
-def test_what_is_not_there_is_not_found(run: Run) -> None:
+def test_an_unknown_operation_is_not_found(run: Run) -> None:
     for verb in ("show", "stop"):
         assert run("bulk", verb, str(uuid4())).exit_code == 1
 
 
-def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
+def test_watching_an_ended_operation_returns_at_once(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     started = answer(run, "cancel", "--client", "shop")["id"]
     db.execute("update pgsched.bulk_operations set state = 'finished', done = 1")
@@ -124,7 +124,7 @@ def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
     assert (found.exit_code, "ended early: it was stopped" in found.stderr) == (1, True)
 
 
-def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_follows_a_new_operation_to_its_end(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule(db, client="shop")
     end = "update pgsched.bulk_operations set state = 'finished', done = 1"
     monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
@@ -149,7 +149,7 @@ def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_a_line_tells_of_what_has_changed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_prints_a_line_per_change(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_LINES_APART", 0)
     monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
     looks: Any = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))

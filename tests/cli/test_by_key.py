@@ -1,4 +1,4 @@
-"""Each command that takes a job, an execution or a dead letter takes its key, by one rule."""
+"""Every command that takes the id of a job, execution or dead letter also takes its key."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def db(module_url: str) -> Iterator[Db]:
 
 @pytest.fixture
 def key() -> str:
-    """A key that no other test has: they share their database."""
+    """A unique key, since the tests share a database."""
     return f"nightly-{uuid4()}"
 
 
@@ -51,7 +51,7 @@ NAMED = {
     for path, command in _ALL.items()
     if any(map(_is_named, command.params))
 }
-"""The commands, with the option that names a job or an execution; None where that is the argument."""
+"""Each command with the option that names a job or execution, or None if the argument does."""
 
 
 def _kind(path: str) -> str:
@@ -76,7 +76,7 @@ def _words(path: str, name: str, *more: str) -> list[str]:
     return [*path.split(), *named, *_MORE.get(path, ()), *more]
 
 
-def test_every_command_that_takes_an_id_of_what_has_keys_is_tried() -> None:
+def test_every_command_that_takes_a_key_is_tested() -> None:
     assert len(NAMED) == 24
     ids = {
         (path, one.name)
@@ -89,7 +89,7 @@ def test_every_command_that_takes_an_id_of_what_has_keys_is_tried() -> None:
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_is_enough_where_one_client_has_it(run: Run, db: Db, key: str, path: str) -> None:
+def test_a_key_of_one_client_needs_no_client(run: Run, db: Db, key: str, path: str) -> None:
     id = _make(db, _kind(path), key)
     found = run(*_words(path, key), "--json")
     assert found.exit_code == 0, found.output
@@ -98,7 +98,7 @@ def test_a_key_is_enough_where_one_client_has_it(run: Run, db: Db, key: str, pat
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_of_two_clients_asks_whose_it_is(run: Run, db: Db, key: str, path: str) -> None:
+def test_a_key_of_two_clients_needs_the_client(run: Run, db: Db, key: str, path: str) -> None:
     for client in ("one", "two"):
         _make(db, _kind(path), key, client)
     unclear = run(*_words(path, key))
@@ -110,19 +110,19 @@ def test_a_key_of_two_clients_asks_whose_it_is(run: Run, db: Db, key: str, path:
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_that_nobody_has_is_told(run: Run, db: Db, key: str, path: str) -> None:
+def test_an_unknown_key_is_an_error(run: Run, db: Db, key: str, path: str) -> None:
     _make(db, _kind(path), key, "one")
     unknown = str(uuid4())
     for name, more in (("none", ()), (key, ("--client", "three")), (unknown, ())):
         found = run(*_words(path, name, *more))
-        if name != unknown or NAMED[path] is None:  # a list of what an unknown id has is empty
+        if name != unknown or NAMED[path] is None:  # listings for an unknown id are empty
             assert (found.exit_code, found.stdout) == (1, ""), found.output
             assert found.stderr.startswith("error: there is no "), found.stderr
             assert name in found.stderr
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_that_looks_like_an_id_has_key_before_it(run: Run, db: Db, path: str) -> None:
+def test_a_key_that_looks_like_an_id_is_written_with_a_prefix(run: Run, db: Db, path: str) -> None:
     key = str(uuid4())
     _make(db, _kind(path), key)
     found = run(*_words(path, f"key:{key}"), "--json")
@@ -132,13 +132,13 @@ def test_a_key_that_looks_like_an_id_has_key_before_it(run: Run, db: Db, path: s
         assert "there is no" not in again.output, again.output
 
 
-def test_the_key_of_something_else_says_what_it_is_of(run: Run, db: Db) -> None:
+def test_a_key_of_another_kind_is_explained(run: Run, db: Db) -> None:
     job, execution = _make(db, "job", "nightly"), _make(db, "execution", "once")
     assert f"it is the key of a job, {job}" in run("executions", "show", "nightly").stderr
     assert f"it is the key of an execution, {execution}" in run("jobs", "pause", "once").stderr
 
 
-def test_a_key_means_what_has_it_now(run: Run, db: Db) -> None:
+def test_a_key_means_its_live_row_or_else_the_newest(run: Run, db: Db) -> None:
     dead_letter(db, key="k")
     newest = dead_letter(db, key="k")
     assert json.loads(run("executions", "show", "k", "--json").stdout)["id"] == str(newest)
@@ -152,7 +152,7 @@ def test_a_key_means_what_has_it_now(run: Run, db: Db) -> None:
     assert json.loads(run("jobs", "show", "j", "--json").stdout)["id"] == there
 
 
-def test_a_job_named_twice_and_none_are_refused(run: Run) -> None:
+def test_naming_a_job_twice_or_not_at_all_is_refused(run: Run) -> None:
     twice = run("jobs", "show", "a", "--key", "b")
     assert (twice.exit_code, twice.stderr) == (2, "error: the job is named twice: give either the argument or --key\n")
     none = run("executions", "why")

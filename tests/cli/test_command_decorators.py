@@ -1,4 +1,4 @@
-"""What the commands that ask and change answer."""
+"""The answers of commands that query and change the database."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return asking
 
 
-def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> None:
+def test_an_execution_is_scheduled_with_all_flags(ask: Any, db: Db) -> None:
     answer = ask(
         "schedule", TARGET, "--fire-at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
         "--client", "payments", "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
@@ -45,7 +45,7 @@ def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> N
     assert (answer["kind"], answer["outcome"]) == ("execution", "created")
 
 
-def test_what_waits_under_a_key_is_kept_when_that_is_asked_for(ask: Any, db: Db) -> None:
+def test_on_conflict_keep_keeps_the_waiting_execution(ask: Any, db: Db) -> None:
     first = ask("schedule", TARGET, "--key", "k", "--payload", "1", "--delay", "1h")
     assert ask("schedule", TARGET, "--key", "k", "--payload", "2", "--on-conflict", "keep") == first | {
         "outcome": "existing"
@@ -58,7 +58,7 @@ def test_a_payload_is_read_from_standard_input(ask: Any, db: Db) -> None:
     assert db.execute("select payload from pgsched.status").fetchone() == ({"from": "stdin"},)
 
 
-def test_a_job_keeps_its_policies_for_changes_of_the_clocks(ask: Any) -> None:
+def test_a_job_keeps_its_gap_and_overlap(ask: Any) -> None:
     cron = ["--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--gap", "skip", "--overlap", "both"]
     answer = ask("schedule", TARGET, *cron)
     assert answer["kind"] == "job"
@@ -79,7 +79,7 @@ def test_a_job_is_paused_resumed_triggered_and_cancelled(ask: Any) -> None:
     assert ask("jobs", "show", id)["state"] == "cancelled"
 
 
-def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
+def test_editing_a_job_updates_its_planned_execution(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--cron", "@daily", "--label", "team=a")["id"]
     answer = ask(
         "jobs", "edit", id, "--every", "90m", "--target", "python:other", "--payload", '{"n": 1.50}',
@@ -97,7 +97,7 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
     assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
 
 
-def test_an_interval_is_counted_from_another_anchor_and_that_is_previewed(ask: Any) -> None:
+def test_an_edited_anchor_is_previewed_and_saved(ask: Any) -> None:
     id = ask("schedule", TARGET, "--every", "24h")["id"]
     moved = ("--anchor", "2026-01-01T03:00:00+01:00")
     asked = ask("jobs", "preview", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
@@ -106,7 +106,7 @@ def test_an_interval_is_counted_from_another_anchor_and_that_is_previewed(ask: A
     assert not ask("jobs", "edit", id, "--clear", "anchor")["fire_at"].endswith("T02:00:00Z")
 
 
-def test_an_execution_is_cancelled_with_a_note_and_by_somebody(ask: Any, db: Db) -> None:
+def test_an_execution_is_cancelled_with_a_note_and_an_actor(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     assert ask("executions", "cancel", id, "--note", "sold out", "--actor", "ann") == {"id": id, "changed": True}
     assert ask("executions", "show", id)["reason"] == "sold out"
@@ -114,7 +114,7 @@ def test_an_execution_is_cancelled_with_a_note_and_by_somebody(ask: Any, db: Db)
     assert logged == [("ann", "sold out")]
 
 
-def test_an_edit_by_a_role_that_may_not_plan_is_left_to_a_worker(
+def test_an_edit_by_a_role_without_planning_rights_is_left_to_a_worker(
     ask: Any, db: Db, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = ask("schedule", TARGET, "--every", "1h")["id"]
@@ -125,7 +125,7 @@ def test_an_edit_by_a_role_that_may_not_plan_is_left_to_a_worker(
     assert db.execute("select planned_revision < revision from pgsched.jobs").fetchone() == (True,)
 
 
-def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_client_and_labels(ask: Any) -> None:
+def test_jobs_are_paused_resumed_and_cancelled_by_client_and_labels(ask: Any) -> None:
     ids = [ask("schedule", TARGET, "--every", "1h", "--label", "team=a", "--client", c)["id"] for c in ("a", "b")]
     ask("schedule", TARGET, "--every", "1h")
     assert [row["id"] for row in ask("jobs", "list", "--label", "team=a")["items"]] == ids[::-1]
@@ -180,7 +180,7 @@ def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
     assert db.execute("select cron from pgsched.jobs").fetchone() == ("30 2 * * *",)
 
 
-def test_preview_heeds_rules(ask: Any) -> None:
+def test_preview_applies_rules(ask: Any) -> None:
     found = ask(
         "jobs", "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
         "--from", "2026-03-01T00:00:00Z",
@@ -195,7 +195,7 @@ def test_an_execution_is_cancelled_once(ask: Any) -> None:
     assert ask("executions", "show", id)["status"] == "cancelled"
 
 
-def test_pages_of_a_listing_join(ask: Any) -> None:
+def test_listings_are_paged(ask: Any) -> None:
     ids = [ask("schedule", TARGET, "--delay", "1h")["id"] for _ in range(3)]
     first = ask("executions", "list", "--limit", "2")
     second = ask("executions", "list", "--limit", "2", "--after", first["next"])
@@ -205,7 +205,7 @@ def test_pages_of_a_listing_join(ask: Any) -> None:
     assert ask("jobs", "list", "--sort", "oldest")["items"] == []
 
 
-def test_listings_are_narrowed_down(ask: Any) -> None:
+def test_listings_are_filtered(ask: Any) -> None:
     ask("schedule", TARGET, "--delay", "1h", "--client", "a")
     wanted = ask("schedule", TARGET, "--delay", "1h", "--client", "b", "--key", "k")["id"]
     job = ask("schedule", TARGET, "--every", "1h", "--client", "b")["id"]
@@ -217,7 +217,7 @@ def test_listings_are_narrowed_down(ask: Any) -> None:
     assert ask("jobs", "list", "--state", "paused")["items"] == []
 
 
-def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> None:
+def test_status_shows_counts_and_the_age_of_the_oldest_due(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2026a')")
@@ -228,12 +228,12 @@ def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> Non
     assert found["workers"] == []
 
 
-def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any) -> None:
+def test_forecast_marks_minutes_over_the_limit(ask: Any, run: Any) -> None:
     assert ask("executions", "forecast") == {"minutes": [], "per_minute": 10_000, "busiest": None, "advice": None}
     ask("schedule", TARGET, "--delay", "10m")
     [minute] = ask("executions", "forecast", "--per-minute", "1")["minutes"]
     assert (minute["due"], minute["hot"]) == (1, False)
-    for _ in range(6):  # so that two are in one minute, also if it turns between them
+    for _ in range(6):  # so that at least two are in one minute, even at a minute change
         ask("schedule", TARGET, "--delay", "10m")
     found = ask("executions", "forecast", "--per-minute", "1")
     assert [one["due"] for one in found["minutes"] if one["hot"]]
@@ -244,7 +244,7 @@ def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any)
         assert run("executions", "forecast", *words).exit_code == 2
 
 
-def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: Any, run: Any, db: Db) -> None:
+def test_status_shows_attempts_and_forecast_uses_their_peak(ask: Any, run: Any, db: Db) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, failed_attempts, succeeded, failed, lateness)"
         " select date_trunc('minute', now() - n * interval '1 minute', 'UTC'), '', 'default', n, 1, n - 1, 1,"
@@ -254,7 +254,7 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     assert (done["queue"], done["ended"], done["attempts"], done["failed_attempts"]) == ("default", 5, 5, 2)
     assert done["lateness"] == {"p50": 0.0005, "p99": 0.00099}
     assert "late p99" in run("status").output
-    for _ in range(8):  # so that four are in one minute, also if it turns between them
+    for _ in range(8):  # so that at least four are in one minute, even at a minute change
         ask("schedule", TARGET, "--delay", "10m")
     found = ask("executions", "forecast")
     assert (found["per_minute"], found["busiest"]) == (3, 3)
@@ -266,7 +266,7 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     ("bucket", "said"), [(0, "0.00099 s"), (24, "299 s"), (29, "1,794 s"), (31, "3,591 s"), (32, "3,600 s or more")]
 )
 @pytest.mark.usefixtures("ask")
-def test_status_says_in_digits_how_long_most_attempts_took(run: Any, db: Db, bucket: int, said: str) -> None:
+def test_status_shows_the_p99_of_durations(run: Any, db: Db, bucket: int, said: str) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, duration)"
         " values (date_trunc('minute', now() - interval '2 minutes', 'UTC'), '', 'default', 1,"
@@ -276,7 +276,7 @@ def test_status_says_in_digits_how_long_most_attempts_took(run: Any, db: Db, buc
     assert run("status").output.split("took p99\n")[1].partition("\n")[0].endswith(f"  {said}")
 
 
-def test_whether_a_clients_objective_was_met_is_told(ask: Any, run: Any, db: Db) -> None:
+def test_status_shows_whether_objectives_are_met(ask: Any, run: Any, db: Db) -> None:
     assert ask("status")["objectives"] == []
     ask("clients", "set", "shop", "--late-after", "250ms", "--on-time-share", "0.9")
     ask("clients", "set", "bank", "--late-after", "1s")
@@ -294,7 +294,7 @@ def test_whether_a_clients_objective_was_met_is_told(ask: Any, run: Any, db: Db)
     assert [one["client"] for one in ask("status")["objectives"]] == ["bank"]
 
 
-def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
+def test_preview_shows_a_clock_change(ask: Any) -> None:
     found = ask(
         "jobs",
         "preview",
@@ -315,26 +315,26 @@ def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     assert [row["fire_at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
 
 
-def test_preview_draws_a_hashed_schedule_for_the_job_it_is_told(ask: Any) -> None:
+def test_preview_resolves_a_hashed_schedule_by_identity(ask: Any) -> None:
     asked = ("jobs", "preview", "--cron", "H H * * *", "--from", "2026-03-01T00:00:00Z", "--count", "1", "--identity")
     first = ask(*asked, "default/nightly")
     assert ask(*asked, "default/nightly") == first
     assert ask(*asked, "default/weekly") != first
 
 
-def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
+def test_preview_of_an_interval_counts_from_the_given_start(ask: Any) -> None:
     found = ask("jobs", "preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
     assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
 
 
-def test_migrate_is_harmless_when_repeated(run: Run, empty_database_url: str) -> None:
+def test_migrate_is_idempotent(run: Run, empty_database_url: str) -> None:
     first, second = (run("migrate", "--json", env=at(empty_database_url)) for _ in range(2))
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert json.loads(first.stdout) == json.loads(second.stdout)
     assert json.loads(first.stdout)["missing_roles"] == []
 
 
-def test_migrate_says_whose_tables_it_may_not_change(run: Run, database_url: str) -> None:
+def test_migrate_names_the_owner_of_tables_it_cannot_change(run: Run, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("create role migrates login password 'x' in role pgsched_owner; create role another")
         try:
@@ -351,7 +351,7 @@ def test_migrate_prints_sql_without_a_database(run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["jobs", "list"], ["executions", "list"], ["status"], ["schedule", TARGET]])
-def test_answers_for_people_are_text(words: list[str], run: Run, database_url: str) -> None:
+def test_answers_without_json_are_text(words: list[str], run: Run, database_url: str) -> None:
     result = run(*words, env=at(database_url))
     assert result.exit_code == 0
     assert result.stdout.strip()
@@ -371,7 +371,7 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
     assert found.stdout.strip() == "[]"
 
 
-def test_what_commands_ask_the_database_by_does_without_sqlalchemy() -> None:
+def test_the_database_backend_of_commands_imports_no_sqlalchemy() -> None:
     import subprocess
     import sys
 
@@ -389,14 +389,14 @@ def test_an_execution_waits_for_others(ask: Any, run: Run) -> None:
     assert ask("executions", "show", first)["waits_for"] == []
 
 
-def test_a_job_waits_for_nobody(run: Run, ask: Any, database_url: str) -> None:
+def test_a_job_cannot_have_dependencies(run: Run, ask: Any, database_url: str) -> None:
     ask("schedule", TARGET, "--delay", "1h", "--key", "extract")
     result = run("schedule", TARGET, "--every", "1h", "--after", "extract", "--json")
     assert result.exit_code == 2
     assert json.loads(result.stdout)["error"]["code"] == "pgsched.invalid_schedule"
 
 
-def test_a_transaction_that_is_prepared_and_not_ended_is_shown(ask: Any, db: Db, database_url: str, run: Run) -> None:
+def test_status_shows_prepared_transactions(ask: Any, db: Db, database_url: str, run: Run) -> None:
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     with psycopg.connect(database_url) as session:
         session.execute("select from pgsched.executions where id = %s for update", [id])

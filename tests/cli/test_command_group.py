@@ -1,4 +1,4 @@
-"""Help names each command once, uncut and under a heading, and imports none of them."""
+"""Help lists each command once, untruncated, under a heading, and imports none of them."""
 
 import subprocess
 import sys
@@ -22,26 +22,26 @@ print(*sorted(name for name in sys.modules if name.startswith(("psycopg", "pgsch
 _GROUPS = sorted({path.rpartition(" ")[0].removeprefix("pgsched").strip() for path in COMMANDS})
 
 
-def test_there_are_at_most_22_commands_at_the_top() -> None:
+def test_there_are_at_most_22_top_level_commands() -> None:
     assert len(cli.list_commands(click.Context(cli))) <= 22
 
 
 @pytest.mark.parametrize("path", _GROUPS)
-def test_no_line_of_help_is_cut(run: Run, path: str) -> None:
+def test_help_is_not_truncated(run: Run, path: str) -> None:
     assert "..." not in run(*path.split(), "--help").output.partition("\n")[2]
 
 
-def test_each_line_of_the_first_help_fits_a_terminal(run: Run) -> None:
+def test_top_level_help_fits_80_columns(run: Run) -> None:
     lines = run("--help", terminal_width=80).output.split("Run it:")[1].splitlines()
     names = [line.split()[0] for line in lines if line.startswith("  ")]
     assert names == cli.list_commands(click.Context(cli))
 
 
-def test_help_and_completion_import_no_command() -> None:
+def test_help_and_completion_import_no_commands() -> None:
     told = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, text=True, check=True).stdout
     assert set(told.split()) == {f"pgsched.cli{name}" for name in ("", ".command_group", ".main", ".reply")}
 
 
-def test_a_command_that_a_group_has_not_names_those_it_has(run: Run) -> None:
+def test_an_unknown_subcommand_lists_the_known_ones(run: Run) -> None:
     refused = run("admin", "nothing")
     assert (refused.exit_code, "there is no command 'nothing'; the commands are keys," in refused.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""Shells complete what the command line has."""
+"""Shell completion of commands, flags and choices."""
 
 import subprocess
 
@@ -20,13 +20,13 @@ def test_commands_flags_and_choices_are_completed(words: list[str], begun: str, 
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell_asks_pgsched(run: Run, shell: str) -> None:
+def test_the_completion_script_calls_pgsched(run: Run, shell: str) -> None:
     answer = run("completion", shell)
     assert answer.exit_code == 0
     assert f"{VARIABLE}={shell}_complete" in answer.output
 
 
-def test_bash_takes_the_script(run: Run) -> None:
+def test_bash_accepts_the_completion_script(run: Run) -> None:
     check = "source /dev/stdin && complete -p pgsched"
     told = subprocess.run(["bash", "-c", check], input=run("completion", "bash").output, capture_output=True, text=True)
     assert told.stdout.startswith("complete"), told.stderr

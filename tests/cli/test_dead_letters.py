@@ -24,7 +24,7 @@ def answer(run: Run, *words: str) -> Any:
     return json.loads(result.output)
 
 
-def test_they_are_listed_with_why(run: Run, db: Db) -> None:
+def test_dead_letters_are_listed_with_their_reason(run: Run, db: Db) -> None:
     id = dead_letter(db, client="payments")
     dead_letter(db, client="billing")
     shown = run("dead-letters", "list", "--client", "payments", "--host", "shop.example").output
@@ -36,13 +36,13 @@ def test_they_are_listed_with_why(run: Run, db: Db) -> None:
     assert answer(run, "list", "--sort", "oldest")["items"] == newest[::-1]
 
 
-def test_one_is_shown_with_its_tries(run: Run, db: Db) -> None:
+def test_a_dead_letter_is_shown_with_its_attempts(run: Run, db: Db) -> None:
     id = dead_letter(db)
     assert "503 Service Unavailable" in run("dead-letters", "show", str(id)).output
     assert [attempt["attempt"] for attempt in answer(run, "show", str(id))["attempts"]] == [5]
 
 
-def test_one_is_replayed_with_other_values(run: Run, db: Db) -> None:
+def test_a_dead_letter_is_replayed_with_changes(run: Run, db: Db) -> None:
     id = str(dead_letter(db, payload={"n": 1}))
     words = ["--new-target", "python:repaired", "--payload", '{"n": 2}', "--option", "timeout=9s", "--note", "moved"]
     new = answer(run, "replay", id, *words)
@@ -51,14 +51,14 @@ def test_one_is_replayed_with_other_values(run: Run, db: Db) -> None:
     assert found == [(new["id"], "python:repaired", {"n": 2}, {"timeout": "9s"})]
 
 
-def test_one_is_discarded(run: Run, db: Db) -> None:
+def test_a_dead_letter_is_discarded(run: Run, db: Db) -> None:
     one, _ = (str(dead_letter(db)) for _ in range(2))
     assert run("dead-letters", "discard", one, "--note", "known", "--actor", "ann").output == "discarded\n"
     assert run("dead-letters", "discard", one).output == "was already discarded\n"
     assert [item["id"] for item in answer(run, "list", "--state", "discarded")["items"]] == [one]
 
 
-def test_what_is_not_there_is_not_found(run: Run) -> None:
+def test_an_unknown_dead_letter_is_not_found(run: Run) -> None:
     unknown = str(uuid4())
     for verb in ("show", "replay", "discard"):
         assert run("dead-letters", verb, unknown).exit_code == 1

@@ -1,4 +1,4 @@
-"""The logins of docker/logins.sql are enough for all that docker/compose.yaml starts, and none is a superuser."""
+"""The deployment in docker/: the logins of logins.sql suffice for compose.yaml, and none is a superuser."""
 
 import json
 import os
@@ -37,7 +37,7 @@ _SMALL = {"fsync": "off", "shared_buffers": "32MB"}
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-    """A cluster as PostgreSQL's image has made it: nobody but its superuser, and then the scripts."""
+    """A cluster as PostgreSQL's image creates it: with only a superuser, after the init scripts."""
     with EmbeddedPostgres(tmp_path / "postgres", settings=_SMALL) as running:
         for script in _scripts():
             words = ["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--file", str(script)]
@@ -47,13 +47,13 @@ def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
 
 
 def _scripts() -> list[Path]:
-    """What compose hands to the image, which runs it in the order of the names that it has there."""
+    """Returns the init scripts that compose mounts, in the order of their names in the container."""
     named = re.findall(r"- (\S+):/docker-entrypoint-initdb\.d/(\S+):ro", (_DOCKER / "compose.yaml").read_text())
     return [_DOCKER / path for path, _ in sorted(named, key=lambda pair: pair[1])]
 
 
 def _address(server: EmbeddedPostgres, name: str) -> str:
-    """The address that compose gives a service, on this server; the password is in PGPASSWORD, as it is."""
+    """Returns the URL of a service on this server, without the password, which is in PGPASSWORD."""
     url = server.url
     password = str(conninfo_to_dict(url)["password"])
     return url.replace(f"postgres:{password}@", f"{name}@")
@@ -63,7 +63,7 @@ def _password(name: str) -> dict[str, str]:
     return {"PGPASSWORD": _PASSWORDS[f"{name.upper()}_PASSWORD"]}
 
 
-def test_compose_names_logins_that_the_script_makes() -> None:
+def test_compose_uses_the_logins_of_the_script() -> None:
     named = re.findall(r"postgresql://(\w+)@\S+\s+PGPASSWORD: \$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
     assert set(named) == {
         ("migrator", "MIGRATOR_PASSWORD"),
@@ -72,7 +72,7 @@ def test_compose_names_logins_that_the_script_makes() -> None:
     }
 
 
-def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPostgres, start: Start, run: Run) -> None:
+def test_four_ordinary_logins_run_a_whole_installation(server: EmbeddedPostgres, start: Start, run: Run) -> None:
     migrator, scheduler, front, shop = (_address(server, name) for name in ("migrator", "scheduler", "front", "shop"))
     for _ in range(2):
         migrated = json.loads(run("migrate", "--database-url", migrator, "--json", env=_password("migrator")).stdout)
@@ -108,7 +108,7 @@ def _services() -> dict[str, Any]:
 
 
 def _environment(server: EmbeddedPostgres, service: dict[str, Any]) -> dict[str, str]:
-    """What compose gives the service, with passwords of these tests, on this server."""
+    """Returns the environment of a compose service, with this server and the passwords of these tests."""
     given = {
         name: re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: _PASSWORDS.get(found[1], found[2]), text)
         for name, text in service["environment"].items()
@@ -118,12 +118,12 @@ def _environment(server: EmbeddedPostgres, service: dict[str, Any]) -> dict[str,
     return {**given, "PGSCHED_DATABASE_URL": url}
 
 
-def test_compose_starts_again_whatever_is_to_go_on() -> None:
+def test_compose_restarts_the_long_running_services() -> None:
     kept = {name for name, service in _services().items() if service.get("restart") == "unless-stopped"}
     assert kept == {"postgres", "api", "worker"}
 
 
-def test_prometheus_scrapes_what_compose_starts(
+def test_prometheus_scrapes_the_services_of_compose(
     server: EmbeddedPostgres, start: Start, run: Run, tmp_path: Path
 ) -> None:
     services = _services()
@@ -151,12 +151,12 @@ def test_prometheus_scrapes_what_compose_starts(
 
 
 def _metrics(port: int | None, key: str, host: str) -> urllib.request.Request:
-    """The page as another service asks for it, by the API's name."""
+    """Returns the request for /metrics that another service sends, with the API's host name."""
     headers = {"Host": host, "Authorization": f"Bearer {key}"}
     return urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
 
 
-def test_no_service_can_fill_the_table_of_locks(server: EmbeddedPostgres) -> None:
+def test_no_service_can_fill_the_lock_table(server: EmbeddedPostgres) -> None:
     address = _address(server, "shop")
     with psycopg.connect(address, password=_PASSWORDS["SHOP_PASSWORD"], autocommit=True) as service:
         for taking in TAKING_LOCKS:

@@ -1,6 +1,6 @@
-"""What a release consists of: the wheel and the source distribution, built and installed as a user does it.
+"""The wheel and the source distribution, built and installed as a user does.
 
-The wheel is a library, so it is installed beside the oldest packages that it allows and beside applications of others.
+The wheel is a library, so tests install it with the oldest packages it allows and beside other applications.
 """
 
 import json
@@ -49,7 +49,7 @@ def _run(*words: str | Path, **options: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both; the wheel is built from the source distribution, as by whoever builds it anew."""
+    """A directory with both. The wheel is built from the source distribution."""
     place = tmp_path_factory.mktemp("dist")
     _run(_UV, "build", "--quiet", "--out-dir", place, ROOT)
     return place
@@ -60,7 +60,7 @@ def _files_of(package: Path) -> set[str]:
     return {str(file) for file in found if not _NOT_INSTALLED & set(file.parts)}
 
 
-def test_the_wheel_has_all_of_the_package_and_the_migrations_and_nothing_else(built: Path) -> None:
+def test_the_wheel_has_exactly_the_package_and_the_migrations(built: Path) -> None:
     [wheel] = built.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     migrations = {f"pgsched/{name}" for name in _files_of(ROOT / "migrations")}
@@ -68,7 +68,7 @@ def test_the_wheel_has_all_of_the_package_and_the_migrations_and_nothing_else(bu
     assert wheel.stat().st_size < 2_000_000
 
 
-def test_the_source_has_what_builds_tests_and_documents_it(built: Path) -> None:
+def test_the_source_has_everything_to_build_test_and_document(built: Path) -> None:
     [source] = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -83,7 +83,7 @@ _OLDEST: list[str | Path] = ["--resolution", "lowest-direct", "--requirement", R
 
 
 def _installed(built: Path, place: Path, *how: str | Path) -> Path:
-    """The Python of a new environment in which the wheel was installed."""
+    """Installs the wheel in a new environment and returns its Python."""
     [wheel] = built.glob("*.whl")
     python = place / "bin" / "python"
     _run(_UV, "venv", "--quiet", "--python", sys.executable, place)
@@ -93,7 +93,7 @@ def _installed(built: Path, place: Path, *how: str | Path) -> Path:
 
 @pytest.fixture(scope="module")
 def library(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has nothing but what the wheel asks for."""
+    """The Python of an environment with only the wheel and its dependencies."""
     return _installed(built, tmp_path_factory.mktemp("library") / "venv")
 
 
@@ -107,22 +107,22 @@ def test_an_application_runs_with_the_oldest_packages(built: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["fastapi", "django", "flask"])
-def test_it_can_be_installed_beside_what_an_application_pins(name: str, built: Path, library: Path) -> None:
-    """The versions found lie between the oldest and the newest, with which an application is run."""
+def test_the_wheel_installs_beside_pins_of_applications(name: str, built: Path, library: Path) -> None:
+    """Only resolves versions: other tests run an application with the oldest and the newest."""
     [wheel] = built.glob("*.whl")
     pins = _BESIDE / f"{name}.txt"
     _run(_UV, "pip", "install", "--quiet", "--dry-run", "--python", library, "--requirement", pins, wheel)
 
 
-def test_the_library_brings_few_packages_and_none_of_the_server(library: Path) -> None:
+def test_the_library_has_few_dependencies_and_none_of_the_server(library: Path) -> None:
     listed = json.loads(_run(_UV, "pip", "list", "--format", "json", "--python", library))
     names = {one["name"] for one in listed}
     assert names & {"litestar", "uvicorn", "jinja2", "prometheus-client", "pyyaml", "faker"} == set()
     assert len(names) <= _MOST_PACKAGES, names
 
 
-def test_only_what_the_extras_are_for_needs_them_to_be_imported(library: Path) -> None:
-    """What the library itself imports, and the commands, never comes to need an extra unnoticed."""
+def test_only_modules_of_extras_need_them(library: Path) -> None:
+    """The library and the commands must stay importable without extras."""
     found = json.loads(_run(library, "-I", "-c", _NOT_IMPORTED))
     assert found
     assert [name for name in found if not name.startswith(_OF_EXTRAS)] == []
@@ -149,7 +149,7 @@ def test_a_command_without_its_extra_says_what_to_install(
     assert done.stderr.splitlines()[-1].startswith(f"error: {named} needs an extra: pip install 'pgsched[{needed}]'")
 
 
-def test_an_installed_release_runs_away_from_its_source(library: Path) -> None:
+def test_an_installed_release_runs_without_its_source(library: Path) -> None:
     assert _run(library.with_name("pgsched"), "--version") == f"pgsched {__version__}\n"
     asked = "from pgsched.store.admin.schema_revisions import expected_revision; print(expected_revision())"
     assert _run(library, "-I", "-c", asked).strip()

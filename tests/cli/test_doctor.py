@@ -1,4 +1,4 @@
-"""``pgsched doctor``: what it prints, and the exit status for monitors."""
+"""``pgsched doctor``: its output, and its exit status for monitors."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from tests.databases import login_as
 from tests.store.doctor.doctor_arrange import make_days, register, session_of_the_worker
 
 
-async def test_where_nothing_is_wrong_the_exit_status_is_0(db: Connection, database_url: str, run: Run) -> None:
+async def test_the_exit_status_is_0_without_findings(db: Connection, database_url: str, run: Run) -> None:
     await make_days(database_url)
     with login_as(db, database_url, "pgsched_worker") as url:
         await register(url)
@@ -21,9 +21,7 @@ async def test_where_nothing_is_wrong_the_exit_status_is_0(db: Connection, datab
     assert (report["status"], result.exit_code) == ("fine", 0), report
 
 
-def test_warnings_and_errors_are_told_by_the_exit_status_and_what_to_do_by_the_text(
-    db: Connection, database_url: str, run: Run
-) -> None:
+def test_findings_set_the_exit_status_and_the_text_says_what_to_do(db: Connection, database_url: str, run: Run) -> None:
     warned = run("doctor", env=at(database_url))
     assert warned.exit_code == 1
     assert "warning: days: history has partitions for 0 days" in warned.stdout
@@ -36,7 +34,7 @@ def test_warnings_and_errors_are_told_by_the_exit_status_and_what_to_do_by_the_t
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_a_database_that_is_away_is_an_error_in_the_same_form(run: Run, flags: tuple[str, ...]) -> None:
+def test_an_unreachable_database_is_reported_as_a_finding(run: Run, flags: tuple[str, ...]) -> None:
     result = run("doctor", *flags, env=at("postgresql://nobody@127.0.0.1:1/nothing"))
     assert result.exit_code == 2
     if flags:

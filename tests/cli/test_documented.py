@@ -32,7 +32,7 @@ def _sections() -> dict[str, str]:
 
 
 def _listed_flags(section: str) -> set[str]:
-    """The flags where a section lists them: in its table's first column, or after `Flags:`."""
+    """Returns the flags that a section lists: in the first column of its table, or after `Flags:`."""
     cells = re.findall(r"^\| (`-.*?) \|", section, re.MULTILINE)
     lists = re.findall(r"^Flags: (.*?)(?:\n\n|\Z)", section, re.MULTILINE | re.DOTALL)
     return set(re.findall(r"`(--[a-z-]+)", " ".join(cells + lists)))
@@ -41,7 +41,7 @@ def _listed_flags(section: str) -> set[str]:
 COMMANDS = dict(_commands(cli, "pgsched"))
 
 
-def test_every_command_has_its_section() -> None:
+def test_every_command_has_a_section() -> None:
     assert set(_sections()) == set(COMMANDS)
 
 
@@ -49,7 +49,7 @@ def _shown(command: click.Command) -> list[click.Option]:
     return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
 
 
-def test_the_flags_of_a_command_are_those_documented() -> None:
+def test_each_command_has_exactly_the_documented_flags() -> None:
     documented = {name: _listed_flags(section) for name, section in _sections().items()}
     assert documented == {
         name: {flag for option in _shown(command) for flag in (*option.opts, *option.secondary_opts)}
@@ -57,7 +57,7 @@ def test_the_flags_of_a_command_are_those_documented() -> None:
     }
 
 
-def test_every_command_answers_in_json_and_helps() -> None:
+def test_every_command_has_json_and_help() -> None:
     for name, command in COMMANDS.items():
         assert any("--json" in option.opts for option in command.params), name
         assert command.help, name
@@ -68,7 +68,7 @@ def test_every_setting_has_a_flag() -> None:
     assert set(EVERYTHING) == {field.name for field in dataclasses.fields(Settings)} - {"secret_keys"}
 
 
-def test_the_settings_are_those_documented_with_their_defaults() -> None:
+def test_settings_and_defaults_are_exactly_the_documented_ones() -> None:
     text = (REFERENCE / "settings.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*?) ?\|", text, re.MULTILINE))
     defaults = {field.name: field.default for field in dataclasses.fields(Settings)}

@@ -28,7 +28,7 @@ def _shown(run: Run, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_what_has_ended_is_listed_and_gone_on_with(db: Connection, run: Run) -> None:
+def test_ended_executions_are_listed_page_by_page(db: Connection, run: Run) -> None:
     ids = [_end(db, client=client) for client in ("shop", "orders", "shop")]
     first = _shown(run, "--limit", "2")
     assert [event["id"] for event in first["items"]] == ids[:2]
@@ -40,7 +40,7 @@ def test_what_has_ended_is_listed_and_gone_on_with(db: Connection, run: Run) -> 
     assert _shown(run, "--status", "failed")["items"] == []
 
 
-def test_what_ended_before_is_left_out(db: Connection, run: Run) -> None:
+def test_older_ends_are_left_out_unless_since_includes_them(db: Connection, run: Run) -> None:
     _end(db)
     db.execute("update pgsched.history set finished_at = now() - interval '2 hours'")
     last = _end(db)
@@ -48,7 +48,7 @@ def test_what_ended_before_is_left_out(db: Connection, run: Run) -> None:
     assert len(_shown(run, "--since", "3h")["items"]) == 2
 
 
-def test_it_is_a_table_for_people(db: Connection, run: Run) -> None:
+def test_events_without_json_are_a_table(db: Connection, run: Run) -> None:
     id = _end(db, client="shop")
     shown = run("events").stdout
     assert id in shown
@@ -60,7 +60,7 @@ def test_it_is_a_table_for_people(db: Connection, run: Run) -> None:
     ("words", "said"),
     [(["--after", "x"], "not the id of an event"), (["--since", "soon"], "duration"), (["--status", "held"], "held")],
 )
-def test_what_cannot_be_asked_is_refused(run: Run, words: list[str], said: str) -> None:
+def test_invalid_flags_are_refused(run: Run, words: list[str], said: str) -> None:
     result = run("events", *words, "--json")
     assert result.exit_code == 2
     assert said in result.output

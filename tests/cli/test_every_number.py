@@ -1,4 +1,4 @@
-"""What is no number, no length of time and no instant is refused for each flag of each command, and each setting."""
+"""Invalid numbers, durations and instants: every flag and every setting refuses them."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -35,7 +35,7 @@ _NUMERIC = [setting.name for setting in fields(Settings) if setting.metadata["wi
 def _flags(command: click.Command, *path: str) -> Iterator[tuple[str, click.Parameter]]:
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for name in command.list_commands(context):  # they are brought one by one, when they are asked for
+        for name in command.list_commands(context):  # commands are imported only when requested
             yield from _flags(command.get_command(context, name) or command, *path, name)
     else:
         for one in command.params:
@@ -43,13 +43,13 @@ def _flags(command: click.Command, *path: str) -> Iterator[tuple[str, click.Para
 
 
 def _is_counted(flag: click.Parameter) -> bool:
-    """Whether it is a number, a length of time or an instant."""
+    """Whether a flag takes a number, a duration or an instant."""
     numbers = (click.types.IntParamType, click.types.FloatParamType)
     named = getattr(flag.type, "func", None)
     return isinstance(flag.type, numbers) or getattr(named, "__name__", "") in ("instant", "duration")
 
 
-def test_no_flag_takes_what_is_no_number_or_time() -> None:
+def test_no_flag_accepts_an_invalid_number_or_time() -> None:
     wrong, seen = [], 0
     for where, flag in _flags(cli):
         if not _is_counted(flag) or flag.name in _NUMERIC:
@@ -65,7 +65,7 @@ def test_no_flag_takes_what_is_no_number_or_time() -> None:
     assert seen > 60
 
 
-def test_each_flag_of_a_count_has_bounds_or_the_database_has() -> None:
+def test_every_count_is_bounded_by_its_flag_or_the_database() -> None:
     unbounded = {
         where
         for where, flag in _flags(cli)
@@ -87,11 +87,11 @@ def test_each_flag_of_a_count_has_bounds_or_the_database_has() -> None:
 
 
 @pytest.mark.parametrize("name", _NUMERIC)
-def test_no_setting_takes_it_from_anywhere(name: str) -> None:
+def test_no_setting_accepts_an_invalid_number(name: str) -> None:
     variable = f"PGSCHED_{name.upper()}"
     for text in (*_NONSENSE, "-1", "1e300", "9" * 30, "9" * 400, 10**400, float("nan"), float("inf"), True):
         with pytest.raises(InvalidSettings, match=name):
-            pytest.fail(f"the flag takes {text!r}: {load(flags={name: text}, environment={})}")
+            pytest.fail(f"the flag accepts {text!r}: {load(flags={name: text}, environment={})}")
         if isinstance(text, str):
             with pytest.raises(InvalidSettings, match=name):
-                pytest.fail(f"the variable takes {text!r}: {load(flags={}, environment={variable: text})}")
+                pytest.fail(f"the variable accepts {text!r}: {load(flags={}, environment={variable: text})}")

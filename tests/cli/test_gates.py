@@ -1,4 +1,4 @@
-"""Targets that are left alone and ordering keys that are blocked, from the command line."""
+"""Sidelined targets and blocked ordering keys from the command line."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
     assert run("targets", "restore", "shop.example", "--client", "payments").output == "was not sidelined\n"
 
 
-def test_nothing_is_left_alone_or_blocked_at_first(run: Run) -> None:
+def test_nothing_is_sidelined_or_blocked_at_first(run: Run) -> None:
     assert run("targets", "list").output == "no hosts are sidelined\n"
     assert run("executions", "blocked").output == "no ordering key is blocked\n"
 
@@ -53,6 +53,6 @@ def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[
         (["executions", "blocked", "--after", "x"], "after"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:
+def test_invalid_gate_commands_are_refused(run: Run, words: list[str], message: str) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.output) == (2, True), result.output

@@ -1,4 +1,4 @@
-"""Days of history are put away, and dropped only after that where the installation wants it so."""
+"""Archiving days of history, and dropping them only afterwards if the installation requires it."""
 
 import csv
 import gzip
@@ -33,17 +33,17 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _droppable(db: psycopg.Connection[Any]) -> tuple[int, int]:
-    """Tables of days, and rows that are in none of them."""
+    """Returns the droppable day tables, and the droppable rows without a day table."""
     [tables] = db.execute(_DROPPED).fetchone() or (0,)
     with db.transaction(force_rollback=True):
         [rows] = db.execute("select pgsched_internal.trim_default_days(30, 100)").fetchone() or (0,)
     return tables, rows
 
 
-def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
+def test_a_day_is_dropped_only_after_it_is_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
     db.execute(_OLD)
     db.execute(_ENDED, ["40 days"])
-    db.execute(_ENDED, ["50 days"])  # of which there is no table
+    db.execute(_ENDED, ["50 days"])  # a day without a table
     assert _droppable(db) == (1, 3)
     assert run("admin", "installation", "set", "--archive-history").output == "set\n"
     assert _droppable(db) == (0, 0)
@@ -63,7 +63,7 @@ def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connec
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
-def test_days_that_were_archived_in_another_way_are_marked(run: Run) -> None:
+def test_days_archived_by_other_means_are_marked(run: Run) -> None:
     assert run("admin", "history", "mark", "2020-01-30", "2020-02-02").output == "4 marked\n"
     assert json.loads(run("admin", "history", "mark", "2020-02-02", "--json").stdout) == {"marked": []}
     assert run("admin", "history", "mark", "2020-02-02", "2020-02-01").exit_code == 2
@@ -74,7 +74,7 @@ def test_a_day_that_is_not_over_cannot_be_marked(run: Run) -> None:
     assert (refused.exit_code, "is not a day that is over" in refused.stderr) == (2, True)
 
 
-def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: psycopg.Connection[Any]) -> None:
+def test_rows_of_days_without_a_table_are_reported_and_get_one(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(_ENDED, ["20 days"])
     db.execute("select pg_stat_force_next_flush()")
     told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]

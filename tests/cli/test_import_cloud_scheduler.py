@@ -1,4 +1,4 @@
-"""Jobs of Cloud Scheduler become declarations that do what they did."""
+"""Importing jobs of Cloud Scheduler as equivalent declarations."""
 
 import base64
 import json
@@ -55,11 +55,16 @@ def test_jobs_of_cloud_scheduler_become_declarations(run: Run) -> None:
             4,
             ["PT5S", "PT10S", "PT20S"],
             None,
-        ),  # the count is reached last
-        ({"retryCount": 1, "maxRetryDuration": "60s"}, 4, ["PT5S", "PT10S", "PT20S"], "PT1M"),  # the duration is
+        ),  # the count is the later limit
+        (
+            {"retryCount": 1, "maxRetryDuration": "60s"},
+            4,
+            ["PT5S", "PT10S", "PT20S"],
+            "PT1M",
+        ),  # the duration is the later limit
     ],
 )
-def test_retries_end_as_they_did(
+def test_retries_end_as_in_cloud_scheduler(
     run: Run, retries: dict[str, Any], attempts: int, waits: list[str] | None, age: str | None
 ) -> None:
     [job], left = declared(run, "cloud-scheduler", given=json.dumps([_job(retryConfig=retries)]))
@@ -102,7 +107,7 @@ def test_a_body_is_kept_byte_for_byte(run: Run, sent: bytes, kind: str | None) -
     assert (body.of(json.dumps(job["payload"]).encode()), body.type) == (sent, kind or "application/octet-stream")
 
 
-def test_jobs_of_one_name_in_two_locations_are_told(run: Run) -> None:
+def test_a_job_name_in_two_locations_is_reported(run: Run) -> None:
     given = json.dumps([_job(), _job(name="projects/p/locations/other/jobs/rates")])
     jobs, [left] = declared(run, "cloud-scheduler", given=given)
     assert len(jobs) == 1
@@ -130,7 +135,7 @@ def test_jobs_of_one_name_in_two_locations_are_told(run: Run) -> None:
     ({"httpTarget": {"uri": "ftp://a.example"}}, "ftp"),
     ({"schedule": "every 5 minutes"}, "cron"),
 ])  # fmt: skip
-def test_what_has_no_like_is_named_with_the_reason(run: Run, changes: dict[str, Any], why: str) -> None:
+def test_a_job_without_an_equivalent_is_left_out_with_the_reason(run: Run, changes: dict[str, Any], why: str) -> None:
     jobs, left = declared(run, "cloud-scheduler", given=json.dumps([_job(**changes)]))
     assert jobs == []
     assert len(left) == 1
@@ -140,7 +145,7 @@ def test_what_has_no_like_is_named_with_the_reason(run: Run, changes: dict[str, 
 @pytest.mark.parametrize(
     "given", ["", "{}", "[1]", '[{"name": 1}]', '[{"name": "a", "schedule": "* * * * *", "httpTarget": {}}]']
 )
-def test_what_is_no_list_of_jobs_is_refused(run: Run, given: str) -> None:
+def test_input_that_is_not_a_list_of_jobs_is_refused(run: Run, given: str) -> None:
     Path("there").write_text(given)
     answer = run("jobs", "import", "cloud-scheduler", "there")
     assert answer.exit_code == 2

@@ -43,7 +43,7 @@ def test_a_crontab_becomes_declarations(run: Run) -> None:
     ]
 
 
-def test_entries_with_a_user_and_a_client(run: Run) -> None:
+def test_system_crontab_entries_are_imported_with_user_and_client(run: Run) -> None:
     given = "0 3 * * * root /opt/report.sh\n0 4 * * * shop /opt/report.sh\n"
     words = ("crontab", "--system", "--timezone", "UTC", "--target", "python:{key}", "--client", "shop")
     jobs, left = declared(run, *words, given=given)
@@ -74,7 +74,7 @@ def test_keys_do_not_depend_on_other_lines(run: Run) -> None:
     assert keys(*lines) == keys(*lines[::-1]) == apart
 
 
-def test_the_same_entry_twice_is_declared_once(run: Run) -> None:
+def test_a_repeated_entry_is_declared_once(run: Run) -> None:
     jobs, [left] = declared(run, "crontab", "--timezone", "UTC", given="@daily curl https://a.example/x\n" * 2)
     assert len(jobs) == 1
     assert "line 2" in left
@@ -105,7 +105,7 @@ def test_the_same_entry_twice_is_declared_once(run: Run) -> None:
     ("TZ=Europe/Berlin", "CRON_TZ"),
     ("REPORT=full", "REPORT"),
 ])  # fmt: skip
-def test_what_cannot_be_called_is_named_with_the_reason(run: Run, line: str, why: str) -> None:
+def test_an_entry_without_an_equivalent_is_left_out_with_the_reason(run: Run, line: str, why: str) -> None:
     jobs, left = declared(run, "crontab", "--timezone", "UTC", given=f"{line}\n")
     assert jobs == []
     assert len(left) == 1
@@ -163,7 +163,7 @@ def test_what_cannot_be_called_is_named_with_the_reason(run: Run, line: str, why
         "/opt/a.sh file?.csv",
     ],
 )
-def test_what_a_shell_would_decide_is_no_plain_command(run: Run, command: str) -> None:
+def test_a_command_that_needs_a_shell_is_left_out(run: Run, command: str) -> None:
     words = ("crontab", "--timezone", "UTC", "--target", "python:{name}")
     jobs, [left] = declared(run, *words, given=f"0 3 * * * {command}\n")
     assert jobs == []
@@ -186,7 +186,7 @@ def test_what_a_shell_would_decide_is_no_plain_command(run: Run, command: str) -
         ("python3 -m shop.report", "python3", ["python3", "-m", "shop.report"]),
     ],
 )
-def test_a_plain_command_is_passed_on_whole(run: Run, command: str, name: str, words: list[str]) -> None:
+def test_a_plain_command_is_passed_on_with_its_arguments(run: Run, command: str, name: str, words: list[str]) -> None:
     given = ("crontab", "--timezone", "UTC", "--target", "https://shop.example/{name}")
     [job], left = declared(run, *given, given=f"0 3 * * * {command}\n")
     assert left == []
@@ -213,7 +213,7 @@ def _read(run: Run, *flags: str) -> Result:
         "_www /opt/a.sh",
     ],
 )
-def test_a_system_crontab_is_read_as_one_or_refused(run: Run, entry: str) -> None:
+def test_a_system_crontab_without_its_flag_is_refused(run: Run, entry: str) -> None:
     Path("there").write_text(f"# /etc/crontab\n17 * * * * {entry}\n")
     answer = _read(run)
     assert answer.exit_code == 2
@@ -243,7 +243,7 @@ def test_a_system_crontab_is_read_as_one_or_refused(run: Run, entry: str) -> Non
         "dotnet /srv/a.dll",
     ],
 )
-def test_a_users_crontab_is_read_as_one_or_refused(run: Run, command: str) -> None:
+def test_a_user_crontab_with_the_system_flag_is_refused(run: Run, command: str) -> None:
     Path("there").write_text(f"MAILTO=ops\n17 * * * * {command}\n")
     answer = _read(run, "--system")
     assert answer.exit_code == 2
@@ -253,32 +253,32 @@ def test_a_users_crontab_is_read_as_one_or_refused(run: Run, command: str) -> No
     assert answer.exit_code == 0
 
 
-def test_a_call_that_is_not_understood_is_no_command_of_a_target(run: Run) -> None:
+def test_an_unsupported_curl_call_is_left_out_even_with_a_target(run: Run) -> None:
     given = "0 4 * * 0 curl -X POST -d '{}' https://shop.example/close\n"
     jobs, [left] = declared(run, "crontab", "--timezone", "UTC", "--target", "python:{key}", given=given)
     assert jobs == []
     assert "declare that call by hand" in left
 
 
-def test_bytes_that_are_no_text_are_refused(run: Run) -> None:
+def test_a_file_that_is_not_text_is_refused(run: Run) -> None:
     Path("there").write_bytes(b"\xff\xfe\x00")
     assert run("jobs", "import", "crontab", "there").exit_code == 2
 
 
-def test_a_file_that_is_not_there_is_named(run: Run) -> None:
+def test_a_missing_file_is_named(run: Run) -> None:
     answer = run("jobs", "import", "crontab", "nowhere")
     assert answer.exit_code == 1
     assert "nowhere" in answer.stderr
 
 
-def test_the_answer_in_json_has_both(run: Run) -> None:
+def test_json_output_has_jobs_and_left_out_entries(run: Run) -> None:
     Path("there").write_text("@daily curl https://shop.example/a\n@daily ls\n")
     answer = json.loads(run("jobs", "import", "crontab", "--timezone", "UTC", "there", "--json").stdout)
     assert [job["target"] for job in answer["jobs"]] == ["https://shop.example/a"]
     assert [one["where"] for one in answer["left"]] == ["line 2"]
 
 
-def test_the_how_to_shows_what_is_printed(run: Run) -> None:
+def test_the_guide_shows_the_actual_output(run: Run) -> None:
     blocks = blocks_of(ROOT / "docs" / "how-to" / "migrate.md")
     given, printed = (
         next(block.text for block in blocks if block.language == language) for language in ("text", "toml")
@@ -288,11 +288,11 @@ def test_the_how_to_shows_what_is_printed(run: Run) -> None:
     assert left[0] in [line for block in blocks for line in block.text.splitlines()]
 
 
-def test_a_spider_that_asks_by_head_is_no_plain_get() -> None:
+def test_wget_spider_is_not_a_plain_get() -> None:
     assert address_of(words_of("wget -q --spider https://shop.example/a")) is None
 
 
-def test_a_byte_order_mark_hides_no_line(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "crontab"
     file.write_bytes(b"\xef\xbb\xbf0 1 * * * curl https://shop.example/a\n")
     found = CliRunner().invoke(cli, ["jobs", "import", "crontab", str(file), "--timezone", "UTC"])

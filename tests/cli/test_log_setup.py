@@ -1,4 +1,4 @@
-"""What the log is like for people and for programs."""
+"""The log in its two formats, for people and for programs."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ NASTY = 'a"b\n2026-11-23 ERROR forged \x1b[2J \u2028 \x9b'
 
 
 class Written:
-    """A logger, and what it has written."""
+    """A logger and the lines that it wrote."""
 
     def __init__(self, log_format: str) -> None:
         self._stream = StringIO()
@@ -50,14 +50,14 @@ def test_an_event_is_an_object_with_its_fields(written: Written) -> None:
     assert told == {"event": "handler.failed", "level": "warning", "logger": "pgsched.test"} | fields
 
 
-def test_what_happens_many_times_a_second_is_for_debugging_alone(written: Written) -> None:
+def test_frequent_events_are_logged_at_debug_level(written: Written) -> None:
     written.events.emit("dependents.released", count=1)
     written.events.emit("worker.drained", settled=1)
     assert [told["level"] for told in written.objects] == ["debug", "info"]
 
 
 @pytest.mark.parametrize("log_format", ["json", "human"])
-def test_nobody_forges_a_line_or_speaks_to_the_terminal(log_format: str) -> None:
+def test_values_cannot_forge_lines_or_control_the_terminal(log_format: str) -> None:
     written = Written(log_format)
     written.events.emit("job.invalid", client=NASTY, reason=NASTY)
     written.logger.warning("a library says %s", NASTY)
@@ -68,7 +68,7 @@ def test_nobody_forges_a_line_or_speaks_to_the_terminal(log_format: str) -> None
 
 
 @pytest.mark.parametrize("log_format", ["json", "human"])
-def test_no_password_is_written(log_format: str) -> None:
+def test_passwords_are_not_logged(log_format: str) -> None:
     written = Written(log_format)
     written.events.emit("service.failed", service="x", error="no connection to postgresql://me:hunter2@db/shop")
     written.logger.error("password=hunter2 host=db")
@@ -80,7 +80,7 @@ def test_no_password_is_written(log_format: str) -> None:
     assert "ValueError" in "\n".join(written.lines)
 
 
-def test_a_fault_of_many_is_an_object_for_its_beginning_and_one_for_its_end(written: Written) -> None:
+def test_a_shared_failure_is_logged_at_its_start_and_its_end(written: Written) -> None:
     for service in ["claimer", "settler"] * 20:
         written.events.emit("service.failed", service=service, error="gone", away=True)
     for service in ["claimer", "settler"]:
@@ -89,7 +89,7 @@ def test_a_fault_of_many_is_an_object_for_its_beginning_and_one_for_its_end(writ
     assert written.objects[1]["failures"] == 40
 
 
-def test_a_supervisor_passes_objects_on_with_the_name_of_the_program() -> None:
+def test_json_lines_are_relayed_with_the_name_of_the_program() -> None:
     lines: list[str] = []
     relay = Relay(lines.append, Settings(log_format="json"))
     relay.line("worker-1", '{"event": "drained", "timestamp": "2026-01-01T00:00:00.000Z", "level": "info"}')
@@ -106,7 +106,7 @@ def test_a_supervisor_passes_objects_on_with_the_name_of_the_program() -> None:
     assert all(one["timestamp"] for one in told)
 
 
-def test_for_people_it_passes_lines_on_behind_the_name() -> None:
+def test_human_lines_are_relayed_after_the_name_of_the_program() -> None:
     lines: list[str] = []
     relay = Relay(lines.append, Settings(log_format="human"))
     relay.line("worker-1", "drained")
@@ -115,7 +115,7 @@ def test_for_people_it_passes_lines_on_behind_the_name() -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "expected"), [(True, "human"), (False, "json")])
-def test_where_nothing_is_said_it_is_for_whoever_reads_it(
+def test_the_default_format_is_human_on_terminals_and_json_elsewhere(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool, expected: str
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
@@ -123,12 +123,12 @@ def test_where_nothing_is_said_it_is_for_whoever_reads_it(
     assert decided(Settings(log_format="human")).log_format == "human"
 
 
-def test_another_format_is_refused() -> None:
+def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(InvalidSettings, match="log_format is 'xml'; it must be one of auto, human, json"):
         Settings(log_format="xml")
 
 
-def test_what_an_application_gives_as_extra_is_in_the_object(written: Written) -> None:
+def test_extra_fields_of_an_application_are_logged(written: Written) -> None:
     given = {
         "order": 42,
         "level": "mine",
@@ -146,10 +146,10 @@ def test_what_an_application_gives_as_extra_is_in_the_object(written: Written) -
 
 class Mute:
     def __str__(self) -> str:
-        raise RuntimeError("no word")
+        raise RuntimeError("cannot be text")
 
 
-def test_no_value_of_an_extra_field_costs_the_line(written: Written) -> None:
+def test_unserializable_extra_fields_do_not_lose_the_line(written: Written) -> None:
     endless: list[Any] = []
     endless.append(endless)
     given = {"nan": math.nan, "huge": 10**5000, "mute": Mute(), "endless": endless, "mixed": {1: {2}}, "half": "\ud800"}

@@ -1,4 +1,4 @@
-"""Commands reach what they name, whatever is in the name."""
+"""Names with special characters on the command line."""
 
 import json
 
@@ -15,7 +15,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
 
 
-def test_a_client_of_any_name_is_set_held_shown_and_dropped(run: Run, db: Connection) -> None:
+def test_a_client_of_any_name_is_set_held_shown_and_removed(run: Run, db: Connection) -> None:
     for name in NAMES:
         assert run("clients", "set", "--weight", "5", "--", name).exit_code == 0, name
         assert run("clients", "hold", "--", name).exit_code == 0
@@ -26,7 +26,7 @@ def test_a_client_of_any_name_is_set_held_shown_and_dropped(run: Run, db: Connec
     assert column(db, b"select client_id from pgsched.clients") == ["default"]
 
 
-def test_what_a_client_of_any_name_has_is_listed_by_name_and_key(run: Run, db: Connection) -> None:
+def test_executions_are_listed_by_any_client_name_and_key(run: Run, db: Connection) -> None:
     for name in NAMES:
         id = schedule(db, client=name, key=name, target="python:note", delay="1 hour")
         listed = run("executions", "list", f"--client={name}", f"--key={name}", "--json")

@@ -1,4 +1,4 @@
-"""Commands over the API: each answers as over the database, or says that it needs the database itself."""
+"""Commands over the API: each answers as over the database, or says that it needs the database."""
 
 import json
 import uuid
@@ -124,7 +124,7 @@ DATABASE_ONLY = [path for path, option in _OPTIONS.items() if option.hidden]
 
 
 def _things(db: Db, path: str = "") -> dict[str, str]:
-    """One of each for a client of its own; what is long to make, or bounded, where the command is about that."""
+    """Creates one of each kind of row for a new client; queues and operations only if the command needs them."""
     client = f"c{uuid.uuid4().hex[:8]}"
     job = schedule(db, client=client, key="nightly", every="1 hour")
     found = {
@@ -154,19 +154,19 @@ def _filled(word: str, things: dict[str, str]) -> str:
 
 
 def _told(answer: dict[str, Any]) -> dict[str, Any]:
-    """But for cursors, and for the next instant, which the API computes where no worker has planned it."""
+    """Returns an answer without its cursor and the next instant, which only the API computes."""
     apart = {"next"} | ({"fire_at"} if "schedule" in answer else set())
     return {name: value for name, value in answer.items() if name not in apart}
 
 
 def _kinds(value: Any) -> Any:
-    """What an answer is made of; one that names what is there by chance is left to the caller."""
+    """Returns an answer with each value replaced by its type."""
     if isinstance(value, dict):
         return {name: _kinds(one) for name, one in value.items()}
     return [_kinds(one) for one in value[:1]] if isinstance(value, list) else type(value)
 
 
-def test_every_command_that_asks_is_tried() -> None:
+def test_every_command_over_the_api_is_tested() -> None:
     assert set(_WORDS) == set(OVER_BOTH)
     assert len(DATABASE_ONLY) > 10
 
@@ -194,7 +194,7 @@ def test_a_command_answers_as_over_the_database(
 
 
 @pytest.mark.parametrize("path", DATABASE_ONLY)
-def test_what_only_the_database_answers_says_so(run: Run, path: str) -> None:
+def test_a_database_only_command_says_so(run: Run, path: str) -> None:
     arguments = [one for one in _ALL[path].params if isinstance(one, click.Argument)]
     given = ["2026-03-01" if isinstance(one.type, click.DateTime) else f"x{n}" for n, one in enumerate(arguments)]
     scope = ("--scope", "read") if path == "admin keys create" else ()
@@ -210,7 +210,7 @@ def _refused(run: Run, *words: str, **environment: str) -> tuple[int, str]:
     return found.exit_code, found.stderr
 
 
-def test_an_address_that_is_none_is_refused(run: Run) -> None:
+def test_an_invalid_api_address_is_refused(run: Run) -> None:
     for wrong in ("pgsched.example", "ftp://pgsched.example", ""):
         status, said = _refused(run, "jobs", "list", "--api", wrong)
         assert (status, "is not the address of an API: write one such as" in said) == (2, True), said
@@ -218,7 +218,7 @@ def test_an_address_that_is_none_is_refused(run: Run) -> None:
     assert (status, "contains a password" in said, "ann:secret" in said) == (2, True, False)
 
 
-def test_a_key_that_is_missing_wrong_or_too_narrow_says_what_to_do(run: Run, there: Db, address: str) -> None:
+def test_a_missing_wrong_or_narrow_key_gets_advice(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
     assert "PGSCHED_API_KEY is not set: set it to a key made by pgsched admin keys create" in there_is_none[1]
@@ -233,17 +233,17 @@ def test_a_key_that_is_missing_wrong_or_too_narrow_says_what_to_do(run: Run, the
     assert (foreign[0], "the key is not for the client 'other'" in foreign[1]) == (1, True), foreign
 
 
-def test_an_api_that_is_away_is_unavailable(run: Run) -> None:
+def test_an_unreachable_api_is_unavailable(run: Run) -> None:
     found = run("executions", "list", "--api", "http://127.0.0.1:1", "--json")
     error = json.loads(found.stdout)["error"]
     assert (found.exit_code, error["code"]) == (1, "pgsched.unavailable")
     assert error["message"].startswith("the API at http://127.0.0.1:1/ cannot be reached")
 
 
-def test_a_team_sees_its_own_alone(run: Run, there: Db, address: str) -> None:
+def test_a_key_of_one_client_sees_only_that_client(run: Run, there: Db, address: str) -> None:
     mine, theirs = _things(there), _things(there)
     environment = {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(there, clients=[mine["client"]]))}
-    assert run("executions", "why", "once", env=environment).exit_code == 0  # which other clients have, too
+    assert run("executions", "why", "once", env=environment).exit_code == 0  # other clients use this key, too
     for path in ("jobs list", "executions list", "dead-letters list", "admin audit"):
         items = json.loads(run(*path.split(), "--json", env=environment).stdout)["items"]
         assert {item["client"] for item in items} == {mine["client"]}, path
@@ -252,7 +252,7 @@ def test_a_team_sees_its_own_alone(run: Run, there: Db, address: str) -> None:
         assert (found.exit_code, found.stderr[:16]) == (1, "error: there is "), found.output
 
 
-def test_the_database_that_a_flag_names_counts_before_the_variable(run: Run, module_url: str, address: str) -> None:
+def test_a_database_flag_overrides_the_api_variable(run: Run, module_url: str, address: str) -> None:
     parts = urlsplit(module_url)
     url = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()
     environment = {"PGSCHED_API": "http://127.0.0.1:1", "PGPASSWORD": parts.password}

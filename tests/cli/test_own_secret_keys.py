@@ -1,4 +1,4 @@
-"""The key for secrets that `pgsched up` makes, and that commands in the same directory find."""
+"""The key for secrets that `pgsched up` creates and that commands in the same directory find."""
 
 import stat
 from importlib import util
@@ -13,14 +13,14 @@ from pgsched.sealing import KeyRing, new_key
 THERE = Path(".pgsched")
 
 
-def test_it_is_made_once_and_its_owner_alone_reads_it() -> None:
+def test_the_key_is_created_once_and_readable_by_its_owner_only() -> None:
     made = own_secret_keys(THERE)
     assert KeyRing.parse(made) is not None
     assert (own_secret_keys(THERE), kept_keys(THERE)) == (made, made)
     assert [stat.S_IMODE(file.stat().st_mode) for file in THERE.iterdir()] == [0o600]
 
 
-def test_of_two_that_make_one_at_once_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_two_simultaneous_keys_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     import pgsched.cli.own_secret_keys as module
 
     other = new_key()
@@ -34,7 +34,7 @@ def test_of_two_that_make_one_at_once_the_first_counts(monkeypatch: pytest.Monke
     assert [file.name for file in THERE.iterdir()] == ["secret-keys"]
 
 
-def test_commands_find_it_unless_keys_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_use_the_key_unless_keys_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings({}).secret_keys == ""
     made = own_secret_keys(THERE)
     assert load_settings({}).secret_keys == made
@@ -43,7 +43,7 @@ def test_commands_find_it_unless_keys_are_set(monkeypatch: pytest.MonkeyPatch) -
     assert load_settings({}).secret_keys == "mine"
 
 
-def test_none_is_made_where_nothing_could_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_created_without_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.cli.own_secret_keys.find_spec", lambda name: None if name == "cryptography" else util)
     assert own_secret_keys(THERE) == ""
     assert not THERE.exists()

@@ -1,4 +1,4 @@
-"""Files of pgsched are written in directories of its user's own, and never through links."""
+"""Files of pgsched: written only in directories of its own user, and never through links."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def _embedded(directory: Path) -> None:
 @only_root
 @pytest.mark.parametrize("begins", [_archive, _embedded])
 @pytest.mark.parametrize("whose", ["own/data", "own", "."])
-def test_a_directory_of_somebody_else_is_refused(tmp_path: Path, begins: Callable[[Path], object], whose: str) -> None:
+def test_a_directory_of_another_user_is_refused(tmp_path: Path, begins: Callable[[Path], object], whose: str) -> None:
     (tmp_path / "home" / "own" / "data").mkdir(parents=True)
     os.chown(tmp_path / "home" / whose, 12345, 12345)
     with pytest.raises((InvalidInput, EmbeddedPostgresError), match="belongs to user 12345"):
@@ -40,7 +40,7 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path, begins: Callabl
 
 
 @only_root
-def test_a_link_of_somebody_else_is_no_directory_of_ours(tmp_path: Path) -> None:
+def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "etc")
     os.chown(tmp_path / "data", 12345, 12345, follow_symlinks=False)
@@ -82,7 +82,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, name: str, ex
 
 @only_root
 @pytest.mark.parametrize("name", _WRITES)
-def test_a_file_of_somebody_else_is_not_written(tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_user_is_not_written(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("theirs")
     os.chown(tmp_path / name, 12345, 12345)
     with pytest.raises(InvalidInput, match="belongs to user 12345"):
@@ -90,7 +90,7 @@ def test_a_file_of_somebody_else_is_not_written(tmp_path: Path, name: str) -> No
     assert (tmp_path / name).read_text() == "theirs"
 
 
-def test_a_file_that_others_could_read_is_ours_alone(tmp_path: Path) -> None:
+def test_a_file_readable_by_others_is_restricted(tmp_path: Path) -> None:
     (tmp_path / "logins").touch(mode=0o644)
     _logins(tmp_path / "logins")
     assert (tmp_path / "logins").stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""What words of a command are read as."""
+"""Parsing of command parameters."""
 
 import click
 import pytest
@@ -7,11 +7,11 @@ from pgsched.cli.parameters import json_text
 
 
 @pytest.mark.parametrize("text", ['{"n": NaN}', "Infinity", "-Infinity", '"\udcff"', "[1,]", ""])
-def test_what_is_no_json_is_refused_before_it_is_sent(text: str) -> None:
+def test_invalid_json_is_refused_before_it_is_sent(text: str) -> None:
     with pytest.raises(click.BadParameter, match="this is not JSON"):
         json_text(text)
 
 
 @pytest.mark.parametrize("text", ['{"a": 18446744073709551616}', "0." + "1" * 5000, '"käse"'])
-def test_json_is_passed_on_as_it_is(text: str) -> None:
+def test_json_is_passed_on_unchanged(text: str) -> None:
     assert bytes(json_text(text)) == text.encode()

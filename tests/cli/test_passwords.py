@@ -1,4 +1,4 @@
-"""No password is written on a command line, and none is repeated in an answer, an error or a log line."""
+"""Passwords: refused on the command line, and never repeated in answers, errors or log lines."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ _WITH_DATABASE = [name for name, one in COMMANDS.items() if any(part.name == "da
 
 
 @pytest.mark.parametrize("command", _WITH_DATABASE)
-def test_every_command_refuses_the_password_of_a_database(run: Run, command: str) -> None:
+def test_every_command_refuses_a_database_password(run: Run, command: str) -> None:
     result = run(*command.split()[1:], "--database-url", URL)
     assert result.exit_code == 2
     assert "set PGSCHED_DATABASE_URL" in result.stderr
@@ -43,7 +43,7 @@ def test_every_command_refuses_the_password_of_a_database(run: Run, command: str
         ("--kafka-config", '{"ssl.key.pem" : "-----hush"}'),
     ],
 )
-def test_every_flag_that_might_have_a_password_refuses_it(run: Run, flag: str, given: str) -> None:
+def test_every_flag_that_can_contain_a_password_refuses_it(run: Run, flag: str, given: str) -> None:
     result = run("worker", flag, given, "--json")
     said = json.loads(result.stdout)["error"]
     assert (result.exit_code, said["code"]) == (2, "pgsched.invalid_settings")
@@ -52,7 +52,7 @@ def test_every_flag_that_might_have_a_password_refuses_it(run: Run, flag: str, g
     assert "hush" not in result.output
 
 
-def test_a_signing_secret_comes_by_standard_input_alone(run: Run) -> None:
+def test_a_signing_secret_is_read_from_standard_input_only(run: Run) -> None:
     result = run("clients", "rotate-signing-secret", "shop", "--secret", "whsec_hush")
     assert (result.exit_code, "on standard input" in " ".join(result.stderr.split())) == (2, True)
     assert "hush" not in result.output
@@ -73,11 +73,11 @@ def test_a_signing_secret_comes_by_standard_input_alone(run: Run) -> None:
         ("SQL_LOGIN", "user=shop passwort=hu sh"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
+def test_errors_do_not_repeat_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
     _says_no_password(run("worker", env={"PGSCHED_DATABASE_URL": database_url, f"PGSCHED_{variable}": given}))
 
 
-def test_a_database_that_is_away_is_told_without_the_password(run: Run) -> None:
+def test_an_unreachable_database_is_reported_without_the_password(run: Run) -> None:
     _says_no_password(run("status", env={"PGSCHED_DATABASE_URL": "postgresql://shop:hush@127.0.0.1:1/shop"}))
 
 
@@ -87,26 +87,26 @@ def _says_no_password(result: Result) -> None:
     assert [part for part in ("hush", "hu sh", "hu%00sh", "ush") if part in result.output] == []
 
 
-def test_settings_are_shown_without_what_may_have_a_password() -> None:
+def test_the_repr_of_settings_hides_passwords() -> None:
     kafka, login = '{"sasl.password": "hush"}', "user=us password=hush"
     shown = Settings(database_url=URL, proxy="http://us:hush@proxy", kafka_config=kafka, sql_login=login)
     assert "hush" not in repr(shown)
 
 
-def test_what_has_a_secret_is_shown_without_it() -> None:
+def test_the_repr_of_values_hides_secrets() -> None:
     filled = Filled(Options(headers=(("x", "hush"),)), parse_url("https://a"), ("hush",))
     assert "hush" not in f"{filled} {_Token('hush', 0, 0)} {_Opened('hush', '', 0)} {parse_proxy('http://a:hush@b')}"
     assert "aHVzaA" not in repr(parse_proxy("http://a:hush@b"))
     assert "Basic" not in repr(parse_proxy("http://a:hush@b"))
 
 
-def test_a_child_is_told_its_settings_by_its_environment() -> None:
+def test_child_processes_get_settings_by_environment() -> None:
     started = program("alone", ["worker", "--alone", "7"], Settings(database_url=URL))
     assert "hush" not in " ".join(started.command)
     assert started.environment["PGSCHED_DATABASE_URL"] == URL
 
 
-def test_log_lines_have_no_password_whoever_wrote_them() -> None:
+def test_log_lines_of_libraries_contain_no_password() -> None:
     try:
         raise ValueError(f"cannot connect to {URL}")
     except ValueError:

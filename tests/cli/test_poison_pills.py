@@ -1,4 +1,4 @@
-"""Handlers that end their process: real workers, supervised, whose processes die under what they run."""
+"""Handlers that end their process, in real, supervised workers."""
 
 import time
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def db(database_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def worker(start: Start, database_url: str, tmp_path: Path) -> Any:
-    """Starts ``pgsched worker`` with handlers of which one ends its process, and waits until it is ready."""
+    """Starts ``pgsched worker`` with a handler that ends its process, and waits until it is ready."""
 
     def begin(*words: str) -> Any:
         (tmp_path / "poisoned.py").write_text(APP)
@@ -71,7 +71,7 @@ def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: fl
         time.sleep(0.1)
 
 
-def test_four_that_end_their_process_take_none_of_two_hundred_others_down(worker: Any, db: Any) -> None:
+def test_poison_pills_do_not_affect_other_executions(worker: Any, db: Any) -> None:
     db.execute(MIXED, [51, 204])
     worker("--processes", "2", "--concurrency", "10")
     until(db, "select count(*) = 200 from pgsched.history where status = 'succeeded'")
@@ -82,7 +82,7 @@ def test_four_that_end_their_process_take_none_of_two_hundred_others_down(worker
     assert found == [("poison", 2, DIED)]
 
 
-def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: Any, db: Any) -> None:
+def test_a_poison_pill_does_not_delay_other_targets(worker: Any, db: Any) -> None:
     worker("--processes", "2")
     db.execute(MIXED, [1, 3])
     db.execute(
@@ -92,7 +92,7 @@ def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: A
     until(db, "select count(*) = 3 from pgsched.dead_letters")
 
 
-def test_a_poison_pill_ends_no_more_workers_than_it_takes_to_isolate_it(worker: Any, db: Any, tmp_path: Path) -> None:
+def test_a_poison_pill_kills_only_the_workers_needed_to_isolate_it(worker: Any, db: Any, tmp_path: Path) -> None:
     worker("--processes", "2")
     db.execute(MIXED, [1, 1])
     until(db, "select count(*) = 1 from pgsched.dead_letters")
@@ -101,7 +101,7 @@ def test_a_poison_pill_ends_no_more_workers_than_it_takes_to_isolate_it(worker: 
     assert errors == [("the worker was lost",)] * LOSSES + [(DIED,)] * 2
 
 
-def test_others_of_its_ordering_key_go_on_after_its_attempts(worker: Any, db: Any) -> None:
+def test_the_ordering_key_of_a_poison_pill_continues_after_it(worker: Any, db: Any) -> None:
     worker("--processes", "2")
     schedule = "select pgsched.schedule('python:work', %s::jsonb, ordering_key => 'one', options => %s::jsonb)"
     for payload in ('"poison"', '"good"'):

@@ -1,4 +1,4 @@
-"""Commands that make tables say where the server has too little room for the locks of those who read them."""
+"""Warnings about the lock table: its size, and logins that can fill it."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.docs.fences import blocks
 _SMALL = {"max_connections": "20", "max_locks_per_transaction": "64", "fsync": "off", "shared_buffers": "16MB"}
 
 
-def test_a_server_with_little_room_for_locks_is_told_what_to_set(run: Run, tmp_path: Path) -> None:
+def test_a_small_lock_table_gets_a_warning_with_the_setting(run: Run, tmp_path: Path) -> None:
     with EmbeddedPostgres(tmp_path / "small", bin_dir=conftest.tested_bin_dir(), settings=_SMALL) as server:
         for words in (["migrate"], ["queues", "create", "orders"]):
             result = run(*words, env=at(server.url))
@@ -24,7 +24,7 @@ def test_a_server_with_little_room_for_locks_is_told_what_to_set(run: Run, tmp_p
             assert "set max_locks_per_transaction = " in result.stderr
 
 
-def test_where_any_login_may_fill_the_table_of_locks_it_is_said_where_to_read(run: Run, database_url: str) -> None:
+def test_migrate_warns_if_any_login_can_fill_the_lock_table(run: Run, database_url: str) -> None:
     result = run("migrate", env=at(database_url))
     assert result.exit_code == 0
     [said] = result.stderr.splitlines()
@@ -32,7 +32,7 @@ def test_where_any_login_may_fill_the_table_of_locks_it_is_said_where_to_read(ru
     assert "docs/how-to/deploy.md" in said
 
 
-def test_where_that_was_taken_away_as_documented_nothing_is_said(run: Run, empty_database_url: str) -> None:
+def test_migrate_is_silent_after_the_documented_revokes(run: Run, empty_database_url: str) -> None:
     [taking] = [block for block in blocks("sql") if "revoke execute on function" in block.text]
     with psycopg.connect(empty_database_url, autocommit=True) as db:
         db.execute(taking.text.encode())
@@ -40,7 +40,7 @@ def test_where_that_was_taken_away_as_documented_nothing_is_said(run: Run, empty
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_what_is_taken_away_is_the_same_in_the_script_and_on_the_page(database_url: str) -> None:
+def test_the_guide_and_the_script_revoke_the_same_rights(database_url: str) -> None:
     [taking] = [block.text for block in blocks("sql") if "revoke execute on function" in block.text]
     open_to_all = (
         "select count(*) from pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace"

@@ -1,4 +1,4 @@
-"""A login in pgsched_reader asks everything and changes nothing; one in pgsched_client asks what is its own."""
+"""Logins with limited roles: pgsched_reader reads everything, pgsched_client reads its own rows."""
 
 import json
 from collections.abc import Iterator
@@ -44,15 +44,13 @@ def reader_url(db: Connection, database_url: str) -> Iterator[str]:
 def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for name in command.list_commands(context):  # they are brought one by one, when they are asked for
+        for name in command.list_commands(context):  # commands are imported only when requested
             yield from _commands(command.get_command(context, name) or command, *path, name)
     elif path[0] != "bench" and path[-1] in _LOOKS:
         yield path
 
 
-def test_every_command_that_shows_something_needs_no_more_than_a_reader(
-    db: Connection, reader_url: str, run: Run
-) -> None:
+def test_every_read_command_works_as_a_reader(db: Connection, reader_url: str, run: Run) -> None:
     job, execution, operation = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "shop", "queues": "default", "secrets": "shop", "workers": "7"}
@@ -63,7 +61,7 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
         one = words[-1] == "show" and words != ("admin", "installation", "show")
         subject = [shown[words[-2]]] if one or words == ("admin", "secrets", "list") else []
         result = run(*words, *subject, "--json", env=at(reader_url))
-        if result.exit_code != (1 if words == ("doctor",) else 0):  # no worker is there, and it says so
+        if result.exit_code != (1 if words == ("doctor",) else 0):  # doctor reports that there is no worker
             refused[words] = result.output[-300:]
         else:
             json.loads(result.stdout)
@@ -83,7 +81,7 @@ def test_a_reader_changes_nothing(reader_url: str) -> None:
 
 @pytest.fixture
 def client_url(db: Connection, database_url: str) -> Iterator[str]:
-    """The address of a login that is the database role of the client that has one of each, and of no other."""
+    """The URL of a login that is the database role of client default only, which has one of each."""
     with login_as(db, database_url, "pgsched_client", name="shops") as url:
         db.execute(_ONE_OF_EACH)
         db.execute("""select pgsched.set_client('default', '{"database_role": "shops"}')""")
@@ -101,9 +99,7 @@ _OF_CLIENTS = {
 }
 
 
-def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
-    db: Connection, client_url: str, run: Run
-) -> None:
+def test_a_client_login_reads_its_own_rows_and_gets_clear_refusals(db: Connection, client_url: str, run: Run) -> None:
     job, execution, operation = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}
@@ -120,7 +116,7 @@ def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
     assert answered >= _OF_CLIENTS, run("executions", "list", env=at(client_url)).output
 
 
-def test_a_client_counts_what_a_backfill_would_run(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_counts_and_starts_a_backfill(db: Connection, client_url: str, run: Run) -> None:
     job, *_ = _ids(db)
     span = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
     counted = run("bulk", "backfill", "--job", job, *span, "--dry-run", "--json", env=at(client_url))
@@ -129,7 +125,7 @@ def test_a_client_counts_what_a_backfill_would_run(db: Connection, client_url: s
     assert (started.exit_code, json.loads(started.stdout)["matched"]) == (0, 24)
 
 
-def test_a_client_sees_of_the_audit_log_what_is_its_own(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_reads_its_own_audit_entries_only(db: Connection, client_url: str, run: Run) -> None:
     items = json.loads(run("admin", "audit", "--json", env=at(client_url)).stdout)["items"]
     assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
     assert {item["kind"] for item in items} <= {"client", "job", "bulk operation", None}

@@ -1,4 +1,4 @@
-"""What a restored database would fire, and how it is released, from the command line."""
+"""``pgsched admin recover``: preview what a restored database would fire, and release it."""
 
 import json
 from typing import Any
@@ -21,14 +21,14 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """A database with executions that are due, brought here from another server."""
+    """A database with due executions, copied from another server."""
     db.execute("select why from pgsched_internal.check_same_server()")
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
     db.execute(_DUE)
     return db
 
 
-def test_a_copy_is_looked_at_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_a_copy_is_previewed_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
     result = run("admin", "recover")
     assert "this is a copy" in result.output
     assert "shop.example" in result.output
@@ -42,7 +42,7 @@ def test_a_copy_is_looked_at_and_stays_held(run: Run, copied: psycopg.Connection
     assert copied.execute("select count(*) from pgsched.executions where fire_at <= now()").fetchone() == (3,)
 
 
-def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
+def test_a_release_skips_old_executions_sets_a_rate_and_holds_clients(
     run: Run, copied: psycopg.Connection[Any]
 ) -> None:
     words = ("--skip-older-than", "1h", "--rate", "5", "--hold-client", "bank", "--note", "restored", "--actor", "ann")
@@ -58,7 +58,7 @@ def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
     assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
-def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_an_installation_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:
     assert run("admin", "recover", "--release").output.startswith("released")
     assert run("admin", "recover").output.startswith("not held")
     assert "held since" in run("admin", "recover", "--hold", "--note", "a copy for staging").output
@@ -74,7 +74,7 @@ def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connecti
         (["--release", "--skip-older-than", "soon"], "--skip-older-than"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:
+def test_invalid_recovery_flags_are_refused(run: Run, words: list[str], message: str) -> None:
     result = run("admin", "recover", *words)
     assert (result.exit_code, message in result.output) == (2, True), result.output
 

@@ -1,4 +1,4 @@
-"""What is stored may have been written by anybody; a terminal sees none of it as it is."""
+"""Output for terminals: control characters in stored text are escaped."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ def test_fields_of_a_listing_are_printable() -> None:
     assert listing({"reason": HARMFUL}).isprintable()
 
 
-def test_json_is_printable_and_means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_printable_and_equivalent(capsys: pytest.CaptureFixture[str]) -> None:
     Reply(as_json=True).give({"reason": HARMFUL, "name": "Zoë"}, "")
     said = capsys.readouterr().out.removesuffix("\n")
     assert said.isprintable()
@@ -29,7 +29,7 @@ def test_json_is_printable_and_means_the_same(capsys: pytest.CaptureFixture[str]
     assert json.loads(said) == {"reason": HARMFUL, "name": "Zoë"}
 
 
-def test_an_answer_and_a_note_are_printable_on_each_of_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_and_notes_are_printable_on_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     reply = Reply(as_json=False)
     reply.give({}, f"cancelled\n{HARMFUL}")
     reply.note(f"more of {HARMFUL}")
@@ -37,12 +37,12 @@ def test_an_answer_and_a_note_are_printable_on_each_of_their_lines(capsys: pytes
     assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
 
 
-def test_a_log_line_is_printable_whoever_wrote_it() -> None:
+def test_log_lines_of_libraries_are_printable() -> None:
     record = logging.LogRecord("asyncio", logging.ERROR, "", 0, HARMFUL, None, None)
     assert all(line.isprintable() for line in Printable("%(message)s").format(record).split("\n"))
 
 
-def test_an_error_is_printable_on_each_of_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_printable_on_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     Reply(as_json=False).fail("PS000", "first\nsecond\x1b[2J")
     assert capsys.readouterr().err == "error: first\nsecond\\x1b[2J\n"
 
@@ -55,12 +55,12 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("narrow")
-def test_a_table_fits_its_terminal_and_ids_stay_whole() -> None:
+def test_a_table_fits_the_terminal_and_keeps_ids_whole() -> None:
     id = "0192f0c1-7e3a-7b54-8000-0123456789ab"
     [heading, line] = table(("id", "target", "n"), [(id, "https://shop.example/" + "x" * 200, 1)]).split("\n")
     assert (len(line), line.endswith("…  1"), line.startswith(id)) == (80, True, True)
     assert heading.split() == ["id", "target", "n"]
 
 
-def test_a_table_that_is_piped_is_whole() -> None:
+def test_a_piped_table_is_not_truncated() -> None:
     assert "x" * 200 in table(("target",), [("x" * 200,)])

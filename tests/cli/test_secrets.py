@@ -1,4 +1,4 @@
-"""Secrets from the command line: they come by standard input, never by an argument; and a whole run that tells none."""
+"""Secrets from the command line, and a whole run of `up` that must not disclose any."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ from tests.delivery.receiver import TLS
 def until(condition: Callable[[], bool], *, within: float = 30.0) -> None:
     end = time.monotonic() + within
     while not condition():
-        assert time.monotonic() < end, "it did not come about in time"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.02)
 
 
@@ -48,7 +48,7 @@ def pgsched(*words: str, text: str = "", **environment: str) -> Any:
     return json.loads(found.stdout)
 
 
-def test_a_secret_is_put_listed_sealed_anew_and_dropped(
+def test_a_secret_is_put_listed_resealed_and_removed(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
@@ -94,7 +94,7 @@ _BEARER = {"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}
 
 
 class _Use:
-    """Uses each kind of secret once, or more often, against ``up`` with its own PostgreSQL."""
+    """Uses each kind of secret at least once, against ``up`` with its own PostgreSQL."""
 
     def __init__(self, said: dict[str, Any], world: World) -> None:
         self.said, self.world = said, world
@@ -103,7 +103,7 @@ class _Use:
         self.signing = [new_signing_secret()]
 
     def put(self, client: Client) -> str:
-        """Returns another key of the API."""
+        """Stores the secrets and returns another API key."""
         texts = {"token": "hush-token", "oauth": "hush-oauth", "bad": "hush\nbad", "google": self.account}
         for name, text in (texts | {"bank": self.pem}).items():
             hosts = [url.partition("//")[2] for url in (self.world.url, self.world.tls_url)]
@@ -116,7 +116,7 @@ class _Use:
         return str(made["token"])
 
     def schedule(self, client: Client) -> int:
-        """Returns how many executions there are."""
+        """Schedules executions that use the secrets and returns their number."""
         url = self.world.url
         oauth2 = {"token_url": f"{url}/token", "client_id": "us", "client_secret": "oauth"}
         asked: list[tuple[str, str, dict[str, Any]]] = [
@@ -141,7 +141,7 @@ class _Use:
             told += [api.get("clients", headers={"Authorization": f"Bearer {key[:-1]}"}).text]
             told += [api.put("clients/shop/secrets/a%20b", json={"value": "hush-token"}).text]
             told += [api.post("clients/shop/signing-secret", json={"secret": f"{self.signing[0]}!"}).text]
-        # What up prints has one password: that of the URL for other programs.
+        # up prints one password on purpose, in the URL for other programs.
         return "\n".join([*told, json.dumps(self.said | {"database_url": ""})])
 
     def pages(self, ids: list[Any]) -> str:
@@ -176,7 +176,7 @@ def world() -> Any:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, world: World) -> None:
+def test_no_secret_is_found_in_answers_logs_dumps_or_arguments(start: Start, world: World) -> None:
     settings = {"PGSCHED_TLS_AUTHORITIES": str(TLS / "authority.pem"), "PGSCHED_LOG_LEVEL": "debug"}
     settings |= {"PGSCHED_TRACING": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": world.url}
     process = start("up", "--port", "0", "--json", **settings)
@@ -184,7 +184,7 @@ def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, wor
     with Client(use.said["url"], api_key=use.key) as client, psycopg.connect(use.said["database_url"]) as db:
         db.autocommit = True
         key = use.put(client)
-        time.sleep(5)  # workers read again, every three seconds at most, what a client signs with
+        time.sleep(5)  # workers reload signing secrets within three seconds
         count = use.schedule(client)
         lines, variables = command_lines(), environments(without="PGSCHED_SECRET_KEYS")
         until(lambda: db.execute("select count(*) from pgsched.history").fetchone() == (count,))
@@ -203,7 +203,7 @@ def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, wor
 
 
 def _was_used(use: _Use, world: World, places: dict[str, str]) -> None:
-    """What is not there is not there for want of use."""
+    """Asserts that each secret was used, so that its absence means something."""
     given = {told.get("authorization") for path, told in world.seen if path == "/up"}
     assert given == {"Bearer hush-token", "Bearer hush-access"}
     paths = [path for path, _ in world.seen]

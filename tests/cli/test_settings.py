@@ -28,7 +28,7 @@ def ask(run: Run) -> Any:
     return asked
 
 
-def test_who_is_told_of_dead_letters_is_set_and_cleared(ask: Any) -> None:
+def test_the_target_of_dead_letters_is_set_and_cleared(ask: Any) -> None:
     ask("clients", "set", "shop", "--dead-letter-target", "python:dead", "--dead-letters-for", "90d")
     shown = ask("clients", "show", "shop")
     assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("python:dead", "P90D")
@@ -69,7 +69,7 @@ def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
     assert db.execute("select actor from pgsched.audit_log where id = 1").fetchone() == ("ann",)
 
 
-def test_a_client_is_held_released_and_dropped(run: Run) -> None:
+def test_a_client_is_held_released_and_removed(run: Run) -> None:
     assert run("clients", "hold", "shop", "--note", "unpaid").output == "held\n"
     assert "unpaid" in run("clients", "list").output
     assert run("clients", "hold", "shop").output == "was already held\n"
@@ -79,7 +79,7 @@ def test_a_client_is_held_released_and_dropped(run: Run) -> None:
     assert run("clients", "drop", "shop").output == "had no settings\n"
 
 
-def test_a_secret_is_printed_once(run: Run, ask: Any) -> None:
+def test_a_signing_secret_is_printed_once(run: Run, ask: Any) -> None:
     secret = run("clients", "rotate-signing-secret", "shop").output.strip()
     given = "whsec_" + "A" * 32
     assert (
@@ -93,7 +93,7 @@ def test_a_secret_is_printed_once(run: Run, ask: Any) -> None:
     assert run("clients", "drop-signing-secret", "shop").output == "does not exist\n"
 
 
-def test_a_queue_is_made_set_paused_and_dropped(run: Run, ask: Any) -> None:
+def test_a_queue_is_created_set_paused_and_removed(run: Run, ask: Any) -> None:
     assert ask("queues", "create", "orders", "--max-waiting", "10", "--option", "timeout=5s") == {"name": "orders"}
     assert run("queues", "set", "orders", "--weight", "3", "--clear", "options").output == "set\n"
     shown = ask("queues", "show", "orders")
@@ -105,14 +105,14 @@ def test_a_queue_is_made_set_paused_and_dropped(run: Run, ask: Any) -> None:
     assert [item["name"] for item in ask("queues", "list")["items"]] == ["default"]
 
 
-def test_what_is_scheduled_into_a_queue_can_be_listed_by_it(ask: Any) -> None:
+def test_executions_are_listed_by_queue(ask: Any) -> None:
     ask("queues", "create", "orders")
     id = ask("schedule", "python:x", "--queue", "orders", "--delay", "1h")["id"]
     assert [item["id"] for item in ask("executions", "list", "--queue", "orders")["items"]] == [id]
     assert ask("queues", "show", "orders")["waiting"] == 1
 
 
-def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
+def test_a_limit_is_set_listed_and_removed(run: Run, ask: Any) -> None:
     words = ("limits", "set", "host", "shop.example", "--rate", "100", "--per", "1m", "--burst", "10")
     assert ask(*words) == {"kind": "host", "name": "shop.example", "changed": True}
     assert run(*words).output == "unchanged\n"
@@ -155,6 +155,6 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
         (["limits", "set", "queue", "nowhere", "--rate", "1"], 1, "there is no queue"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], status: int, message: str) -> None:
+def test_invalid_settings_are_refused(run: Run, words: list[str], status: int, message: str) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.output) == (status, True), result.output

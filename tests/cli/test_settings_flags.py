@@ -1,4 +1,4 @@
-"""Where settings come from, and which source counts."""
+"""The sources of settings, and which one wins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,32 +14,32 @@ from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 
 
-def test_a_flag_counts_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flag_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSCHED_PROCESSES", "3")
     assert load_settings({"processes": "4"}).processes == 4
 
 
-def test_the_environment_counts_before_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text("processes = 2\nbatch = 7\n")
     monkeypatch.setenv("PGSCHED_PROCESSES", "3")
     settings = load_settings({})
     assert (settings.processes, settings.batch) == (3, 7)
 
 
-def test_a_file_that_is_named_counts_instead_of_the_one_there() -> None:
+def test_a_named_file_replaces_the_default_file() -> None:
     Path("pgsched.toml").write_text("processes = 2\n")
     Path("other.toml").write_text("processes = 5\n")
     assert load_settings({"config": "other.toml"}).processes == 5
 
 
-def test_private_targets_are_called_by_all_that_deliver_for_the_database_of_up_alone() -> None:
+def test_private_targets_are_allowed_only_on_the_database_of_up() -> None:
     assert load_settings({}, delivers=True).allow_private_targets
     assert not load_settings({}).allow_private_targets
     assert not load_settings({"database_url": "postgresql://x@y/z"}, delivers=True).allow_private_targets
 
 
 @pytest.mark.parametrize("source", ["flag", "environment", "file"])
-def test_they_are_not_where_any_source_says_so(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_source_can_forbid_private_targets(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = {}
     match source:
         case "flag":
@@ -57,7 +57,7 @@ def test_a_child_gets_exactly_its_parents_settings(monkeypatch: pytest.MonkeyPat
     assert load(flags={}, environment=as_environment(settings)) == settings
 
 
-def test_without_a_database_the_message_says_what_to_set() -> None:
+def test_the_error_without_a_database_names_the_setting() -> None:
     with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
         with_database(Settings())
 
@@ -77,19 +77,19 @@ def test_the_database_of_a_running_up_is_found(tmp_path: Path) -> None:
     assert running_url(tmp_path / "postgres") is None
 
 
-def test_a_database_that_was_set_counts_before_that_of_a_running_up(tmp_path: Path) -> None:
+def test_a_configured_database_overrides_that_of_a_running_up(tmp_path: Path) -> None:
     with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None
         assert with_database(settings).database_url == "postgresql://my/own"
 
 
-def test_an_address_left_by_one_that_crashed_is_not_used(tmp_path: Path) -> None:
+def test_the_address_of_a_crashed_up_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("1\npostgresql://long/gone")
     assert running_url(tmp_path) is None
 
 
-def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_config_is_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[kafka_config]\n"linger.ms" = 5\n')
     assert load_settings({}).kafka_config == '{"linger.ms": 5}'
     monkeypatch.setenv("PGSCHED_KAFKA_CONFIG", '{"linger.ms": 7}')
@@ -100,7 +100,7 @@ def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch
     "line", ['queues = ["a", "b"]', "queues = 5", 'allowed_hosts = ["a"]', 'proxy = {url = "http://secret"}',
              'secret_keys = ["secret"]', 'app = ["shop:app"]']
 )  # fmt: skip
-def test_a_text_is_no_list_table_or_number(line: str) -> None:
+def test_a_text_setting_refuses_other_types(line: str) -> None:
     Path("pgsched.toml").write_text(line)
     with pytest.raises(InvalidSettings, match="it must be text") as refusal:
         load_settings({})
@@ -108,14 +108,14 @@ def test_a_text_is_no_list_table_or_number(line: str) -> None:
 
 
 @pytest.mark.parametrize("queues", ["", ",", " , "])
-def test_a_worker_has_a_queue_and_has_it_once(queues: str) -> None:
+def test_queues_must_not_be_empty_and_are_deduplicated(queues: str) -> None:
     with pytest.raises(InvalidSettings, match="queues is empty"):
         load_settings({"queues": queues})
     assert Settings(queues="a, b,a").queue_names == ["a", "b"]
 
 
 @pytest.mark.parametrize("text", ["linger.ms=5", "[1]"])
-def test_what_kafka_is_told_must_be_an_object(text: str) -> None:
+def test_kafka_config_must_be_an_object(text: str) -> None:
     with pytest.raises(InvalidSettings, match="it must be a JSON object"):
         load_settings({"kafka_config": text})
 
@@ -138,7 +138,7 @@ INJECTED = {
 }
 
 
-def test_what_a_cluster_injects_for_a_service_of_our_name_is_not_read(
+def test_variables_injected_by_kubernetes_are_ignored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for variable, value in INJECTED.items():
@@ -149,14 +149,14 @@ def test_what_a_cluster_injects_for_a_service_of_our_name_is_not_read(
     assert capsys.readouterr().err == ""
 
 
-def test_a_port_of_our_own_is_read_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_numeric_port_is_read_beside_injected_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in INJECTED.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PGSCHED_PORT", "9000")
     assert load_settings({}).port == 9000
 
 
-def test_a_variable_of_somebody_else_is_named_and_not_read(
+def test_an_unknown_variable_gets_a_warning_and_is_ignored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PGSCHED_IMAGE_TAG", "1.2.3")
@@ -167,15 +167,13 @@ def test_a_variable_of_somebody_else_is_named_and_not_read(
 @pytest.mark.parametrize(
     "variable", ["PGSCHED_PROCESES", "PGSCHED_DATABSE_URL", "PGSCHED_QUEUE", "PGSCHED_POOL_INTERVAL"]
 )
-def test_a_variable_that_looks_like_a_misspelt_setting_is_refused(
-    variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_misspelt_variable_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "2")
     with pytest.raises(InvalidSettings, match=f"{variable}: .*did you mean PGSCHED_"):
         load_settings({})
 
 
-def test_the_certificates_are_a_table_of_the_file_or_json_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_certificates_is_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[tls_certificates]\n"bank.example" = "/a.pem"\n')
     assert load_settings({}).tls_certificates == '{"bank.example": "/a.pem"}'
     with pytest.raises(InvalidSettings, match=r"tls_certificates is .* it must be a JSON object"):

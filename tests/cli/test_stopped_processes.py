@@ -1,4 +1,4 @@
-"""Handlers that stop their worker's process without ending it: the process ends itself, and others are served on."""
+"""Handlers that block their process without ending it: the process is replaced, and others continue."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def keeps():
     code_in_c, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(256)
     code_in_c.pthread_mutex_init(lock, None)
     for _ in range(2):
-        code_in_c.pthread_mutex_lock(lock)  # for ever, and it has the interpreter meanwhile
+        code_in_c.pthread_mutex_lock(lock)  # blocks forever, and keeps the GIL
 
 
 @app.handler("cancels")
@@ -94,7 +94,7 @@ def db(database_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any]:
-    """Starts ``pgsched worker`` with two processes and handlers that stop theirs, and waits until it is ready."""
+    """Starts ``pgsched worker`` with two processes and blocking handlers, and waits until it is ready."""
 
     def begin(*words: str) -> Any:
         (tmp_path / "stopping.py").write_text(APP)
@@ -115,7 +115,7 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
         ("freezes", 1, "no answer within 1 s"),
     ],
 )
-def test_a_process_that_stands_is_begun_anew_and_who_stopped_it_is_known(
+def test_a_blocked_process_is_replaced_and_the_culprit_fails(
     worker: Callable[..., Any], db: Any, handler: str, count: int, how: str, tmp_path: Path
 ) -> None:
     worker()
@@ -136,7 +136,7 @@ def test_a_process_that_stands_is_begun_anew_and_who_stopped_it_is_known(
 
 
 @pytest.mark.parametrize("handler", ["signals", "reads"])
-def test_a_handler_does_not_stop_its_supervised_process_by_a_signal(
+def test_a_handler_cannot_stop_its_supervised_process(
     worker: Callable[..., Any], db: Any, handler: str, tmp_path: Path
 ) -> None:
     worker()
@@ -156,7 +156,7 @@ def test_a_handler_does_not_stop_its_supervised_process_by_a_signal(
     assert ('"event": "signal.ignored"' in log) == (handler == "signals")
 
 
-def test_a_supervised_process_that_is_told_to_stop_drains(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
+def test_a_supervised_process_drains_when_told_to_stop(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
     process = worker()
     db.execute(OTHERS)
     until(db, "select count(*) > 10 from pgsched.history where status = 'succeeded'")
@@ -168,7 +168,7 @@ def test_a_supervised_process_that_is_told_to_stop_drains(worker: Callable[..., 
     assert db.execute("select count(*) from pgsched.executions where lease_token is not null").fetchall() == [(0,)]
 
 
-def test_innocents_do_not_wait_behind_culprits_that_take_their_time(worker: Callable[..., Any], db: Any) -> None:
+def test_slow_culprits_do_not_delay_other_executions(worker: Callable[..., Any], db: Any) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('mallory')")
     db.execute(
         "select pgsched.schedule('python:hangs', client => 'mallory', options => %s::jsonb) from generate_series(1, 3)",

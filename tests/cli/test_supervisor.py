@@ -1,4 +1,4 @@
-"""The supervisor, with children that do nothing but what the case needs."""
+"""The supervisor, with minimal child processes."""
 
 import asyncio
 import dataclasses
@@ -30,10 +30,10 @@ def _program(code: str, name: str = "child") -> Program:
 
 
 async def _until(condition: Callable[[], bool], *, within: float = 30.0) -> float:
-    """Waits for a condition; returns how long it took."""
+    """Waits for a condition and returns how long it took."""
     began = time.monotonic()
     async with asyncio.timeout(within):
-        while not condition():  # noqa: ASYNC110 - what other processes do sets no event here
+        while not condition():  # noqa: ASYNC110 - other processes set no event here
             await asyncio.sleep(0.005)
     return time.monotonic() - began
 
@@ -56,7 +56,7 @@ async def _running(
         await task
 
 
-async def test_a_child_that_is_killed_is_back_at_once() -> None:
+async def test_a_killed_child_is_restarted_at_once() -> None:
     async with _running(READY) as (supervisor, _):
         before = supervisor.processes["child-1"]
         os.kill(before, signal.SIGKILL)
@@ -64,7 +64,7 @@ async def test_a_child_that_is_killed_is_back_at_once() -> None:
     assert took < module.LONGEST_PAUSE
 
 
-async def test_a_program_is_told_the_same_each_time_and_a_process_that_was_begun_is_its_first() -> None:
+async def test_a_restarted_program_gets_the_same_input() -> None:
     program, heard = dataclasses.replace(_program(TOLD), said=b"the word\n"), list[str]()
     first = await program.begin()
     supervisor = Supervisor(
@@ -84,7 +84,7 @@ async def test_a_program_is_told_the_same_each_time_and_a_process_that_was_begun
     await running
 
 
-async def test_the_other_children_go_on_when_one_is_killed() -> None:
+async def test_other_children_continue_when_one_is_killed() -> None:
     async with _running(READY, READY) as (supervisor, _):
         killed, other = supervisor.processes["child-1"], supervisor.processes["child-2"]
         os.kill(killed, signal.SIGKILL)
@@ -105,7 +105,7 @@ async def test_stop_ends_every_child() -> None:
 
 @pytest.fixture
 def heeded() -> Iterator[None]:
-    """No signal is ignored, although whoever started the tests may ignore some (nohup, a job behind &)."""
+    """Restores default signal handling, since tests may run under nohup or as a background job."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     yield
     for number, handler in before.items():
@@ -120,7 +120,7 @@ async def test_a_signal_to_the_supervisor_stops_it(number: signal.Signals, heede
         assert supervisor.processes == {}
 
 
-async def test_a_child_gets_its_time_to_drain(tmp_path: Path) -> None:
+async def test_a_child_has_time_to_drain(tmp_path: Path) -> None:
     done = tmp_path / "done"
     slow = (
         "import pathlib, signal, sys, time\n"
@@ -133,7 +133,7 @@ async def test_a_child_gets_its_time_to_drain(tmp_path: Path) -> None:
     assert done.exists()
 
 
-async def test_a_child_that_does_not_drain_in_time_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_over_its_drain_timeout_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HAND_BACK", 0.1)
     lines: list[str] = []
     async with _running(STUBBORN, drain_timeout=0.1, report=lines.append) as (supervisor, task):
@@ -142,7 +142,7 @@ async def test_a_child_that_does_not_drain_in_time_is_killed(monkeypatch: pytest
     assert any("not drained in time" in line for line in lines)
 
 
-async def test_a_child_is_told_by_its_standard_input_before_the_signal_comes(tmp_path: Path) -> None:
+async def test_a_child_is_told_to_stop_by_standard_input(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     listening = (
         "import pathlib, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\n"
@@ -154,7 +154,7 @@ async def test_a_child_is_told_by_its_standard_input_before_the_signal_comes(tmp
     assert heard.read_text() == "stop\n"
 
 
-async def test_a_child_that_stays_stopped_is_killed_and_started_again() -> None:
+async def test_a_suspended_child_is_killed_and_restarted() -> None:
     program = dataclasses.replace(_program(READY), longest_stop=0.5)
     supervisor = Supervisor([program], drain_timeout=5.0, report=lambda _: None)
     ready = asyncio.Event()
@@ -174,7 +174,7 @@ async def test_a_second_stop_kills_at_once() -> None:
         await asyncio.wait_for(task, 20)
 
 
-async def test_a_child_that_cannot_start_ends_everything_with_its_last_words() -> None:
+async def test_a_child_that_cannot_start_ends_all_with_its_error() -> None:
     lines: list[str] = []
     programs = [_program(READY, "good"), _program("import sys; sys.exit('no such app')", "bad")]
     supervisor = Supervisor(programs, drain_timeout=5, report=lines.append)
@@ -184,9 +184,7 @@ async def test_a_child_that_cannot_start_ends_everything_with_its_last_words() -
     assert lines.count("bad | no such app") == 5
 
 
-async def test_a_database_that_is_away_does_not_count_as_a_failed_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unreachable_database_is_not_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
     tries = tmp_path / "tries"
     patient = (
@@ -201,7 +199,7 @@ async def test_a_database_that_is_away_does_not_count_as_a_failed_start(
         assert len(tries.read_text()) == 8
 
 
-async def test_a_child_that_dies_of_its_work_is_started_again_however_often_and_the_others_go_on(
+async def test_a_child_that_dies_after_its_start_is_always_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.05)
@@ -216,7 +214,7 @@ async def test_a_child_that_dies_of_its_work_is_started_again_however_often_and_
         assert supervisor.processes["child-2"] == other
 
 
-async def test_the_pause_before_a_child_is_started_again_grows_and_is_bounded() -> None:
+async def test_the_pause_before_a_restart_grows_up_to_a_limit() -> None:
     keeper = module._Keeper(_program(READY), lambda _: None, lambda _, __: None)
     pauses = []
     for _ in range(8):
@@ -230,13 +228,13 @@ async def test_the_pause_before_a_child_is_started_again_grows_and_is_bounded() 
     assert keeper._pause == 0.0
 
 
-async def test_children_are_out_of_reach_of_the_terminals_signals() -> None:
+async def test_children_have_their_own_process_group() -> None:
     async with _running(READY) as (supervisor, _):
         child = supervisor.processes["child-1"]
         assert os.getpgid(child) == child
 
 
-def test_children_do_not_survive_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+def test_children_end_with_a_killed_supervisor(tmp_path: Path) -> None:
     orphaned = tmp_path / "orphaned"
     child = (
         "import pathlib, signal, sys\n"
@@ -275,14 +273,14 @@ os._exit(0)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="nothing else tells a process that its parent has ended")
-def test_a_stopped_process_ends_with_its_supervisor() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a process when its parent ends")
+def test_a_suspended_child_ends_with_its_supervisor() -> None:
     command = [sys.executable, "-c", _LEAVES_IT_STOPPED, _STOPS_ITSELF]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         assert supervisor.stdout is not None
         pid = int(supervisor.stdout.readline())
         try:
-            supervisor.communicate(timeout=30)  # the child has the other end, too
+            supervisor.communicate(timeout=30)  # returns once the child ends, which also holds the pipe
         except subprocess.TimeoutExpired:
             os.kill(pid, signal.SIGKILL)
             raise

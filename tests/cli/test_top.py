@@ -1,4 +1,4 @@
-"""``pgsched top``: one frame for pipes, and frames on a terminal until Ctrl-C."""
+"""``pgsched top``: one frame in a pipe, repeated frames on a terminal until Ctrl-C."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def _drawn(now: Now, *, before: Now | None = None, room: int | None = None) -> l
     return frame(now, ordered(lines_of(now, before), "late", ""), room=room).split("\n")
 
 
-def test_a_frame_has_room_for_each_table_and_says_what_it_leaves_out() -> None:
+def test_a_frame_shows_part_of_each_table_and_counts_the_rest() -> None:
     many = [QueueState(name=f"q{n}", pulled=False, paused=False, stall=None) for n in range(40)]
     edges = [Edge(client=f"c{n}", due=2_000, in_hand=2_000, oldest_due=1e6, cut=True) for n in range(40)]
     lines = _drawn(_now(queues=many, edges=edges, workers=[_WORKER] * 40), room=23)
@@ -65,7 +65,7 @@ def test_a_frame_has_room_for_each_table_and_says_what_it_leaves_out() -> None:
     assert [line for line in lines if "more" in line] == [f"  … and {n} more" for n in (37, 37, 38)]
 
 
-def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
+def test_a_frame_shows_totals_and_escapes_control_characters() -> None:
     lines = _drawn(_now(at=102.0, ended=1_400), before=_now())
     assert lines[0] == "pgsched  1,502+ due  301+ in hand  3 min late  1 worker"
     text = "\n".join(lines)
@@ -95,18 +95,18 @@ def test_lines_are_sorted_and_filtered(sort: str, filter: str, order: list[str])
     assert [line.name for line in ordered(lines_of(_now()), sort, filter).queues] == order
 
 
-def test_there_is_no_rate_where_the_server_began_to_count_anew() -> None:
+def test_no_rate_is_shown_after_counters_were_reset() -> None:
     [line, *_] = [line for line in lines_of(_now(at=102.0, ended=5), _now()).queues if line.name == "default"]
     assert (line.scheduled, line.ended) == (None, None)
 
 
-def test_lines_are_shared_so_that_the_small_have_all_of_theirs() -> None:
+def test_small_tables_get_all_their_lines_first() -> None:
     assert share([40, 2, 0, 40], 10) == [4, 2, 0, 4]
     assert share([1, 2], 10) == [1, 2]
     assert share([5], -3) == [0]
 
 
-def test_one_frame_is_printed_where_the_output_is_no_terminal(db: Connection, database_url: str, run: Run) -> None:
+def test_one_frame_is_printed_without_a_terminal(db: Connection, database_url: str, run: Run) -> None:
     db.execute("select pgsched.schedule('python:note', client => 'shop', fire_at => now() - interval '5 minutes')")
     result = run("top", "--filter", "sho", env=at(database_url))
     assert result.exit_code == 0
@@ -117,7 +117,7 @@ def test_one_frame_is_printed_where_the_output_is_no_terminal(db: Connection, da
     assert found["clients"][0]["due"] == 1
 
 
-def test_on_a_terminal_it_draws_again_and_again_until_ctrl_c(database_url: str) -> None:
+def test_frames_are_redrawn_on_a_terminal_until_ctrl_c(database_url: str) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pgsched.cli.main", "top", "--every", "0.5"],

@@ -1,4 +1,4 @@
-"""Real processes: `up` and `worker` from their start to their end."""
+"""Real processes: `up` and `worker` from start to end."""
 
 import json
 import os
@@ -41,7 +41,7 @@ async def greet(payload):
 def _until(condition: Callable[[], bool], *, within: float = 20.0) -> None:
     end = time.monotonic() + within
     while not condition():
-        assert time.monotonic() < end, "it did not come about in time"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.02)
 
 
@@ -49,7 +49,7 @@ def _workers(pid: int) -> set[int]:
     return {child for child, words in children(pid).items() if "cli.main worker" in words}
 
 
-def test_up_serves_works_restarts_what_dies_and_drains_on_ctrl_c(start: Start, database_url: str, db: Db) -> None:
+def test_up_serves_restarts_a_killed_worker_and_drains_on_ctrl_c(start: Start, database_url: str, db: Db) -> None:
     process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
     said = answer(process)
     with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
@@ -70,9 +70,7 @@ def test_up_serves_works_restarts_what_dies_and_drains_on_ctrl_c(start: Start, d
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-def test_up_with_its_own_postgresql_keeps_the_jobs_and_is_found_by_other_commands(
-    start: Start, run: Run, tmp_path: Path
-) -> None:
+def test_up_keeps_its_own_postgresql_and_other_commands_find_it(start: Start, run: Run, tmp_path: Path) -> None:
     first = start("up", "--port", "0", "--json")
     said = answer(first)
     assert said["embedded"] is True
@@ -94,7 +92,7 @@ def test_up_with_its_own_postgresql_keeps_the_jobs_and_is_found_by_other_command
     assert second.wait(30) == 0
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_starts(run: Run) -> None:
+def test_a_taken_port_is_refused_before_anything_starts(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = run("up", "--port", str(taken.getsockname()[1]), "--json")
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.conflict")
@@ -127,7 +125,7 @@ def test_a_worker_serves_the_handlers_of_its_app(start: Start, database_url: str
     assert process.wait(20) == 0
 
 
-def test_the_welcome_names_this_program_as_a_shell_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_welcome_names_the_program_as_a_shell_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     welcome = Welcome(settings=Settings(), psql="psql", authorization=Path("authorization"))
     beside = Path(sys.executable).with_name("pgsched")
     for path, named in ((beside.parent, "pgsched"), ("/nowhere", beside)):

@@ -1,4 +1,4 @@
-"""How `up` ends, whatever ends it: nothing is left, or what is left ends by itself or is picked up."""
+"""The end of `up`, however it ends: no process is left, and the next `up` continues."""
 
 import json
 import os
@@ -22,12 +22,12 @@ _HANDLERS = "import pgsched\napp = pgsched.App()\n@app.handler('note')\nasync de
 def _until(condition: Callable[[], bool], *, within: float = 60.0) -> None:
     end = time.monotonic() + within
     while not condition():
-        assert time.monotonic() < end, "it did not come about in time"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.02)
 
 
 def _began(pid: int) -> str:
-    """When a process began, in a unit that tells it from another of the same number; nothing where there is none."""
+    """Returns the start time of a process, which identifies it beside its pid, or "" if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -36,7 +36,7 @@ def _began(pid: int) -> str:
 
 
 def _descendants(pid: int) -> dict[int, str]:
-    """All that a process has started, with what it started in turn: numbers, and when they began."""
+    """Returns the pids of all descendants of a process, with their start times."""
     found: dict[int, str] = {}
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, path.read_text().split()):
@@ -49,7 +49,7 @@ def _left(processes: dict[int, str]) -> list[int]:
 
 
 def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[str], dict[int, str]]:
-    """`up` with everything that it may have: its PostgreSQL, API, two workers, and something done."""
+    """Starts `up` with its PostgreSQL, API and two workers, and waits for one execution to succeed."""
     (tmp_path / "my_handlers.py").write_text(_HANDLERS)
     process = start("up", "--port", "0", "--processes", "2", "--app", "my_handlers:app", "--json")
     said = answer(process)
@@ -58,14 +58,12 @@ def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[s
     ended = ["executions", "list", "--key", "done", "--json"]
     _until(lambda: [row["status"] for row in json.loads(run(*ended).stdout)["items"]] == ["succeeded"])
     found = _descendants(process.pid)
-    assert len(found) > 10  # three of ours, the server and its backends
+    assert len(found) > 10  # three of pgsched, the server and its backends
     return process, found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_up_leaves_no_process_of_any_kind(
-    start: Start, run: Run, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_a_signal_to_up_leaves_no_processes(start: Start, run: Run, tmp_path: Path, number: signal.Signals) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     process.send_signal(number)
@@ -74,12 +72,12 @@ def test_a_signal_to_up_leaves_no_process_of_any_kind(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_signal_before_there_is_a_database_leaves_none_either(start: Start, number: signal.Signals) -> None:
+def test_a_signal_before_the_database_answers_leaves_no_processes(start: Start, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         process = start("up", "--port", "0", PGSCHED_DATABASE_URL=f"postgresql://somebody@127.0.0.1:{port}/none")
         silent.settimeout(60)
-        asking, _ = silent.accept()  # before it asks, a process of its own is but what a library asks at its import
+        asking, _ = silent.accept()  # until then, child processes come only from libraries at import
         found = _descendants(process.pid)
         process.send_signal(number)
         assert process.wait(60) == {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}[number]
@@ -87,7 +85,7 @@ def test_a_signal_before_there_is_a_database_leaves_none_either(start: Start, nu
         _until(lambda: _left(found) == [])
 
 
-def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: Path) -> None:
+def test_a_second_signal_leaves_no_processes(start: Start, run: Run, tmp_path: Path) -> None:
     process, found = _at_work(start, run, tmp_path)
     process.send_signal(signal.SIGQUIT)
     process.send_signal(signal.SIGQUIT)
@@ -95,9 +93,7 @@ def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: 
     _until(lambda: _left(found) == [])
 
 
-def test_what_up_leaves_when_it_is_killed_ends_by_itself_and_the_next_one_goes_on(
-    start: Start, run: Run, tmp_path: Path
-) -> None:
+def test_processes_of_a_killed_up_end_and_the_next_up_continues(start: Start, run: Run, tmp_path: Path) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     os.kill(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`up` runs nothing as a superuser, calls functions of clients as their roles, and starts its PostgreSQL again."""
+"""Logins of `up`: no superuser, SQL targets as the client's role; and restarts of its PostgreSQL."""
 
 import json
 import os
@@ -32,12 +32,12 @@ select array_agg(distinct usename::text) from pg_stat_activity
 def _until(condition: Callable[[], bool], *, within: float = 30.0) -> None:
     end = time.monotonic() + within
     while not condition():
-        assert time.monotonic() < end, "it did not come about in time"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.02)
 
 
 def _superuser(directory: Path) -> Db:
-    """The owner of an embedded cluster, by the password that lies beside it."""
+    """Connects as the owner of an embedded cluster, with the password stored beside it."""
     password, port = ((directory / name).read_text().strip() for name in ("password", "port"))
     address = {"host": "127.0.0.1", "port": port, "user": "postgres", "password": password, "dbname": "pgsched"}
     return psycopg.connect(make_conninfo(**address), autocommit=True)
@@ -49,7 +49,7 @@ def _succeeded(db: Db) -> int:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_tells_a_url_of_its_database_that_any_driver_takes(start: Start) -> None:
+def test_up_prints_a_database_url_that_any_driver_accepts(start: Start) -> None:
     process = start("up", "--port", "0")
     assert process.stdout is not None
     told = next(line for line in iter(process.stdout.readline, "") if line.startswith("Its database is "))
@@ -65,7 +65,7 @@ def test_up_tells_a_url_of_its_database_that_any_driver_takes(start: Start) -> N
 
 
 @pytest.mark.usefixtures("made_before")
-def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(start: Start, run: Run) -> None:
+def test_up_runs_without_superuser_and_sql_targets_work(start: Start, run: Run) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as user:
@@ -86,7 +86,7 @@ def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(sta
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
+def test_only_pgscheds_own_login_can_fill_the_lock_table(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as ours:
@@ -110,7 +110,7 @@ def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_password_but_that_of_the_url_told_is_shown_to_anybody(start: Start) -> None:
+def test_only_the_password_of_the_printed_url_is_shown(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -127,12 +127,12 @@ def test_no_password_but_that_of_the_url_told_is_shown_to_anybody(start: Start) 
 
 
 def _commands(process: int) -> set[int]:
-    """The processes of a command that are commands of pgsched's themselves."""
+    """Returns the child processes of a command that run pgsched."""
     return {pid for pid, words in children(process).items() if "pgsched.cli.main" in words}
 
 
 @pytest.mark.usefixtures("made_before")
-def test_a_postgresql_that_is_killed_is_started_again_and_work_goes_on(start: Start, tmp_path: Path) -> None:
+def test_a_killed_postgresql_is_restarted_and_work_continues(start: Start, tmp_path: Path) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -149,12 +149,12 @@ def test_a_postgresql_that_is_killed_is_started_again_and_work_goes_on(start: St
         assert json.load(response)["status"] == "ready"
     assert (tmp_path / "stderr-0").read_text().count("PostgreSQL ended unexpectedly (SIGKILL)") == 2
     assert len(before) == 2
-    assert _commands(process.pid) == before  # API and worker are the ones they were
+    assert _commands(process.pid) == before  # API and worker were not restarted
     process.terminate()
     assert process.wait(30) == 0
 
 
-def test_up_with_a_superusers_address_runs_as_logins_of_its_own(start: Start, database_url: str, db: Db) -> None:
+def test_up_with_a_superusers_url_runs_as_its_own_logins(start: Start, database_url: str, db: Db) -> None:
     process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
     said = answer(process)
     found = db.execute(_LOGINS).fetchone()
@@ -169,7 +169,7 @@ def test_up_with_a_superusers_address_runs_as_logins_of_its_own(start: Start, da
     assert process.wait(20) == 0
 
 
-def test_up_with_the_address_of_an_ordinary_role_makes_none(database_url: str, db: Db, tmp_path: Path) -> None:
+def test_up_with_an_ordinary_roles_url_creates_no_logins(database_url: str, db: Db, tmp_path: Path) -> None:
     db.execute("create role up_ordinary login password 'ordinary'")
     try:
         address = conninfo_to_dict(database_url)
@@ -180,7 +180,7 @@ def test_up_with_the_address_of_an_ordinary_role_makes_none(database_url: str, d
         db.execute("drop role up_ordinary")
 
 
-def test_where_no_login_can_be_made_it_is_said_what_to_do(
+def test_the_error_without_logins_says_what_to_do(
     database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -188,13 +188,13 @@ def test_where_no_login_can_be_made_it_is_said_what_to_do(
     assert "create role … login in role pgsched_worker" in capsys.readouterr().err
 
 
-def test_logins_are_made_once_for_a_directory_and_leave_others_alone(database_url: str, tmp_path: Path) -> None:
+def test_logins_are_created_once_per_directory(database_url: str, tmp_path: Path) -> None:
     first = make_logins(database_url, tmp_path / "logins", is_ours=False)
     again = make_logins(database_url, tmp_path / "logins", is_ours=False)
     other = make_logins(database_url, tmp_path / "others", is_ours=False)
     assert first == again
     assert other.url.partition("?")[0] != first.url.partition("?")[0]
-    assert other.client_role == first.client_role  # the client default has one already
+    assert other.client_role == first.client_role  # client default already has a role
     for logins in (first, other):
         with psycopg.connect(logins.url) as connection:
             assert connection.execute("select pg_has_role('pgsched_worker', 'MEMBER')").fetchone() == (True,)
@@ -209,5 +209,5 @@ def test_logins_are_made_once_for_a_directory_and_leave_others_alone(database_ur
          "postgresql://w@db.example?options=-c%20geqo=off&passfile=/d%20d/logins"),
     ],
 )  # fmt: skip
-def test_an_address_for_another_login_differs_in_nothing_else(url: str, expected: str) -> None:
+def test_a_url_for_another_login_keeps_everything_else(url: str, expected: str) -> None:
     assert as_login(url, "w", Path("/d d/logins")) == expected

@@ -1,4 +1,4 @@
-"""`up` with the address of somebody's database whose password has every character that an address gives a meaning."""
+"""`up` with a database password that contains characters with a meaning in URLs."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ Db = psycopg.Connection[Any]
 
 @pytest.fixture(params=[ORDINARY, "superuser"])
 def login(request: pytest.FixtureRequest, server: EmbeddedPostgres, db: Db) -> Iterator[str]:
-    """One that is an ordinary role, or a superuser."""
+    """A login that is an ordinary role or a superuser."""
     name = f"up_{token_hex(4)}"
     create = sql.SQL("create role {} login password {} ").format(sql.Identifier(name), sql.Literal(PASSWORD))
     db.execute(create + sql.SQL(request.param))
@@ -46,7 +46,7 @@ def _address(database_url: str, login: str) -> str:
 
 
 def _environment(url: str, way: str) -> dict[str, str]:
-    """The password in the address, written as addresses need it, or apart."""
+    """Returns settings with the password percent-encoded in the URL, or in PGPASSWORD."""
     if way == "PGPASSWORD":
         return {"PGSCHED_DATABASE_URL": url, "PGPASSWORD": PASSWORD}
     return {"PGSCHED_DATABASE_URL": url.replace("@", f":{_ENCODED}@")}
@@ -58,9 +58,7 @@ def _environment(url: str, way: str) -> dict[str, str]:
     indirect=["login"],
     ids=["ordinary", "super"],
 )
-def test_it_serves_works_and_ends_and_tells_nobody_the_password(
-    start: Start, database_url: str, db: Db, login: str, way: str
-) -> None:
+def test_up_runs_and_never_shows_the_password(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
     environment = _environment(_address(database_url, login), way)
     words = ["--processes", "2", "--allow-private-targets", "--log-level", "debug", "--json"]
     process = start("up", "--port", "0", *words, **environment)
@@ -79,13 +77,13 @@ def test_it_serves_works_and_ends_and_tells_nobody_the_password(
 
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD"])
-def test_commands_log_in_with_it(run: Run, database_url: str, login: str, way: str) -> None:
+def test_commands_log_in_with_the_password(run: Run, database_url: str, login: str, way: str) -> None:
     environment = _environment(_address(database_url, login), way)
     for command in (["migrate"], ["status"]):
         assert run(*command, env=environment).exit_code == 0
 
 
-def test_written_as_it_is_the_address_is_refused_with_how_to_write_it(run: Run, database_url: str, login: str) -> None:
+def test_an_unencoded_password_is_refused_with_how_to_encode_it(run: Run, database_url: str, login: str) -> None:
     url = _address(database_url, login).replace("@", f":{PASSWORD}@")
     for command in (["up", "--port", "0"], ["migrate"], ["worker"], ["api", "--port", "0"]):
         refused = run(*command, env=at(url))

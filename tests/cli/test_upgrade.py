@@ -1,6 +1,6 @@
-"""Processes of the last release on this release's schema, and this release's on that of the last.
+"""Upgrades: processes of the last release on this schema, and of this release on the last schema.
 
-Each test is named after what it compares with; before the first release that is the last commit.
+The id of each test names the last release; before the first release, that is the last commit.
 """
 
 from collections.abc import Iterator
@@ -40,13 +40,13 @@ _RUNS = "select count(*) >= 2 from pgsched.history where job_id is not null and 
 
 @pytest.fixture(scope="module", params=[last_release()], ids=str)
 def last(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the last release can be imported from."""
+    """The directory from which the last release can be imported."""
     found: Release = request.param
     return found.unpacked(tmp_path_factory.mktemp("last"))
 
 
 class Fleet:
-    """A worker and an API of one release, on a database, and what they have delivered."""
+    """A worker and an API of one release on a database."""
 
     def __init__(self, start: Start, tree: Path, url: str) -> None:
         self._tree, self._note = tree, Path("delivered_by")
@@ -60,13 +60,13 @@ class Fleet:
         self._api: str = said[1]["url"]
 
     def schedules(self, **given: Any) -> None:
-        """Has the API schedule a call of the handler, and say that it is ready."""
+        """Schedules a call of the handler over the API, and asserts that the API is ready."""
         made = httpx.post(f"{self._api}/v1/jobs", json={"target": "python:note", **given}, timeout=30)
         assert made.status_code == 201, made.text
         assert httpx.get(f"{self._api}/readyz", timeout=30).status_code == 200
 
     def has_delivered(self) -> bool:
-        """Whether what was delivered was so by this release, and no other."""
+        """Whether only this release made deliveries."""
         return {Path(line) for line in self._note.read_text().splitlines()} == {self._tree / "pgsched" / "__init__.py"}
 
 
@@ -77,7 +77,7 @@ def new(database_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_a_worker_and_an_api_of_the_last_release_work_on_this_releases_schema(
+def test_processes_of_the_last_release_work_on_this_schema(
     start: Start, last: Path, new: psycopg.Connection[Any], database_url: str
 ) -> None:
     fleet = Fleet(start, last, database_url)
@@ -91,10 +91,8 @@ def test_a_worker_and_an_api_of_the_last_release_work_on_this_releases_schema(
     assert fleet.has_delivered()
 
 
-def test_a_worker_and_an_api_of_this_release_take_over_from_the_last(
-    start: Start, last: Path, empty_database_url: str
-) -> None:
-    """They start on its schema, unless tables were changed since; then they say what to run."""
+def test_processes_of_this_release_take_over_from_the_last(start: Start, last: Path, empty_database_url: str) -> None:
+    """They start on its schema, or, if tables changed since, name the command to run."""
     url = empty_database_url
     made = start("migrate", "--json", **at(url), PYTHONPATH=str(last))
     assert (answer(made)["missing_roles"], made.wait(30)) == ([], 0)

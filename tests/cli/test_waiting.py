@@ -1,4 +1,4 @@
-"""Workers that are started while the database is away."""
+"""Workers started while the database is unreachable."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ _ALLOW = "alter database {} with allow_connections {}"
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_waits_for_the_database_and_says_so(
+def test_a_worker_waits_for_the_database_and_logs_it(
     processes: str, server: EmbeddedPostgres, database_url: str, start: Start, tmp_path: Path
 ) -> None:
     name = sql.Identifier(str(conninfo_to_dict(database_url)["dbname"]))
@@ -36,13 +36,11 @@ def test_a_worker_waits_for_the_database_and_says_so(
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_that_waits_for_the_database_ends_when_it_is_told_to(
-    processes: str, start: Start, tmp_path: Path
-) -> None:
+def test_a_worker_that_waits_for_the_database_stops_on_sigterm(processes: str, start: Start, tmp_path: Path) -> None:
     worker = start("worker", "--processes", processes, PGSCHED_DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing")
     log = tmp_path / "stderr-0"
     while "database.lost" not in log.read_text():
         assert worker.poll() is None, log.read_text()
         time.sleep(0.05)
-    worker.send_signal(signal.SIGTERM)  # the first process of a container is ended by none that it does not handle
+    worker.send_signal(signal.SIGTERM)  # as pid 1 of a container, it must handle the signal itself
     assert worker.wait(10) == 0

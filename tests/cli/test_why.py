@@ -1,4 +1,4 @@
-"""What `pgsched executions why` says, and that a listing shows the same reason as a row of its own."""
+"""`pgsched executions why`, and the reasons in listings."""
 
 import json
 import re
@@ -31,13 +31,13 @@ def _attempt(error: str) -> Attempt:
     return Attempt(attempt=1, finished_at=NOON, duration=None, worker=1, status_code=None, error=error, traceback=None)
 
 
-def test_one_that_is_not_due_says_when_it_will_be() -> None:
+def test_a_scheduled_execution_says_when_it_is_due() -> None:
     assert reasons(_execution(), Around(now=NOON - timedelta(minutes=5))) == [
         "It is due at 2026-03-01 12:00:00+00:00, in 0:05:00."
     ]
 
 
-def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -> None:
+def test_a_retrying_execution_shows_its_last_error_and_next_attempt() -> None:
     row = _execution(status="retrying", attempt=1, reason="503")
     said = reasons(row, Around(now=NOON - timedelta(seconds=30)), attempts=[_attempt("timed out"), _attempt("503")])
     assert said == [
@@ -58,12 +58,12 @@ def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -
         ({}, "nothing on record holds it back"),
     ],
 )
-def test_one_that_is_due_says_what_it_waits_for(given: dict[str, Any], sentence: str) -> None:
+def test_a_due_execution_says_what_it_waits_for(given: dict[str, Any], sentence: str) -> None:
     [said] = reasons(_execution(**given), AT_NOON)
     assert sentence in said
 
 
-def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
+def test_an_execution_in_a_pulled_queue_waits_for_a_consumer() -> None:
     [said] = reasons(_execution(), Around(now=NOON, is_pulled=True))
     assert "no consumer has claimed it from its queue orders" in said
 
@@ -81,26 +81,26 @@ def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
         ("error", "parked (it has a broken row)"),
     ],
 )
-def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
+def test_a_held_execution_names_its_gate(held_by: str, sentence: str) -> None:
     row = _execution(status="held", held_by=held_by, ordering_key="k", reason="it has a broken row", fire_at=None)
     [said] = reasons(row, AT_NOON)
     assert sentence in said
 
 
-def test_a_held_one_without_a_holder_waits_for_others_for_its_job_or_for_ever() -> None:
+def test_a_held_execution_without_a_gate_has_another_reason() -> None:
     held = {"status": "held", "fire_at": None}
     assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for {ID} to end."]
     assert "its job's previous run" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
     assert "infinity" in reasons(_execution(**held), AT_NOON)[0]
 
 
-def test_one_that_runs_says_who_has_it() -> None:
+def test_a_running_execution_names_its_lease_holder() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
     assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
     assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target answered 202")
 
 
-def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
+def test_an_execution_of_a_held_client_says_how_to_release_it(
     run: Run, ask: Callable[..., dict[str, Any]], db: Db
 ) -> None:
     db.execute("select pgsched.schedule('https://x.example/', client => 'shop')")
@@ -114,7 +114,7 @@ def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])
-def test_one_that_has_ended_says_how(status: str) -> None:
+def test_an_ended_execution_says_how_it_ended(status: str) -> None:
     [said] = reasons(_execution(status=status, finished_at=NOON, reason="sold out"), AT_NOON)
     assert status in said
     assert ("(sold out)" in said) == (status != "succeeded")
@@ -132,11 +132,11 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 def _timeless(line: str) -> str:
-    """Without the time that is left, which a second look finds shorter."""
+    """Replaces the remaining time, which shrinks between two calls."""
     return re.sub(r"in \d+:\d\d:\d\d", "soon", line)
 
 
-def test_an_execution_is_asked_why(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
+def test_why_gives_the_reasons_as_text_and_json(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', delay => '1 hour')")
     db.execute("update pgsched.queues set paused_at = now()")
     [row] = ask("list")["items"]
@@ -155,7 +155,7 @@ def test_an_execution_is_asked_why(run: Run, ask: Callable[..., dict[str, Any]],
         ("lease_owner = 1, lease_token = 1, lease_expires_at = now() + '1 hour'", None),
     ],
 )
-def test_a_listing_shows_the_reason_that_the_row_shows(
+def test_list_and_show_give_the_same_reason(
     changed: str, reason: str | None, ask: Callable[..., dict[str, Any]], db: Db
 ) -> None:
     db.execute("select pgsched.schedule('https://x.example/')")
