@@ -1,4 +1,4 @@
-"""What the first client was promised and what came of it, kept outside the system that is attacked."""
+"""Executions promised to the first client and their arrivals, recorded outside the attacked system."""
 
 import math
 import threading
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ELSEWHERE = "elsewhere"
-"""The process of what is no call of a handler."""
+"""Stands for the process of an arrival that is not a handler call."""
 SETTLED_AFTER = 1.3
-"""Seconds after which nothing that is looked at was scheduled before."""
+"""Seconds after which `is_served` looks only at executions scheduled since."""
 _RECORDED_AFTER = 1.0
-"""Seconds within which the end of what has begun is on record, on a machine of two cores."""
+"""Seconds within which a finished call is recorded, on a machine with two cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One execution that was acknowledged: when it was to start, and when its client was told so."""
+    """An acknowledged execution: when it is due, when it was acknowledged, and how long that took."""
 
     due: float
     acknowledged: float
@@ -24,13 +24,13 @@ class Promise:
 
     @property
     def owed(self) -> float:
-        """From when on it is late."""
+        """When it starts to be late."""
         return max(self.due, self.acknowledged)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One call of a handler: the nominal instant and the moment, in seconds since 1970; and the process."""
+    """A handler call: its scheduled and actual time in seconds since 1970, and its process."""
 
     kind: str
     scheduled_for: float
@@ -39,7 +39,7 @@ class Arrival:
 
 
 class Ledger:
-    """The file into which the handlers write what arrives."""
+    """The file in which handlers record arrivals."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,10 +48,10 @@ class Ledger:
         self.arrivals: dict[str, list[Arrival]] = {}
         self.ticks: dict[float, set[str]] = {}
         self.ends: dict[str, float] = {}
-        """When a handler ended its process."""
+        """When a handler ended its process, by pid."""
 
     def read(self) -> None:
-        """Takes what has come in since the last look."""
+        """Reads the lines added since the last read."""
         with self.path.open("rb") as file:
             file.seek(self._read_to)
             found = file.read()
@@ -68,15 +68,15 @@ class Ledger:
                 self.ticks.setdefault(arrival.scheduled_for, set()).add(id)
 
     def is_unrecorded(self, arrival: Arrival) -> bool:
-        """Whether its process was ended before its end could be on record: then it is delivered again. Of what arrived
-        elsewhere it is not known which process that was."""
+        """Whether the process ended before the call could be recorded, so that it is delivered again. For arrivals
+        elsewhere, any ended process counts, since theirs is unknown."""
         ends = self.ends.values() if arrival.process == ELSEWHERE else [self.ends.get(arrival.process, -1.0)]
         return any(abs(end - arrival.at) < _RECORDED_AFTER for end in ends)
 
 
 @dataclass(slots=True)
 class Account:
-    """All promises, and the refusals that the first client got."""
+    """All promises to the first client, and the refusals it got."""
 
     ledger: Ledger
     promises: dict[str, Promise] = field(default_factory=dict)
@@ -92,17 +92,17 @@ class Account:
             self.refusals.append((at, reason))
 
     def within(self, start: float, end: float) -> dict[str, Promise]:
-        """What was due between two moments."""
+        """Returns the promises that were due between two moments."""
         with self.lock:
             return {id: promise for id, promise in self.promises.items() if start <= promise.due < end}
 
     def missing(self, ids: dict[str, Promise]) -> list[str]:
-        """Those of them that have not arrived."""
+        """Returns the ids that have not arrived."""
         self.ledger.read()
         return [id for id in ids if id not in self.ledger.arrivals]
 
     def twice(self) -> list[str]:
-        """What has arrived more than once, ever, but for what its process took with it when it was ended."""
+        """Returns what arrived more than once, without calls whose process ended before recording them."""
         self.ledger.read()
         ledger = self.ledger
         found = [
@@ -113,20 +113,20 @@ class Account:
         return found + [f"the job's run of {instant}" for instant, runs in ledger.ticks.items() if len(runs) > 1]
 
     def is_served(self, since: float) -> bool:
-        """Whether the client schedules again, also over REST, and all that it has scheduled since then has begun.
+        """Whether the client schedules again, also over REST, and everything it scheduled since has begun.
 
-        What it has scheduled in the last second tells, so whoever has hurt it waits for ``SETTLED_AFTER`` first."""
+        This looks at the last second, so callers first wait ``SETTLED_AFTER`` after an attack."""
         now = time.time()
         lately = self.within(now - SETTLED_AFTER, now - 0.3)
         return len(lately) > 15 and not self.missing(self.within(since, now - 0.3))
 
     def lateness(self, ids: dict[str, Promise], *, now: float) -> list[float]:
-        """How late each of them came, in order; what has not come by now is as late as it can be."""
+        """Returns the sorted lateness of each promise. A missing arrival counts as arriving now."""
         arrivals = self.ledger.arrivals
         return sorted((arrivals[id][0].at if id in arrivals else now) - promise.owed for id, promise in ids.items())
 
     def tick_lateness(self, start: float, end: float, *, now: float) -> list[float]:
-        """The same for the runs of the job, one a second, that were due between two moments."""
+        """Returns the sorted lateness of the job's runs, one a second, that were due between two moments."""
         with_a_run = [a for list in self.ledger.arrivals.values() for a in list if a.kind == "tick"]
         if not with_a_run:
             return []
@@ -137,5 +137,5 @@ class Account:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value that this share of them does not exceed."""
+    """Returns the value that this share of the values does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0.0

@@ -1,7 +1,7 @@
-"""What an attacker has to work with, and the list of attacks.
+"""The means of an attacker, and the list of attacks.
 
-An attack is a function that is given the means, does its worst, and leaves open what it has opened: all of it is
-closed, and rolled back, when the first client has been measured. To add one is to write such a function.
+An attack is a function that takes the means, does its worst, and leaves everything open. Sessions are rolled back and
+closed after the first client has been measured. To add an attack, write such a function.
 """
 
 import threading
@@ -18,12 +18,12 @@ from tests.adversary.account import SETTLED_AFTER
 from tests.adversary.every_way import EveryWay
 from tests.adversary.house import Connection, House
 
-# An attack that is refused has been met. One that is not understood has been written wrongly.
+# A refused attack has failed as it should. These SQLSTATEs mean that the attack itself is written wrongly.
 _MISWRITTEN = {"42601", "42703", "42883", "42P01", "42P02", "42804", "42P18", "42725", "42846", "3F000"}
 
 
 class Means:
-    """Sessions, requests and threads of the attacker's, all of which end with the attack."""
+    """Sessions, requests and threads of the attacker. All of them end with the attack."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -45,8 +45,8 @@ class Means:
         self._open.close()
 
     def mallory(self, **options: str) -> Connection:
-        """A session of the second client's, in a transaction that stays open. Those of the attack before may take a
-        moment to end, and leave no room until then."""
+        """Opens a session of the second client, in a transaction that stays open. Waits for room while sessions of the
+        previous attack end."""
         while True:
             try:
                 return self._connect(self.house.mallory, **options)
@@ -56,11 +56,11 @@ class Means:
                 time.sleep(0.05)
 
     def nobody(self, **options: str) -> Connection:
-        """A session of a login without any right of ours."""
+        """Opens a session of a login without rights in pgsched."""
         return self._connect(self.house.nobody, **options)
 
     def operator(self) -> Connection:
-        """A session of the database's owner, in autocommit."""
+        """Opens an autocommit session of the database's owner."""
         connection = self._connect(self.house.url)
         connection.autocommit = True
         return connection
@@ -71,9 +71,9 @@ class Means:
     def attempt(
         self, connection: Connection, statement: str, parameters: Sequence[Any] = ()
     ) -> list[tuple[Any, ...]] | None:
-        """The rows of an answer, none of a statement without; None, and the transaction over, where it is refused."""
+        """Executes a statement and returns its rows. If it is refused, rolls back and returns None."""
         if time.monotonic() > self._until:
-            self.refusals.append("not tried any more: the statements before had to wait too long")
+            self.refusals.append("not tried: earlier statements took too long")
             return None
         try:
             cursor = connection.execute(statement.encode(), list(parameters) or None)
@@ -87,20 +87,20 @@ class Means:
             return None
 
     def commit(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]] | None:
-        """One statement of mallory's in a transaction of its own."""
+        """Executes a statement of mallory in its own transaction."""
         if self._session is None:
             self._session = self.mallory()
             self._session.autocommit = True
         return self.attempt(self._session, statement, parameters)
 
     def mount(self, *attacks: Callable[[Self], None]) -> None:
-        """Several at once, which do not stand in each other's way; each has its time."""
+        """Mounts several attacks, each with its own time limit."""
         for one in attacks:
             self._until = time.monotonic() + _LONGEST_MOUNT
             one(self)
 
     def schedule(self, **arguments: Any) -> Any:
-        """An execution or a job of mallory's, committed; its id, or None where it is refused."""
+        """Schedules an execution or job of mallory and returns its id, or None if it is refused."""
         given = {"target": "python:mallory", "client": "mallory"} | arguments
         named = ", ".join(f"{name} => %s{_CASTS.get(name, '')}" for name in given)
         found = self.commit(f"select pgsched.schedule({named})", list(given.values()))
@@ -112,7 +112,7 @@ class Means:
         return self._rest.post(path, json=body)
 
     def keep(self, action: Callable[[], object]) -> None:
-        """Does something over and over until the attack ends; what is refused is tried again."""
+        """Repeats an action in a thread until the attack ends, also after refusals."""
 
         def run() -> None:
             while not self._over.is_set():
@@ -126,19 +126,18 @@ class Means:
         thread.start()
 
     def first_works_in_every_way(self) -> None:
-        """For the time of the attack the first client also schedules what runs in threads, on connections and
-        elsewhere."""
+        """During the attack, the first client also schedules work in threads, on connections and by callbacks."""
         more = EveryWay(self.house.first, self.house.account)
         self.house.in_every_way(more)
         self._open.callback(more.end)
         more.start()
 
     def wait(self, seconds: float) -> None:
-        """For a thread that keeps doing something: not until the attack ends at the longest."""
+        """Sleeps, but no longer than the attack lasts."""
         self._over.wait(seconds)
 
     def cut(self) -> None:
-        """Ends all sessions of workers and API, and waits until they have new ones."""
+        """Terminates all sessions of workers and API, and waits until they have reconnected."""
         self.house.owner.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgsched%'"
         )
@@ -148,7 +147,7 @@ class Means:
             time.sleep(0.1)
 
     def at_end(self, action: Callable[[], object]) -> None:
-        """Undoes what is no session's, such as a setting of the database."""
+        """Registers an undo action for changes beyond sessions, such as database settings."""
         self._open.callback(action)
 
     def _connect(self, url: str, **options: str) -> Connection:
@@ -159,7 +158,7 @@ class Means:
 
 _LONGEST_MOUNT = 4.0
 _FULL = "remaining connection slots"
-_PATIENCE = "-c statement_timeout=1s"  # the attacker's own statements may have to wait, and the test goes on
+_PATIENCE = "-c statement_timeout=1s"  # the attacker's own statements may block, and the test must continue
 _CASTS = {"payload": "::jsonb", "options": "::jsonb", "rules": "::jsonb", "labels": "::jsonb",
     "fire_at": "::timestamptz",
           "delay": "::interval", "every": "::interval", "after": "::text[]"}  # fmt: skip
@@ -167,7 +166,7 @@ _CASTS = {"payload": "::jsonb", "options": "::jsonb", "rules": "::jsonb", "label
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One thing that a neighbour does."""
+    """One attack of a neighbour."""
 
     name: str
     mount: Callable[[Means], None]
@@ -182,11 +181,11 @@ ATTACKS: list[Attack] = []
 def attack(
     *, seconds: float = 1.0, after_mount: bool = False, recovers_within: float | None = None
 ) -> Callable[[Callable[[Means], None]], Callable[[Means], None]]:
-    """Puts an attack on the list, which is measured for so many seconds once it stands.
+    """Registers an attack, during which the first client is measured for this many seconds.
 
-    ``after_mount``: what takes sessions away from the workers is measured from when they have new ones.
-    ``recovers_within``: what is done to the process itself delays what is in it, and no longer than for so many seconds
-    after the attack; it loses nothing all the same.
+    ``after_mount``: measure only once the attack is mounted, for attacks that make workers reconnect.
+    ``recovers_within``: the attack may delay executions, but for at most this many seconds after its end, and without
+    losing any.
     """
 
     def listed(mount: Callable[[Means], None]) -> Callable[[Means], None]:

@@ -1,4 +1,4 @@
-"""One installation for all attacks, on a server of its own, and the first client's figures where it is alone."""
+"""An installation for all attacks, on a separate server, and the first client's figures without an attack."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LONG = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where attacks take place, and what is usual there."""
+    """The attacked installation, and its figures without an attack."""
 
     house: House
     usual: Figures
@@ -25,12 +25,12 @@ class Scene:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that nobody waits for it at the end."""
+    """Runs the longest attacks first, so that no core waits for them at the end."""
     items.sort(key=_seconds, reverse=True)
 
 
 def _seconds(item: pytest.Item) -> float:
-    """For how long an attack is measured, if that is longer than most are."""
+    """Returns how long an attack is measured, or 0 for short ones."""
     given = getattr(item, "callspec", None)
     attack = given.params.get("attack") if given else None
     return attack.seconds if isinstance(attack, Attack) and attack.seconds >= _LONG else 0.0

@@ -1,4 +1,4 @@
-"""The first client in the other ways in which it has work done: in threads, with a connection, and by callbacks."""
+"""More work of the first client: in threads, with a connection, and by callbacks."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ _SCHEDULE = (
 
 
 class EveryWay(threading.Thread):
-    """Schedules one execution of each kind ten times a second, until it is told to end."""
+    """Schedules an execution of each kind ten times a second, until `end`."""
 
     def __init__(self, url: str, account: Account) -> None:
         super().__init__(name="first client, in every way", daemon=True)
@@ -29,7 +29,7 @@ class EveryWay(threading.Thread):
         self._targets = ["python:note_in_a_thread", "python:note_with_a_connection", here]
 
     def end(self) -> None:
-        """No more is scheduled; what was is received until ``close``."""
+        """Stops scheduling. Callbacks are received until ``close``."""
         self._ended.set()
         self.join(timeout=10)
 
@@ -55,7 +55,7 @@ class EveryWay(threading.Thread):
 
 
 def _receiver(account: Account) -> type[BaseHTTPRequestHandler]:
-    """Answers each callback, and notes it as a handler does."""
+    """Returns a request handler that answers each callback and records it in the ledger."""
 
     class Receiver(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -68,6 +68,6 @@ def _receiver(account: Account) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, format: str, *arguments: object) -> None:
-            """Nothing is said of it."""
+            """Logs nothing."""
 
     return Receiver

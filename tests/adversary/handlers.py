@@ -1,4 +1,4 @@
-"""The handlers of both clients, as a worker serves them. What arrives is noted in a file outside the system."""
+"""The handlers of both clients. They record arrivals in a file outside the system."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from pgsched.delivery.handler_call import Context
 
 app = pgsched.App()
 
-# The clock of a process may be set while it runs, but for the one that only goes forward.
+# The wall clock may be set during a test, so times are measured with the monotonic clock.
 _epoch = float(os.environ.get("ADVERSARY_EPOCH", time.time() - time.monotonic()))
 _ledger = os.open(os.environ.get("ADVERSARY_LEDGER", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -27,7 +27,7 @@ def _note(kind: str, context: Context) -> None:
 
 @app.handler("note")
 async def note(payload: Any, context: Context) -> None:
-    """One execution of the first client's."""
+    """An execution of the first client."""
     _note("note", context)
 
 
@@ -44,24 +44,24 @@ async def note_with_a_connection(payload: Any, context: Context, connection: Any
 
 @app.handler("tick")
 async def tick(payload: Any, context: Context) -> None:
-    """One run of the first client's job."""
+    """A run of the first client's job."""
     _note("tick", context)
 
 
 @app.handler("mallory")
 async def mallory(payload: Any) -> None:
-    """An execution of the second client's that does no harm by itself."""
+    """A harmless execution of the second client."""
 
 
 @app.handler("mallory_brief")
 async def mallory_brief(payload: Any) -> None:
-    """It takes so long that something can be done to it meanwhile, and ends while that stands."""
+    """Runs long enough to be attacked, and ends during the attack."""
     await asyncio.sleep(1.2)
 
 
 @app.handler("mallory_slow")
 async def mallory_slow(payload: Any) -> None:
-    """It is in hand for longer than an attack takes."""
+    """Runs longer than an attack."""
     await asyncio.sleep(8)
 
 
@@ -72,13 +72,13 @@ async def mallory_fails(payload: Any) -> None:
 
 @app.handler("mallory_sleeps")
 def mallory_sleeps(payload: Any) -> None:
-    """It keeps a thread."""
+    """Occupies a thread."""
     time.sleep(3)
 
 
 @app.handler("mallory_keeps_a_thread")
 def mallory_keeps_a_thread(payload: Any) -> None:
-    """It goes on long after its time."""
+    """Runs long after its timeout."""
     time.sleep(15)
 
 
@@ -89,7 +89,7 @@ async def mallory_keeps_a_connection(payload: Any, connection: Any) -> None:
 
 @app.handler("mallory_blocks")
 async def mallory_blocks(payload: Any, context: Context) -> None:
-    """It keeps the event loop; where that is for longer than it has time, its worker is lost."""
+    """Blocks the event loop. If that exceeds its timeout, its worker is lost."""
     if payload.get("is_lost"):
         _note("end", context)
     time.sleep(payload["seconds"])  # noqa: ASYNC251
@@ -97,7 +97,7 @@ async def mallory_blocks(payload: Any, context: Context) -> None:
 
 @app.handler("mallory_answers")
 async def mallory_answers(payload: Any) -> Any:
-    """What it returns cannot be kept."""
+    """Returns a result that cannot be stored."""
     return {"large": "x" * 3_000_000, "nan": float("nan")} if payload else object()
 
 
@@ -108,7 +108,7 @@ class _Wordy(Exception):
 
 @app.handler("mallory_raises_in_a_thread")
 def mallory_raises_in_a_thread(payload: Any) -> None:
-    """An exception without end: in its text, or in what it was raised from."""
+    """Raises an endless exception: a huge text, a long chain of causes, or a circular one."""
     if payload == "text":
         raise _Wordy
     first = last = ValueError("first")
@@ -127,7 +127,7 @@ async def mallory_raises(payload: Any) -> None:
 
 @app.handler("mallory_forks")
 async def mallory_forks(payload: Any) -> None:
-    """Both processes go on."""
+    """Forks, and both processes continue."""
     if os.fork() == 0 and payload == "await":
         await asyncio.sleep(0.1)
 
@@ -149,21 +149,21 @@ async def mallory_cancels(payload: Any) -> None:
 
 @app.handler("mallory_exits")
 async def mallory_exits(payload: Any, context: Context) -> None:
-    """It ends the process that it is in."""
+    """Ends its process."""
     _note("end", context)
     os._exit(3)
 
 
 @app.handler("mallory_waits")
 async def mallory_waits(payload: Any, context: Context) -> None:
-    """As one that waits for an answer without a timeout, or for a lock that nobody lets go of. Its process is lost."""
+    """Blocks forever, as on a lock that is never released. Its process is lost."""
     _note("end", context)
     threading.Event().wait()
 
 
 @app.handler("mallory_cancels_all")
 async def mallory_cancels_all(payload: Any, context: Context) -> None:
-    """Its process is lost."""
+    """Cancels all tasks. Its process is lost."""
     _note("end", context)
     for task in asyncio.all_tasks():
         task.cancel()
@@ -190,7 +190,7 @@ async def mallory_cancels_itself(payload: Any) -> None:
 
 @app.handler("mallory_hangs_isolated")
 async def mallory_hangs_isolated(payload: Any, context: Context) -> None:
-    """It ends its process, but in isolation it takes its time."""
+    """Ends its process, but hangs in isolation."""
     if "--isolated" in sys.argv:
         await asyncio.sleep(600)
     _note("end", context)
@@ -199,7 +199,7 @@ async def mallory_hangs_isolated(payload: Any, context: Context) -> None:
 
 @app.handler("mallory_insists")
 async def mallory_insists(payload: Any) -> None:
-    """It does not let itself be cancelled."""
+    """Ignores cancellation."""
     for _ in range(20):
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(1)

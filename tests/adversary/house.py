@@ -1,5 +1,4 @@
-"""A whole installation, as it is deployed: a database, roles, worker processes and an API, with a client that is at
-work in it."""
+"""A whole installation as deployed: database, roles, worker processes and API, with a client that uses it."""
 
 import secrets
 import subprocess
@@ -36,14 +35,14 @@ _OURS = "select count(*) from pg_stat_activity where application_name like 'pgsc
 
 
 def as_login(url: str, role: str) -> str:
-    """The address for a login of this room, whose passwords are all the same."""
+    """Returns the URL for a login of these tests, which all have the same password."""
     parts = urlsplit(url)
     hosts = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{role}:x@{hosts}"))
 
 
 class House:
-    """The installation. ``first`` and ``mallory`` are clients with logins of their own; ``nobody`` is a bare login."""
+    """The installation. ``first`` and ``mallory`` are clients with separate logins; ``nobody`` is a bare login."""
 
     def __init__(self, url: str, directory: Path, turns: Turns) -> None:
         self.url, self.turns = url, turns
@@ -67,11 +66,11 @@ class House:
         self.metronome.start()
 
     def role(self, name: str) -> str:
-        """The name of a login in the database."""
+        """Returns the name of a login in the database."""
         return f"adversary_{name}_{self._suffix}"
 
     def _login(self, name: str, member_of: str | None) -> str:
-        """Makes a login; its address."""
+        """Creates a login and returns its URL."""
         role = self.role(name)
         self.owner.execute(sql.SQL("create role {} login password 'x'").format(sql.Identifier(role)))
         if member_of is not None:
@@ -79,7 +78,7 @@ class House:
         return as_login(self.url, role)
 
     def start(self) -> None:
-        """Starts workers, API and the first client, and returns when all are at work."""
+        """Starts workers, API and the first client, and returns when all of them work."""
         worker = self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", *_TIMES)
         api = self._run("api", "--port", "0")
         self._programs.ready(worker)
@@ -94,13 +93,13 @@ class House:
         self._wait_until_gone()
 
     def _wait_until_gone(self) -> None:
-        """What a worker process leaves ends by itself; until then it has its connections, of which there are few."""
+        """Waits until leftovers of worker processes have ended, since connections are scarce."""
         deadline = time.monotonic() + 20
         while self.owner.execute(_OURS).fetchone() != (0,) and time.monotonic() < deadline:
             time.sleep(0.1)
 
     def in_every_way(self, more: EveryWay) -> None:
-        """Its callbacks are received for as long as the house stands: some may be late."""
+        """Registers it to be closed with the house, since its callbacks can be late."""
         self._more.append(more)
 
     def close(self) -> None:
@@ -115,25 +114,25 @@ class House:
         self.owner.close()
 
     def restart(self) -> None:
-        """After a defect, so that the next attack is judged by itself."""
+        """Restarts everything after a defect, so that it does not affect the next attack."""
         self.stop()
         self.start()
         self.wait_until_served()
 
     def wait_until_served(self) -> None:
-        """What was in hand has begun, and what is scheduled begins; or half a minute has passed."""
+        """Waits up to half a minute until scheduled executions begin again."""
         deadline = time.monotonic() + 30
         while not self.account.is_served(time.time() - 3) and time.monotonic() < deadline:
             time.sleep(0.1)
 
     def clear(self) -> None:
-        """Takes away what mallory has left, so that the next attack is judged by itself."""
+        """Deletes mallory's rows, so that they do not affect the next attack."""
         with psycopg.connect(self.url, autocommit=True, options="-c statement_timeout=60s") as connection:
             for table, column in connection.execute(_MALLORYS).fetchall():
                 _insist(connection, f"delete from {table} where {column} ~ 'mallory'")
 
     def unrecorded(self, ids: list[str]) -> int:
-        """How many of these executions have no end in history."""
+        """Returns how many of these executions did not succeed in history."""
         [(found,)] = self.owner.execute(
             "select count(*) from unnest(%s::uuid[]) as id"
             " where not exists (select from pgsched.history h where h.id = id.id and h.status = 'succeeded')",
@@ -142,7 +141,7 @@ class House:
         return int(found)
 
     def log(self) -> str:
-        """What the processes said last."""
+        """Returns the end of the processes' logs."""
         return self._programs.log()
 
     def _run(self, *words: str) -> subprocess.Popen[str]:
@@ -156,7 +155,7 @@ class House:
 
 
 def _insist(connection: Connection, statement: str) -> None:
-    """Workers settle some of the same rows meanwhile, in an order of their own."""
+    """Retries on deadlocks, since workers settle some of the rows in another order."""
     for _ in range(_DEADLOCKS):
         with suppress(psycopg.errors.DeadlockDetected):
             connection.execute(statement.encode())
@@ -166,11 +165,11 @@ def _insist(connection: Connection, statement: str) -> None:
 
 @contextmanager
 def house(url: str, directory: Path, turns: Turns) -> Iterator[House]:
-    """An installation at work."""
+    """Runs an installation."""
     built = House(url, directory, turns)
     try:
         built.start()
-        time.sleep(1.0)  # the first statements of each session are planned; nobody is measured by them
+        time.sleep(1.0)  # lets each session plan its first statements before anything is measured
         yield built
     finally:
         built.close()

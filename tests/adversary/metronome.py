@@ -1,4 +1,4 @@
-"""How late the machine itself is: what others do on it is no neighbour's doing."""
+"""The delays of the machine itself, which are not the fault of an attack."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ _BEAT = 0.01
 
 
 class Metronome(threading.Thread):
-    """Sleeps for a hundredth of a second at a time, and notes by how much it overslept."""
+    """Sleeps for a hundredth of a second at a time, and records by how much it overslept."""
 
     def __init__(self) -> None:
         super().__init__(name="metronome", daemon=True)
@@ -26,6 +26,6 @@ class Metronome(threading.Thread):
         self.join()
 
     def overslept(self, start: float, end: float) -> float:
-        """The 99th of a hundred delays between two moments, in seconds."""
+        """Returns the 99th percentile of delays between two moments, in seconds."""
         found = sorted(delay for at, delay in list(self._overslept) if start <= at <= end)
         return found[len(found) * 99 // 100] if found else 0.0

@@ -1,4 +1,4 @@
-"""Commands of pgsched as processes of their own: started, waited for, told to stop."""
+"""Commands of pgsched as separate processes: start, wait until ready, stop."""
 
 import json
 import os
@@ -12,14 +12,14 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Programs:
-    """Those that were started here. What they say goes into files of this directory."""
+    """The started processes. Their logs go into files of this directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._running: list[subprocess.Popen[str]] = []
 
     def run(self, *words: str, environment: dict[str, str]) -> subprocess.Popen[str]:
-        """Starts a command with these settings, and no others of pgsched."""
+        """Starts a command with only these pgsched settings."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
         with (self._directory / f"stderr-{len(self._files()):04}").open("w") as log:
             process = subprocess.Popen(
@@ -36,15 +36,15 @@ class Programs:
         return process
 
     def ready(self, process: subprocess.Popen[str]) -> dict[str, Any]:
-        """What it says once it is ready."""
+        """Returns the JSON object that a process prints when it is ready."""
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert line, f"it ended before it was ready: {self.log()}"
+        assert line, f"the process ended before it was ready: {self.log()}"
         found: dict[str, Any] = json.loads(line)
         return found
 
     def stop(self) -> None:
-        """Stops all of them together; after ten seconds by force."""
+        """Stops all processes, and kills those that still run after ten seconds."""
         for process in self._running:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -57,11 +57,11 @@ class Programs:
         self._running = []
 
     def log(self, *, characters: int = 6_000) -> str:
-        """What the last two said last."""
+        """Returns the end of the last two logs."""
         return "\n".join(path.read_text()[-characters:] for path in self._files()[-2:])
 
     def lines(self) -> int:
-        """How many lines all of them have written, but for those that only inform."""
+        """Returns the number of log lines above level info."""
         written = (line for path in self._files() for line in path.read_bytes().splitlines())
         return sum(b'"level": "info"' not in line for line in written)
 

@@ -1,4 +1,4 @@
-"""Who may do what to which object of ours, as the server's catalogues have it: what is effective, whoever granted."""
+"""Effective rights of each role on each object of pgsched, read from the server's catalog."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 ROLES = ("public", "pgsched_client", "pgsched_reader", "pgsched_api", "pgsched_worker")
 OWNER = "pgsched_owner"
 
-# The schemas of ours are all whose names begin so: a new one is on the list, or the test fails.
+# Matches all schemas of pgsched, so that a new one must be on the list.
 _OURS = "n.nspname like 'pgsched%%'"
 _KINDS = "c.relkind in ('r', 'p', 'v', 'm', 'f')"
 _PARTS = {
@@ -41,7 +41,7 @@ _PARTS = {
         select t.oid::regtype::text, 'usage', 1 from pg_type t join pg_namespace n on n.oid = t.typnamespace
          where {_OURS} and t.typrelid = 0 and t.typelem = 0 and has_type_privilege(%(role)s, t.oid, 'usage')""",
 }
-# Partitions come and go with days and queues: they are named by their parent.
+# Partitions come and go with days and queues, so they are listed by their parent.
 _NAME = """
 case when c.relispartition
      then (select i.inhparent::regclass from pg_inherits i where i.inhrelid = c.oid) || ' (partition)'
@@ -57,7 +57,7 @@ select m.member::regrole::text, 'member of ' || m.roleid::regrole from pg_auth_m
 
 
 def rights(connection: Connection) -> list[str]:
-    """One line for each role and object: ``role kind object: privilege, …``."""
+    """Returns a line per role and object: ``role kind object: privilege, …``."""
     with connection.transaction():
         connection.execute("set local search_path = pg_catalog")
         found = [
@@ -72,7 +72,7 @@ def rights(connection: Connection) -> list[str]:
 
 
 def owned_by_others(connection: Connection) -> list[str]:
-    """What of ours does not belong to the owner's role, who may do anything with it and to whom nothing is granted."""
+    """Returns the objects of pgsched that do not belong to the owner's role."""
     query = " union all ".join(
         f"select {name} from {catalog} o join pg_namespace n on n.oid = {space}"
         f" where {_OURS} and {owner}::regrole::text <> %(owner)s"
@@ -87,7 +87,7 @@ def owned_by_others(connection: Connection) -> list[str]:
 
 
 def _found(connection: Connection, query: str, role: str) -> dict[str, list[str]]:
-    """Privileges by object; of what PUBLIC may do no other role is said to be able to."""
+    """Returns privileges by object. Privileges of PUBLIC are not repeated for other roles."""
     found: dict[str, dict[str, int]] = {}
     text = query.replace("{name}", _NAME).encode()
     of_all = set() if role == "public" else {row[:2] for row in connection.execute(text, {"role": "public"})}

@@ -1,5 +1,4 @@
-"""The server on which attacks take place: what is done to roles, to the notifications of all databases and to all locks
-is done to nobody else's tests."""
+"""A separate server for attacks, so that attacks on roles, notifications and locks do not affect other tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ _SETTINGS = {
     "fsync": "off",
     "shared_buffers": "128MB",
     "max_connections": "100",
-    "max_locks_per_transaction": "64",  # as PostgreSQL has it by default
+    "max_locks_per_transaction": "64",  # PostgreSQL's default
     "max_prepared_transactions": "20",
     "max_notify_queue_pages": "64",
 }
@@ -29,7 +28,7 @@ _MIGRATOR = (
 
 @contextmanager
 def attacked(directory: Path) -> Iterator[EmbeddedPostgres]:
-    """A server with pgsched's roles and tables in this directory."""
+    """Runs a server with pgsched's roles and tables in this directory."""
     with EmbeddedPostgres(directory, settings=_SETTINGS) as running:
         with psycopg.connect(running.url, autocommit=True) as connection:
             connection.execute(_ROLES.read_bytes())

@@ -1,8 +1,7 @@
-"""Whoever knows the id of another client's execution can do nothing with it: every id is looked up together with its
-client.
+"""Ids of another client: whoever knows them can do nothing with them, since every id is looked up with its client.
 
-The ids are sent to every receiver, so they are no secret. What is called is read from the catalogue: all that a
-client's role may execute is called with the ids, keys, tokens and whole rows of another.
+The ids are sent to every receiver, so they are not secret. The test calls every function that a client's role may
+execute with the ids, keys, tokens and whole rows of another client.
 """
 
 import re
@@ -54,7 +53,7 @@ select pgsched.bulk('replay', '{"client": "victim", "reason": "nothing"}');
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """What of another client's may be known to all: ids, tokens, and its rows as they stand."""
+    """The ids, tokens and rows of another client, as far as they may be known."""
 
     ids: list[Any]
     homes: dict[Any, int]
@@ -64,7 +63,7 @@ class Victim:
 
 @pytest.fixture(scope="module")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
-    """With a queue, which takes longer to make than all else that is arranged."""
+    """Databases with a queue, since creating one is slow."""
     statement = _QUEUE.replace("SECRET", SECRET)
     with lending_with(statement, "pgsched_orders", janitor=janitor, template=template) as found:
         yield found
@@ -72,7 +71,7 @@ def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
 
 @pytest.fixture
 def mallory(db: Connection, database_url: str) -> Iterator[Connection]:
-    """A session of a client's role, in autocommit."""
+    """An autocommit session of a client's role."""
     name = f"adversary_{secrets.token_hex(6)}"
     role = sql.Identifier(name)
     db.execute(_ARRANGE.replace("SECRET", SECRET).encode())
@@ -101,7 +100,7 @@ def victim(db: Connection, mallory: Connection) -> Victim:
 
 
 def everything(db: Connection) -> dict[str, list[str]]:
-    """All rows but what anybody's own doing adds: mallory's, the log, and when somebody was last counted."""
+    """Returns all rows, without those of mallory and the audit log."""
     tables = db.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         f" where {_SCHEMAS} and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'audit_log'".encode()
@@ -115,7 +114,7 @@ def everything(db: Connection) -> dict[str, list[str]]:
 
 
 def _functions(db: Connection) -> list[tuple[str, list[str], list[str], int]]:
-    """What a client's role may call: the name, the names and types of the arguments, how many of them there must be."""
+    """Returns the functions that a client's role may call: name, argument names and types, and required arguments."""
     return db.execute(
         "select p.oid::regproc::text, coalesce(p.proargnames, '{}')::text[],"
         " array(select format_type(t, null) from unnest(p.proargtypes) with ordinality a(t, n) order by n)::text[],"
@@ -127,7 +126,7 @@ def _functions(db: Connection) -> list[tuple[str, list[str], list[str], int]]:
 
 
 def _value(name: str, kind: str, id: Any, victim: Victim, turn: int) -> Any:
-    """An argument that reaches for what is the victim's."""
+    """Returns an argument that refers to the victim's rows."""
     by_name = {
         "client": "victim", "client_id": "victim", "key": "k", "ordering_key": "o", "target": "python:x",
         "queue": "default",
@@ -155,7 +154,7 @@ def _value(name: str, kind: str, id: Any, victim: Victim, turn: int) -> Any:
     return by_kind.get(base, 0 if "int" in base else None)
 
 
-def test_no_verb_reaches_the_rows_of_another(db: Connection, mallory: Connection, victim: Victim) -> None:
+def test_no_function_reaches_rows_of_another_client(db: Connection, mallory: Connection, victim: Victim) -> None:
     before, reached = everything(db), []
     for function, names, kinds, needed in _functions(db):
         for turn, id in enumerate(victim.ids):
@@ -175,14 +174,14 @@ def test_no_verb_reaches_the_rows_of_another(db: Connection, mallory: Connection
 
 
 def _answer(session: Connection, statement: str, given: list[Any]) -> str:
-    """What a statement answers, or what it says where it is refused."""
+    """Returns the result of a statement, or the text of its error."""
     try:
         return str(session.execute(statement.encode(), given).fetchall())
     except psycopg.Error as error:
         return f"{error} {error.diag.message_detail}"
 
 
-def test_nothing_that_a_client_may_read_tells_of_another(db: Connection, mallory: Connection, victim: Victim) -> None:
+def test_no_relation_shows_rows_of_another_client(db: Connection, mallory: Connection, victim: Victim) -> None:
     relations = db.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         f" where {_SCHEMAS} and c.relkind in ('r', 'p', 'v', 'm', 'S')".encode()
@@ -210,7 +209,9 @@ def test_nothing_that_a_client_may_read_tells_of_another(db: Connection, mallory
 @pytest.mark.parametrize(
     "table", ["executions", "jobs", "history", "attempts", "clients", "queues", "dependencies", "workers"]
 )
-def test_a_client_changes_no_table_by_itself(db: Connection, mallory: Connection, victim: Victim, table: str) -> None:
+def test_a_client_cannot_write_or_lock_tables_directly(
+    db: Connection, mallory: Connection, victim: Victim, table: str
+) -> None:
     before = everything(db)
     columns = [name for (name,) in db.execute("select attname from pg_attribute where attrelid = %s::regclass and"
                                               " attnum > 0",
@@ -247,7 +248,7 @@ def test_a_client_changes_no_table_by_itself(db: Connection, mallory: Connection
         ("job_id", "'00000000-0000-0000-0000-000000000001'"),
     ],
 )
-def test_a_client_inserts_only_what_is_its_own(mallory: Connection, column: str, value: str) -> None:
+def test_a_client_cannot_insert_protected_columns(mallory: Connection, column: str, value: str) -> None:
     mine = "" if column == "client_id" else ", 'mallory'"
     with pytest.raises(psycopg.Error) as caught:
         mallory.execute(

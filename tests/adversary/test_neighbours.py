@@ -1,4 +1,4 @@
-"""A second client does all it can by SQL, REST and NOTIFY, and the first does not notice: see ``attacks``."""
+"""Attacks of a second client by SQL, REST and NOTIFY, which the first must not notice. See ``attacks``."""
 
 import pytest
 
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.attack
 _ALL = attacks.every()
 
 
-def test_alone_the_first_client_is_on_time(scene: Scene) -> None:
+def test_the_first_client_is_on_time_without_attacks(scene: Scene) -> None:
     assert scene.usual.count > 50
     assert scene.usual.late < 0.5
 
 
 @pytest.mark.parametrize("attack", _ALL, ids=[attack.name for attack in _ALL])
-def test_a_neighbour_does_not_hurt(scene: Scene, attack: Attack) -> None:
+def test_an_attack_does_not_affect_the_first_client(scene: Scene, attack: Attack) -> None:
     verdict = judge(scene.house, attack, scene.usual)
     found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], scene.house.log()]
     if verdict.problems:

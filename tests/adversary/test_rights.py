@@ -1,9 +1,9 @@
-"""What each role may do is on the list ``rights.txt``, and it may do nothing else.
+"""The rights of each role: exactly those on the list ``rights.txt``.
 
-Whoever adds a line answers for it: can this role by this right reach another's rows by id, name or timing, hold a lock
-for which a worker waits, forge a result, or learn a secret?
+Before you add a line, check: can the role use this right to reach rows of other clients by id, name or timing, hold a
+lock that a worker waits for, forge a result, or learn a secret?
 
-To write the list anew: PGSCHED_WRITE_RIGHTS=1 pytest tests/adversary/test_rights.py
+To rewrite the list: PGSCHED_WRITE_RIGHTS=1 pytest tests/adversary/test_rights.py
 """
 
 import os
@@ -17,7 +17,7 @@ _OWN_COLUMNS = re.compile(r"pgsched_client column pgsched\.(executions|jobs)\.[a
 _LIST = Path(__file__).with_name("rights.txt")
 
 
-def test_every_right_is_on_the_list_and_nothing_else(db: Connection) -> None:
+def test_the_rights_are_exactly_those_on_the_list(db: Connection) -> None:
     found = rights(db)
     if os.environ.get("PGSCHED_WRITE_RIGHTS"):
         _LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
@@ -28,13 +28,13 @@ def test_everything_belongs_to_the_owners_role(db: Connection) -> None:
     assert owned_by_others(db) == []
 
 
-def test_a_client_writes_by_inserts_into_two_tables_alone_and_a_reader_nothing() -> None:
+def test_a_client_only_inserts_into_two_tables_and_a_reader_never_writes() -> None:
     writes = [line for line in _LIST.read_text(encoding="utf-8").splitlines()
               if line.startswith(("public", "pgsched_client", "pgsched_reader")) and _WRITES.search(line)]  # fmt: skip
     assert [line for line in writes if not _OWN_COLUMNS.match(line)] == []
 
 
-def test_what_is_internal_is_open_to_roles_by_name_alone() -> None:
+def test_roles_have_only_usage_on_the_internal_schema() -> None:
     lines = _LIST.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if " schema pgsched_internal" in line] == [
         "pgsched_client schema pgsched_internal: usage",

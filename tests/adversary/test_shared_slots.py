@@ -1,5 +1,5 @@
-"""A neighbour whose attempts take long keeps no more than its share of what a worker has only so many of, and the first
-client, which uses all of it, does not notice."""
+"""Limited resources of a worker: slow attempts of a neighbour take only its share, and the first client does not
+notice."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Mount = Callable[[Means, Ways], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The house, the first client's ways, and its figures where it is alone."""
+    """The installation, the ways of the first client, and its figures without an attack."""
 
     scene: Scene
     ways: Ways
@@ -39,9 +39,9 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(scene: Scene) -> Iterator[Stage]:
     with all_ways(scene.house) as ways:
-        alone(scene.house, 1.5)  # each way has been gone once, and has its connections
+        alone(scene.house, 1.5)  # every way has been used once and has its connections
         yield Stage(scene, ways, calm(scene.house))
-    scene.house.restart()  # its workers keep the connections that they have had to open, and the server has few
+    scene.house.restart()  # workers keep connections they opened, and the server has few
 
 
 def functions_that_outlast_their_time(means: Means, ways: Ways) -> None:
@@ -86,7 +86,7 @@ _EACH: list[Mount] = [
 
 
 @pytest.mark.parametrize("mount", [*_EACH, all_of_it])
-def test_a_neighbour_keeps_no_more_than_its_share(stage: Stage, mount: Mount) -> None:
+def test_a_neighbour_takes_no_more_than_its_share(stage: Stage, mount: Mount) -> None:
     house = stage.scene.house
     attack = Attack(mount.__name__, lambda means: mount(means, stage.ways), 3.0, False, None)
     verdict = judge(house, attack, stage.usual)

@@ -1,7 +1,6 @@
-"""Values that nobody thought of, in every column and option that a client's role may write, beside a client that is
-at work.
+"""Unusual values in every column and option that a client's role may write, beside a client that works.
 
-The columns are read from the catalogue and the options from the documentation: new ones are drawn from by themselves.
+The columns come from the catalog and the options from the documentation, so new ones are covered automatically.
 More examples: PGSCHED_TEST_EXAMPLES=2000 pytest tests/adversary/test_values.py
 """
 
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.attack
 _EXAMPLES = int(os.environ.get("PGSCHED_TEST_EXAMPLES", "25"))
 _DOCS = Path(__file__).parents[2] / "docs" / "reference"
 _ROWS = 12
-"""Rows of one example: they are committed together where that can be, and then one by one."""
+"""Rows per example."""
 
 _INSTANTS = ["-infinity", "infinity", "epoch", "now", "0001-01-01", "0001-01-01 00:00:00+14", "0001-01-02",
     "9999-12-31", "9999-12-31 23:59:59.999999-14",
@@ -76,7 +75,7 @@ _json = st.recursive(_scalars, _listed, max_leaves=12) | _deep
 
 
 def _option_names() -> list[str]:
-    """The names in the tables of options and of rules."""
+    """Returns the names in the tables of options and of rules."""
     pages = [(_DOCS / name).read_text(encoding="utf-8") for name in ("http-callbacks.md", "schedules.md")]
     return sorted({name for page in pages for name in re.findall(r"^\| `([a-z_]+)`", page, re.MULTILINE)})
 
@@ -104,7 +103,7 @@ def _strategy(kind: str) -> st.SearchStrategy[Any]:
 
 
 def _columns(connection: Connection, table: str) -> dict[str, str]:
-    """What a client's role may write of a table, and of which type it is beneath its domain."""
+    """Returns the columns of a table that a client's role may write, with their base types."""
     found = connection.execute(
         "select p.column_name::text, c.data_type::text from information_schema.column_privileges p"
         " join information_schema.columns c using (table_schema, table_name, column_name)"
@@ -132,7 +131,7 @@ _SENSIBLE = {
 )
 @given(data=st.data())
 def _draw_all(scene: Scene, columns: dict[str, dict[str, str]], data: st.DataObject) -> None:
-    """Some rows at once, in one transaction each, beside the first client."""
+    """Inserts and schedules rows, each in its own transaction, and checks the first client."""
     start = time.time()
     with (
         scene.house.turns.taken(alone=False),
@@ -155,7 +154,7 @@ def _insert(session: Connection, table: str, row: dict[str, Any]) -> None:
         f"insert into pgsched.{table} (client_id, {', '.join(row)}) values ('mallory', {marks})",
         list(row.values()),
     )
-    if "fire_at" in row and ("key" in row or "ordering_key" in row):  # a bulk insert says where a key lives
+    if "fire_at" in row and ("key" in row or "ordering_key" in row):  # a bulk insert gives the partition of a key
         with_home = row | {"partition": None}
         marks = ", ".join(
             "pgsched.partition_for('default', 'mallory', %s, %s)" if name == "partition" else "%s" for name in with_home
@@ -185,7 +184,7 @@ def _schedule(session: Connection, data: st.DataObject) -> None:
 
 
 def _try(session: Connection, statement: str, given: list[Any]) -> None:
-    """What is refused is refused with a reason, and the session goes on."""
+    """Executes a statement. A refusal must have an SQLSTATE that is not an internal error."""
     try:
         session.execute(statement.encode(), given)
     except psycopg.Error as error:
@@ -193,7 +192,7 @@ def _try(session: Connection, statement: str, given: list[Any]) -> None:
             raise
 
 
-def test_whatever_a_client_writes_the_other_is_not_delayed(scene: Scene) -> None:
+def test_unusual_values_of_a_client_do_not_delay_another(scene: Scene) -> None:
     columns = {table: _columns(scene.house.owner, table) for table in ("executions", "jobs")}
     assert all(columns.values())
     try:

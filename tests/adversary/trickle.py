@@ -1,5 +1,4 @@
-"""The first client: it schedules steadily, in all the ways there are, and asks for nothing that is out of the
-ordinary."""
+"""The first client: it schedules steadily, in every ordinary way."""
 
 import threading
 import time
@@ -16,7 +15,7 @@ RATE = 50
 """Executions a second."""
 
 _ANSWERED_WITHIN = WAIT + 1
-"""Seconds: the API has given up waiting for a connection before, and said so."""
+"""Seconds. By then, the API has given up waiting for a connection and answered 503."""
 
 _SCHEDULE = (
     "select id::text, extract(epoch from pgsched.now() + delay)::float8 from (values (interval '80 ms')) d(delay),"
@@ -31,7 +30,7 @@ _JOB = "select pgsched.schedule('python:tick', every => '1 second', client => 'f
 
 
 class Trickle(threading.Thread):
-    """Schedules until it is told to end. A statement that fails is noted and its session replaced."""
+    """Schedules until `end`. A failed statement is recorded, and a lost session replaced."""
 
     def __init__(self, url: str, api: str, account: Account) -> None:
         super().__init__(name="first client", daemon=True)

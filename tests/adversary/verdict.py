@@ -1,4 +1,4 @@
-"""Whether the first client was hurt: how late, how much lost or done twice, and whether all is as it was afterwards."""
+"""Verdict on an attack: lateness, lost and repeated executions of the first client, and recovery."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,32 +9,31 @@ from tests.adversary.house import House
 from tests.adversary.trickle import RATE
 
 FLOOR = 0.3
-"""Seconds of lateness that prove nothing: two thousand runs that are due at one moment keep two cores busy for so long
-where they drain 40,000 executions a second, and for half of it where they drain 74,000. Defects delay by seconds, or
-for ever."""
+"""Seconds of lateness that prove nothing: two thousand runs due at once keep two cores busy for that long at 40,000
+executions a second, and for half as long at 74,000. Defects delay by seconds or forever."""
 _STEPS = 5
-"""From the call to the handler so many processes take their turns; each may be as late as the machine makes it."""
+"""Processes between a call and its handler. The machine may delay each of them."""
 _RECORDED_WITHIN = 2.0
 _ARRIVED_WITHIN = 1.0
 _AFTERWARDS = 0.7
 _LOST_AFTER = 30.0
 _ALONE = False, False, True, True
-"""What an attack does it does every time: what was merely late is tried again, and at last, twice, with the machine to
-itself and with processes that no other attack was mounted on."""
+"""Tries of an attack. Real damage is repeatable, so mere lateness is tried again, the last two times alone on the
+machine and with fresh processes."""
 _ALWAYS_LATE = 0.5
-"""Seconds of lateness beyond which the first client is not well served where it is alone, however busy the machine."""
+"""The most lateness in seconds that the first client may have without an attack, even on a busy machine."""
 _LEAST = 0.5
-"""Of what it schedules each second, what the first client must get to schedule."""
+"""The share of its rate that the first client must be able to schedule."""
 
 _FOR_NOW = "OutOfMemory", "AdminShutdown", "OperationalError", "Unavailable"
-"""How a refusal begins after which one tries again."""
+"""Prefixes of refusals that can be retried."""
 _TOO_LATE = "QueryCanceled", "Unavailable", "ReadTimeout", "ConnectTimeout", "WriteTimeout", "PoolTimeout"
-"""How a refusal begins for which somebody has waited too long: that is lateness, as of an execution."""
+"""Prefixes of refusals after too long a wait. They count as lateness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How the first client fares in a period."""
+    """Measurements of the first client in a period."""
 
     count: int
     late: float
@@ -45,7 +44,7 @@ class Figures:
 
 @dataclass(slots=True)
 class Verdict:
-    """What is wrong; ``slow`` is what may be but the machine's own doing, since it takes seconds to say so."""
+    """The problems found. Those in ``slow`` can be caused by a busy machine."""
 
     broken: list[str] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
@@ -59,7 +58,7 @@ class Verdict:
 
 
 def measure(house: House, start: float, end: float) -> Figures:
-    """The figures of a period that is over."""
+    """Returns the figures of a past period."""
     now, due = time.time(), house.account.within(start, end)
     house.account.ledger.read()
     return Figures(
@@ -72,7 +71,7 @@ def measure(house: House, start: float, end: float) -> Figures:
 
 
 def alone(house: House, seconds: float = 3.0) -> Figures:
-    """The figures of the first client where nobody does anything else."""
+    """Returns the figures of the first client without an attack."""
     start = time.time()
     time.sleep(seconds)
     end = time.time() - 0.1
@@ -80,7 +79,7 @@ def alone(house: House, seconds: float = 3.0) -> Figures:
 
 
 def calm(house: House) -> Figures:
-    """The same once nothing else starts on this machine, or a third time."""
+    """Returns figures without an attack, measured up to three times until the machine is calm."""
     for _ in range(3):
         figures = alone(house)
         if figures.late < FLOOR:
@@ -89,8 +88,8 @@ def calm(house: House) -> Figures:
 
 
 def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
-    """Mounts an attack, says what came of it, and takes away what it has left. Where it is tried again, what is usual
-    is looked at again too: others than attacks may keep the machine busy by now."""
+    """Mounts an attack, returns the verdict, and cleans up. A repeated attack measures the usual figures again, since
+    the machine may be busier then."""
     for is_alone in _ALONE:
         with house.turns.taken(alone=is_alone):
             if is_alone:
@@ -105,7 +104,7 @@ def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
 
 
 def _worse(one: Figures, other: Figures) -> Figures:
-    """Of each figure the worse one, as far as it may be the machine's doing."""
+    """Returns the worse of each figure, up to what a busy machine can explain."""
     late, took, ticks = (
         max(before, min(now, _ALWAYS_LATE))
         for before, now in ((one.late, other.late), (one.took, other.took), (one.ticks, other.ticks))
@@ -114,7 +113,7 @@ def _worse(one: Figures, other: Figures) -> Figures:
 
 
 def attempt(house: House, attack: Attack, usual: Figures) -> Verdict:
-    """Mounts an attack once and says what came of it."""
+    """Mounts an attack once and returns the verdict."""
     verdict, start = Verdict(), time.time()
     with Means(house) as means:
         attack.mount(means)
@@ -133,35 +132,35 @@ def attempt(house: House, attack: Attack, usual: Figures) -> Verdict:
     while (lost := house.account.missing(promised)) and time.monotonic() < patience:
         time.sleep(0.05)
     if lost:
-        verdict.broken.append(f"{len(lost)} were lost")
+        verdict.broken.append(f"{len(lost)} executions were lost")
     return verdict
 
 
 def _recover(house: House, verdict: Verdict, start: float, within: float, usual: Figures) -> None:
-    """Waits until all that was to begin since then has begun, and what is scheduled begins on time."""
+    """Waits until everything due since then has begun and new executions begin on time."""
     began = time.monotonic()
     while not (house.account.is_served(start) and _is_on_time(house, usual)):
         if time.monotonic() - began > within:
             missing = len(house.account.missing(house.account.within(start, time.time() - 0.3)))
-            verdict.slow.append(f"{missing} had not begun {within} s after the attack, or others came late")
+            verdict.slow.append(f"{missing} executions had not begun {within} s after the attack, or others were late")
             return
         time.sleep(0.05)
-    verdict.figures.append(f"all was as usual {time.monotonic() - began:.2f} s after the attack")
+    verdict.figures.append(f"recovered {time.monotonic() - began:.2f} s after the attack")
 
 
 def _is_on_time(house: House, usual: Figures) -> bool:
-    """Whether what was scheduled in the last moments came as it does where the client is alone."""
+    """Whether the latest executions were as punctual as without an attack."""
     now = time.time()
     figures = measure(house, now - 0.6, now - 0.2)
     return figures.count > 0 and figures.late <= bound_of(figures, usual)
 
 
 def _ask_for_advice(house: House, verdict: Verdict, start: float) -> None:
-    """Whoever was refused meanwhile was told that it is for now, and nothing that would have him give up."""
+    """Checks that refusals during the attack were temporary ones."""
     refused = [reason for at, reason in house.account.refusals if at >= start]
-    verdict.figures.append(f"{len(refused)} were refused for now" + f", such as: {refused[0]}" if refused else "")
+    verdict.figures.append(f"{len(refused)} were refused temporarily" + f", such as: {refused[0]}" if refused else "")
     wrong = [reason for reason in refused if not reason.startswith(_FOR_NOW)]
-    _tell_refusals(verdict, wrong, "after the attack", "as if for good")
+    _tell_refusals(verdict, wrong, "after the attack", "as if permanently")
 
 
 def _tell_refusals(verdict: Verdict, reasons: list[str], when: str, how: str) -> None:
@@ -178,7 +177,7 @@ def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figur
     unrecorded = _until_recorded(house, due)
     figures = measure(house, start, end)
     verdict.figures.append(
-        f"{when}: {figures.count} in {end - start:.1f} s, p99 {figures.late:.3f} s, told after {figures.took:.3f} s,"
+        f"{when}: {figures.count} in {end - start:.1f} s, p99 {figures.late:.3f} s, answers {figures.took:.3f} s,"
         f" job {figures.ticks:.3f} s, machine {figures.machine:.3f} s"
     )
     if missing := account.missing(due):
@@ -186,18 +185,18 @@ def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figur
     if unrecorded:
         verdict.slow.append(f"{when} the ends of {unrecorded} of {len(due)} were not recorded in {_RECORDED_WITHIN} s")
     if twice := account.twice():
-        verdict.broken.append(f"{when} {len(twice)} ran twice")
+        verdict.broken.append(f"{when} {len(twice)} executions ran twice")
         account.ledger.arrivals = {id: found[:1] for id, found in account.ledger.arrivals.items()}
         account.ledger.ticks.clear()
     _tell_refusals(verdict, [reason for at, reason in account.refusals if at >= start], when, "")
     if figures.count < _LEAST * RATE * (end - start):
-        verdict.slow.append(f"{when} the first client could schedule but {figures.count} in {end - start:.1f} s")
+        verdict.slow.append(f"{when} the first client could schedule only {figures.count} in {end - start:.1f} s")
     _compare(verdict, figures, usual, when)
     return figures
 
 
 def _until_recorded(house: House, due: dict[str, Promise]) -> int:
-    """Waits for all to have begun and to be recorded; how many are not in the end."""
+    """Waits until all have begun and are recorded, and returns how many are not."""
     deadline, ids = time.monotonic() + _RECORDED_WITHIN, list(due)
     arrived = time.monotonic() + _ARRIVED_WITHIN
     while unrecorded := house.unrecorded(ids):
@@ -209,7 +208,7 @@ def _until_recorded(house: House, due: dict[str, Promise]) -> int:
 
 
 def bound_of(figures: Figures, usual: Figures) -> float:
-    """How late the first client may be, in seconds."""
+    """Returns how late the first client may be, in seconds."""
     return max(2 * usual.late, FLOOR + _STEPS * figures.machine)
 
 
@@ -217,16 +216,16 @@ def _compare(verdict: Verdict, figures: Figures, usual: Figures, when: str) -> N
     floor = FLOOR + _STEPS * figures.machine
     for what, found, bound in (
         ("the first client's p99 was", figures.late, bound_of(figures, usual)),
-        ("it was told after", figures.took, max(2 * usual.took, floor)),
+        ("it was answered after", figures.took, max(2 * usual.took, floor)),
         ("a run of its job came after", figures.ticks, max(2 * usual.ticks, 2 * floor)),
     ):
         if found > bound:
-            verdict.slow.append(f"{when} {what} {found:.2f} s, and {bound:.2f} s is the bound")
+            verdict.slow.append(f"{when} {what} {found:.2f} s, over the bound of {bound:.2f} s")
 
 
 def steady(house: House, start: float, usual: Figures) -> None:
-    """Asserts that the first client has been well served since then, and is so now. Where it was merely late it is
-    looked at again: what stands in the way of a claim goes on doing so."""
+    """Asserts that the first client has been served well since then. Mere lateness is measured again, since a blocked
+    claim stays blocked."""
     for is_alone in _ALONE:
         verdict = Verdict()
         with house.turns.taken(alone=is_alone):

@@ -1,5 +1,5 @@
-"""What the first client does besides (``trickle``) where places are at stake: a callback, a function in a thread, one
-with a connection, one of the database, a notification, a large payload, over and over, each on the same account."""
+"""Work of the first client that uses limited resources: a callback, a function in a thread, one with a connection,
+one in the database, a notification, and a large payload, repeated and recorded in the same account."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _SCHEDULE = (
 
 
 class Receiver:
-    """A host of the first client's, at which others may call as well: what they call at ``/hang`` is not answered."""
+    """A host of the first client that others can call, too. Calls of ``/hang`` get no answer."""
 
     def __init__(self, ledger: Ledger) -> None:
         ended = self._ended = threading.Event()
@@ -48,7 +48,7 @@ class Receiver:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         ThreadingHTTPServer.request_queue_size = 256
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
@@ -66,13 +66,13 @@ class Receiver:
 
 
 def arrived(ledger: Ledger, id: str) -> None:
-    """Notes that one of the first client's has been delivered."""
+    """Records that an execution of the first client was delivered."""
     with ledger.path.open("a") as file:
         file.write(f"note {id} 0.0 {time.time()!r} {os.getpid()}\n")
 
 
 class Ways:
-    """One thread schedules, another hears what is notified."""
+    """Schedules in one thread and receives notifications in another."""
 
     def __init__(self, house: House) -> None:
         self._account, self._ended = house.account, threading.Event()
@@ -122,7 +122,7 @@ class Ways:
         self._account.promised(id, Promise(due, now, now - started))
 
     def _hear(self) -> None:
-        """A function says its execution's id; a notification has its payload."""
+        """Records notifications: a SQL function sends its execution id, a notify: target the payload."""
         with suppress(psycopg.Error):
             while not self._ended.is_set():
                 for heard in self._listening.notifies(timeout=0.2):
@@ -132,7 +132,7 @@ class Ways:
 
 @contextmanager
 def all_ways(house: House) -> Iterator[Ways]:
-    """The first client does all of it besides."""
+    """Lets the first client do all of this in addition."""
     ways = Ways(house)
     try:
         yield ways

@@ -1,3 +1,3 @@
-"""As for the benchmarks that are not a command."""
+"""The fixtures of tests/benchmarks."""
 
 from tests.benchmarks.conftest import _copied as _copied

@@ -1,4 +1,4 @@
-"""A small round of each of `pgsched bench`: they run, and account for every execution."""
+"""A small run of each `pgsched bench` command: it must account for every execution."""
 
 from pgsched.bench.callbacks import run_callbacks
 from pgsched.bench.drain import run_drain
@@ -19,25 +19,25 @@ def test_lateness_is_never_negative(server: EmbeddedPostgres) -> None:
     assert result["min_ms"] > -1
 
 
-def test_a_drain_that_keeps_nothing_accounts_for_every_delivery(server: EmbeddedPostgres) -> None:
+def test_a_drain_without_history_accounts_for_every_delivery(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=2_000, processes=2, keep="nothing")
     assert result["rate"] > 0
     assert result["bare_rate"] > 0
 
 
-def test_a_drain_tells_where_the_time_went(server: EmbeddedPostgres) -> None:
+def test_a_drain_reports_cpu_time_by_part(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=5_000, processes=1, bare=False)
     parts = result["server_claim_cpu_us_per_execution"] + result["server_settle_cpu_us_per_execution"]
     assert result["server_cpu_us_per_execution"] >= parts
     assert result["worker_cpu_us_per_execution"] > 0
 
 
-def test_rounds_are_told_with_their_medians(server: EmbeddedPostgres) -> None:
+def test_rounds_are_reported_with_their_median(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=500, processes=1, bare=False, rounds=3)
     assert result["rate"] == sorted(one["rate"] for one in result["rounds"])[1]
 
 
-def test_executions_can_be_scheduled_while_lateness_is_measured(server: EmbeddedPostgres) -> None:
+def test_lateness_can_be_measured_while_scheduling(server: EmbeddedPostgres) -> None:
     result = run_lateness(server.url, rate=300, seconds=1, feed=True, lead=0.3)
     assert result["count"] == 300
     assert result["min_ms"] > -1
@@ -45,7 +45,7 @@ def test_executions_can_be_scheduled_while_lateness_is_measured(server: Embedded
     assert result["claim_p99_ms"] > 0
 
 
-def test_every_callback_arrives_once_by_each_of_the_senders(server: EmbeddedPostgres) -> None:
+def test_every_callback_arrives_once_from_each_sender(server: EmbeddedPostgres) -> None:
     result = run_callbacks(server.url, count=500, processes=2)
     assert result["per_cpu_second"] > 0
     assert result["client_alone_per_cpu_second"] > 0

@@ -1,4 +1,4 @@
-"""What the benchmarks count with: percentiles within 1 %, and accounts that find what is lost or doubled."""
+"""Counting in benchmarks: percentiles within 1 %, and accounts that find lost and repeated deliveries."""
 
 from array import array
 from pathlib import Path
@@ -27,12 +27,12 @@ def test_a_percentile_is_within_one_percent_of_the_exact_one(values: list[int], 
 
 
 @given(st.lists(st.integers(0, 10**9)), st.lists(st.integers(0, 10**9)))
-def test_merged_histograms_tell_what_one_would(one: list[int], other: list[int]) -> None:
+def test_merged_histograms_equal_one_histogram(one: list[int], other: list[int]) -> None:
     merged = DurationHistogram.merged([_histogram(one), _histogram(other)])
     assert merged.summary() == _histogram([*one, *other]).summary()
 
 
-def test_the_worst_minute_does_not_hide_in_the_others() -> None:
+def test_the_worst_minute_is_reported_separately() -> None:
     minutes = ByMinute()
     for second in range(600):
         minutes.add(90_000 if 120 <= second < 180 else 1_000, second)
@@ -49,7 +49,7 @@ def _traces(directory: Path, *numbers: list[int]) -> None:
             trace.flush()
 
 
-def test_deliveries_of_several_processes_are_one_account(tmp_path: Path) -> None:
+def test_deliveries_of_several_processes_are_added_up(tmp_path: Path) -> None:
     _traces(tmp_path, [0, 3, 4], [2, 1])
     account(tmp_path, 5)
 
@@ -62,22 +62,22 @@ def test_deliveries_of_several_processes_are_one_account(tmp_path: Path) -> None
         ([0, 1, 2, 3, 4], "0 not delivered, 0 delivered again, 1 unknown"),
     ],
 )
-def test_an_account_says_what_is_lost_and_what_came_twice(tmp_path: Path, noted: list[int], problem: str) -> None:
+def test_an_account_reports_lost_and_repeated_deliveries(tmp_path: Path, noted: list[int], problem: str) -> None:
     _traces(tmp_path, noted)
     with pytest.raises(AssertionError, match=problem):
         account(tmp_path, 4)
 
 
-def test_a_trace_takes_four_bytes_a_delivery(tmp_path: Path) -> None:
+def test_a_trace_takes_four_bytes_per_delivery(tmp_path: Path) -> None:
     _traces(tmp_path, list(range(40_000)))
     assert (tmp_path / "0").stat().st_size == 4 * 40_000 == array("I").itemsize * 40_000
 
 
-def test_growth_is_told_by_the_hour() -> None:
+def test_growth_is_reported_per_hour() -> None:
     samples = [Sample(seconds, 100 + seconds / 3600 * 6, None) for seconds in range(0, 600, 10)]
     assert growth_per_hour(samples) == pytest.approx(6)
 
 
-def test_a_figure_that_one_round_has_not_has_no_median() -> None:
+def test_a_figure_missing_in_one_round_has_no_median() -> None:
     summed = medians([{"rate": 1, "cpu": 3.0, "held": True}, {"rate": 3, "cpu": None, "held": False}])
     assert (summed["rate"], summed["cpu"], summed["held"]) == (2, None, False)

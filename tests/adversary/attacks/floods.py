@@ -1,4 +1,4 @@
-"""More of everything than anybody needs."""
+"""Floods: far more rows, jobs, keys and sessions than anybody needs."""
 
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters
@@ -55,7 +55,7 @@ def a_thousand_dead_letters_are_replayed(means: Means) -> None:
 
 
 @attack(seconds=1.2)
-def everything_is_tried_again_at_once(means: Means) -> None:
+def everything_is_retried_at_once(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory',"
                  " 'python:mallory_fails',"
                  " now(), '{\"max_attempts\": 1000, \"backoff\": {\"initial\": \"1ms\", \"maximum\": \"1ms\"}}'"
@@ -81,8 +81,8 @@ def a_held_client_with_a_backlog(means: Means) -> None:
 
 @attack()
 def one_key_is_scheduled_by_ten_sessions(means: Means) -> None:
-    """Each pauses for a moment between its calls: ten that do not are ten of the server's processes on its two cores,
-    which no scheduler shares out."""
+    """Each pauses between calls. Otherwise ten server processes would occupy the two cores, which no job scheduler can
+    prevent."""
     for number in range(10):
         session = means.mallory()
         session.autocommit = True
@@ -118,7 +118,7 @@ def thousands_of_jobs_for_each_second(means: Means) -> None:
 
 @attack(seconds=4)
 def thousands_of_clients_with_five_rows_each(means: Means) -> None:
-    """Nobody of them has more than its share."""
+    """No client has more than its share."""
     clients_with_rows(means, clients=2_000, each=5)
 
 
@@ -155,7 +155,7 @@ def rows_under_ordering_keys(means: Means, *, count: int, keys: int) -> None:
 
 
 def _at_length(means: Means, statement: str, *parameters: object) -> None:
-    """One statement of mallory's that may take its time."""
+    """Executes a statement of mallory that may take up to 20 seconds."""
     session = means.mallory()
     session.autocommit = True
     means.attempt(session, "set statement_timeout = '20s'")

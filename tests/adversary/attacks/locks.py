@@ -1,4 +1,4 @@
-"""Transactions that stay open, and locks that anybody may take. No worker waits for either."""
+"""Open transactions, and locks that any login can take. No worker waits for them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ _MODES = ("access share", "row share", "row exclusive", "share update exclusive"
 
 
 def jobs(means: Means, count: int = 20, **more: Any) -> list[Any]:
-    """Jobs of mallory's that are due each second."""
+    """Schedules jobs of mallory that run every second."""
     return [means.schedule(every="1 second", key=f"job {number}", **more) for number in range(count)]
 
 
 def running(means: Means, count: int = 20, **more: Any) -> list[Any]:
-    """Executions of mallory's that will be in a worker's hand for most of a second."""
+    """Schedules executions of mallory that run for about a second, and waits until they run."""
     ids = [means.schedule(target="python:mallory_brief", key=f"key {number}", **more) for number in range(count)]
     means.wait(0.3)
     return ids
@@ -32,7 +32,7 @@ def running(means: Means, count: int = 20, **more: Any) -> list[Any]:
 
 @contextmanager
 def each_apart(means: Means, connection: Connection) -> Iterator[None]:
-    """What is refused leaves the transaction as it was before, with what it has locked."""
+    """Runs the block in a savepoint. A refusal rolls back to it and keeps earlier locks."""
     connection.execute("savepoint before")
     yield
     connection.execute(
@@ -73,7 +73,7 @@ def running_rows_are_locked(means: Means) -> None:
 
 
 @attack(seconds=1.6)
-def running_rows_are_cancelled_moved_and_waited_for(means: Means) -> None:
+def running_rows_are_cancelled_edited_and_depended_on(means: Means) -> None:
     for number, id in enumerate(running(means)):
         session = means.mallory()
         match number % 4:
@@ -135,7 +135,7 @@ def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -
 
 
 @attack(seconds=1.6)
-def a_backfill_is_begun_and_ended_in_an_open_transaction(means: Means) -> None:
+def a_backfill_is_started_and_stopped_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
     for id in jobs(means, 5):
         means.attempt(session, _BACKFILL, [100000, id, "1 day"])
@@ -168,7 +168,7 @@ def rows_under_ordering_keys_are_locked(means: Means) -> None:
 
 
 def dead_letters(means: Means, count: int = 20, **more: Any) -> list[Any]:
-    """Executions of mallory's that have failed for good."""
+    """Creates dead letters of mallory and returns their ids."""
     for number in range(count):
         means.schedule(target="python:mallory_fails", options='{"max_attempts": 1}',
                        **{name: value.format(number % 16) for name, value in more.items()})  # fmt: skip
@@ -199,7 +199,7 @@ def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -
 
 @attack(seconds=1.6)
 def two_hundred_and_ten_dependents_are_locked(means: Means) -> None:
-    """The first client has dependents too, by way of the trickle's own chains."""
+    """The first client has dependents, too: the chains of its trickle."""
     first = means.schedule(target="python:mallory_brief", key="awaited")
     means.commit("select pgsched.schedule('python:mallory', client => 'mallory', key => 'd' || n, after =>"
                  " array[%s::text],"
@@ -277,8 +277,8 @@ def _quietly(means: Means, session: Connection, statement: str) -> None:
 
 
 @attack(seconds=1.6)
-def every_advisory_lock_that_there_is_is_taken(means: Means) -> None:
-    """Those whose keys can be read in the source, and, over and over, those that others hold or wait for just now."""
+def every_advisory_lock_is_taken(means: Means) -> None:
+    """Takes the keys known from the source, and repeatedly those that others hold or wait for."""
     session = means.nobody()
     session.autocommit = True
     _quietly(
@@ -305,8 +305,8 @@ def every_advisory_lock_that_there_is_is_taken(means: Means) -> None:
 
 @attack(seconds=1.6)
 def the_locks_of_workers_are_waited_for(means: Means) -> None:
-    """Whoever waits for a lock has it as soon as its holder's connection is cut: then the others must not think it
-    lives."""
+    """The attacker gets a worker's lock as soon as that worker's connection is cut. Others must not take the worker for
+    alive then."""
     for number in range(1, 9):
         session = means.nobody()
         session.autocommit = True
@@ -315,7 +315,7 @@ def the_locks_of_workers_are_waited_for(means: Means) -> None:
 
 @attack(seconds=1.6)
 def forty_transactions_with_keys_beside_several_queues(means: Means) -> None:
-    """What looks for a key in every partition locks thousands of them, and the server has room for so many at all."""
+    """Looking up a key in every partition takes thousands of locks, and the lock table has limited room."""
     with_pulled_queue(means, "pulled", "pulled-2", "pulled-3", "pulled-4")
     for number in range(45):
         means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', key => %s)",
@@ -356,7 +356,7 @@ def old_snapshots_are_held_by_cursors(means: Means) -> None:
 
 
 @attack(seconds=1.6)
-def names_of_ours_are_hidden_by_temporary_ones(means: Means) -> None:
+def tables_are_shadowed_by_temporary_ones(means: Means) -> None:
     session = means.mallory()
     for name in ("executions", "jobs", "clients", "queues", "history"):
         means.attempt(session, f"create temp table {name} (like pgsched.{name})")
@@ -376,7 +376,7 @@ def names_of_ours_are_hidden_by_temporary_ones(means: Means) -> None:
 
 @attack()
 def a_day_of_history_is_made_beside_a_reader(means: Means) -> None:
-    """As workers make one, over and over; the reader's locks keep it from being attached."""
+    """Repeats what workers do. The reader's locks prevent attaching the day."""
     day = "'history', (current_date + 100)"
     means.at_end(lambda: means.house.owner.execute(_DROP_THE_DAY.encode()))
     means.attempt(means.mallory(), "select count(*) from pgsched.history")

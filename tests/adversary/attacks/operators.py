@@ -1,4 +1,4 @@
-"""What an operator may do at any moment: settings of the database, long reads, migrations, a cut of all sessions."""
+"""Actions of operators: database settings, long reads, migrations, terminated sessions."""
 
 from pgsched.store.admin.migrate import migrate
 from tests.adversary.attack import Means, attack
@@ -6,7 +6,7 @@ from tests.adversary.house import as_login
 
 
 def with_settings(means: Means, *settings: str) -> None:
-    """Sets them for the database, and cuts all sessions of ours, so that the new ones begin with them."""
+    """Applies database settings, and terminates pgsched's sessions so that new ones use them."""
     owner = means.house.owner
     [(database,)] = owner.execute("select quote_ident(current_database())").fetchall()
     for setting in settings:
@@ -22,7 +22,7 @@ def dates_are_written_in_german(means: Means) -> None:
 
 
 @attack(after_mount=True)
-def names_are_looked_up_elsewhere(means: Means) -> None:
+def the_search_path_leads_to_hostile_functions(means: Means) -> None:
     owner = means.house.owner
     owner.execute("create schema if not exists elsewhere; grant all on schema elsewhere to public")
     means.at_end(lambda: owner.execute("drop schema elsewhere cascade"))
@@ -42,8 +42,8 @@ def names_are_looked_up_elsewhere(means: Means) -> None:
 
 
 @attack(after_mount=True)
-def statements_behave_otherwise(means: Means) -> None:
-    """And what they answer is written otherwise."""
+def statements_behave_differently(means: Means) -> None:
+    """Their results are formatted differently, too."""
     with_settings(means, "intervalstyle = 'iso_8601'", "extra_float_digits = '-15'", "bytea_output = 'escape'",
                   "standard_conforming_strings = 'off'", "transform_null_equals = 'on'", "array_nulls = 'off'",
                   "default_transaction_isolation = 'serializable'", "enable_indexscan = 'off'", "work_mem = '64kB'",
@@ -52,7 +52,7 @@ def statements_behave_otherwise(means: Means) -> None:
 
 
 @attack(after_mount=True)
-def sessions_are_given_little_time(means: Means) -> None:
+def sessions_have_short_timeouts(means: Means) -> None:
     with_settings(means, "statement_timeout = '20ms'", "lock_timeout = '1ms'",
                   "idle_in_transaction_session_timeout = '50ms'",
                   "idle_session_timeout = '300ms'", "transaction_timeout = '50ms'")  # fmt: skip

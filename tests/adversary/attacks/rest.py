@@ -1,4 +1,4 @@
-"""By REST: requests that are malformed, endless, or ask for more than there is."""
+"""REST requests that are malformed, endless, or ask for too much."""
 
 import socket
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _JSON = {"content-type": "application/json"}
 
 
 @attack()
-def bodies_that_are_no_jobs(means: Means) -> None:
+def invalid_bodies(means: Means) -> None:
     rest = means.rest()
     for body in (b"", b"{", b"[]", b"null", b"\xff\xfe", b'"x"', b"1e999999", b'{"target": 1}', b"[" * 100_000,
         b'{"a":' * 100_000,
@@ -25,12 +25,12 @@ def bodies_that_are_no_jobs(means: Means) -> None:
                  b'{"client": "mallory", "target": "python:mallory", "key": "\\udfff"}',
                  b'{"client": "mallory", "target": "python:mallory", "payload": ' + b"9" * 1_000_000 + b"}",
                  b" " * 3_000_000):  # fmt: skip
-        with suppress(httpx.ReadError, httpx.WriteError):  # a body that is too long is not read to its end
+        with suppress(httpx.ReadError, httpx.WriteError):  # the server does not read oversized bodies to the end
             rest.post("/v1/jobs", content=body, headers=_JSON)
 
 
 @attack()
-def schedules_at_the_ends_of_their_types(means: Means) -> None:
+def schedules_at_the_limits_of_their_types(means: Means) -> None:
     for schedule in (
         {"fire_at": "0001-01-01T00:00:00+14:00"}, {"fire_at": "9999-12-31T23:59:59-14:00"}, {"fire_at": "infinity"},
         {"fire_at": "10000-01-01T00:00:00Z"},
@@ -60,7 +60,7 @@ def previews_that_take_long(means: Means) -> None:
 
 
 @attack(seconds=1.2)
-def answers_that_nobody_reads_and_requests_that_never_end(means: Means) -> None:
+def unread_answers_and_endless_requests(means: Means) -> None:
     parts = urlsplit(means.house.api)
     for number in range(60):
         connection = socket.create_connection((parts.hostname, parts.port))
@@ -106,7 +106,7 @@ def listings_of_everything(means: Means) -> None:
 
 
 @attack(seconds=1.2)
-def a_stream_of_a_body(means: Means) -> None:
+def slowly_streamed_bodies(means: Means) -> None:
     def body() -> Iterator[bytes]:
         yield b'{"client": "mallory", "target": "python:mallory", "payload": "'
         for _ in range(30):
@@ -122,7 +122,7 @@ def a_stream_of_a_body(means: Means) -> None:
 
 
 @attack(seconds=1.2)
-def jobs_and_keys_without_end(means: Means) -> None:
+def endless_jobs_and_keys(means: Means) -> None:
     def post() -> None:
         rest = means.rest()
         for number in range(20):
@@ -134,9 +134,9 @@ def jobs_and_keys_without_end(means: Means) -> None:
 
 
 @attack(seconds=1.2)
-def a_role_of_the_operators_is_asked_for(means: Means) -> None:
-    """A client that is given a role is called with its rights: an operating system's commands are among a
-    superuser's."""
+def roles_of_operators_are_requested(means: Means) -> None:
+    """SQL targets of a client run with the rights of its role, and a superuser can run commands of the operating
+    system."""
     rest = means.rest()
     for role in (
         "postgres",

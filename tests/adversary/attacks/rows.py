@@ -1,5 +1,4 @@
-"""Rows that no worker can do anything with: instants, numbers, sizes and counts at the ends of what their types
-hold."""
+"""Rows with instants, numbers, sizes and counts at the limits of their types."""
 
 import json
 from collections.abc import Iterable
@@ -26,8 +25,8 @@ def _the_year_one_under_an_ordering_key(means: Means) -> None:
 
 
 @attack(after_mount=True)
-def the_year_one_when_workers_begin(means: Means) -> None:
-    """Their first claims begin at the earliest instant that there is, and take what they find there together."""
+def the_year_one_when_workers_start(means: Means) -> None:
+    """The first claim of a worker starts at the earliest instant and takes all rows there together."""
     with_limits(means)
     with_pulled_queue(means)
     means.schedule(target="python:mallory_slow", ordering_key="busy")
@@ -200,7 +199,7 @@ def _characters_that_nobody_expects(means: Means) -> None:
 
 
 @attack(seconds=1.5)
-def targets_that_nobody_can_deliver(means: Means) -> None:
+def targets_that_cannot_be_delivered(means: Means) -> None:
     for target in ("python:unheard_of", "kafka:topic", "sql:pg_catalog.pg_sleep", "sql:nowhere.at_all",
                    "notify:pgsched_wake",
                    "http://0.0.0.0:1/", "http://[::1]:9/", "http://localhost:1/", "https://nowhere.invalid/", "queue:",
@@ -212,7 +211,7 @@ def targets_that_nobody_can_deliver(means: Means) -> None:
 
 
 @attack()
-def the_ends_of_time_in_every_way(means: Means) -> None:
+def the_limits_of_time_in_every_way(means: Means) -> None:
     means.mount(
         _the_year_one_under_an_ordering_key,
         _the_year_one_in_a_pulled_queue,
@@ -233,17 +232,17 @@ def numbers_that_are_gigabytes(means: Means) -> None:
 
 
 @attack()
-def jobs_at_the_ends_of_their_counts_and_rules(means: Means) -> None:
+def jobs_at_the_limits_of_their_counts_and_rules(means: Means) -> None:
     means.mount(_counters_of_a_job_at_their_end, _a_job_edited_beyond_count, _jobs_at_the_edges_of_their_rules)
 
 
 @attack()
-def options_and_payloads_that_nobody_expects(means: Means) -> None:
+def unexpected_options_and_payloads(means: Means) -> None:
     means.mount(_options_without_end, _nested_as_deep_as_it_goes, _characters_that_nobody_expects)
 
 
 def with_limits(means: Means) -> None:
-    """Limits of mallory's own, such as an operator sets."""
+    """Sets limits for mallory, as an operator does."""
     operator = means.operator()
     for kind, name in (("key", "mallory/narrow"), ("client", "mallory")):
         operator.execute("select pgsched.set_limit(%s, %s, rate => 50, burst => 5, concurrency => 20)", [kind, name])
@@ -253,7 +252,7 @@ def with_limits(means: Means) -> None:
 
 
 def with_pulled_queue(means: Means, *names: str) -> None:
-    """Queues that consumers pull from; they stay, for it takes a while to make one."""
+    """Creates pulled queues. They stay, since creating one takes a while."""
     owner = means.house.owner
     for name in names or ("pulled",):
         if not owner.execute("select from pgsched.queues where name = %s", [name]).fetchall():

@@ -1,4 +1,4 @@
-"""Notifications by a login that may do nothing else. They are hints, whatever they say."""
+"""Notifications by a login without rights. Workers treat them only as hints."""
 
 import itertools
 
@@ -25,8 +25,7 @@ _OWN_CHANNELS = (
 
 
 def channels(connection: Connection) -> list[str]:
-    """Whatever somebody may listen to: the workers' common channel, and those of single workers, whose names everybody
-    can see."""
+    """Returns all channels: the workers' common one, and those of single workers, whose names everybody can see."""
     return ["pgsched_wake", "pgsched_api", "pgsched", *(name for (name,) in connection.execute(_OWN_CHANNELS))]
 
 
@@ -35,17 +34,17 @@ def tell(means: Means, connection: Connection, channel: str, payload: str) -> No
 
 
 @attack()
-def an_instant_beyond_all_time_is_announced(means: Means) -> None:
+def instants_out_of_range_are_announced(means: Means) -> None:
     _tell_everybody(means, _NUMBERS)
 
 
 @attack()
-def every_word_that_workers_know_is_announced(means: Means) -> None:
+def every_known_word_is_announced(means: Means) -> None:
     _tell_everybody(means, _WORDS)
 
 
 @attack()
-def numbers_are_announced_all_together(means: Means) -> None:
+def numbers_are_announced_together(means: Means) -> None:
     joined = [",".join(pair) for pair in itertools.permutations(_NUMBERS[:3] + _NUMBERS[5:16], 2)]
     _tell_everybody(means, joined, only="pgsched_wake")
     _tell_everybody(means, [",".join(f"{n % 16}@{n}" for n in range(700))], only="pgsched_wake")
@@ -60,8 +59,8 @@ def _tell_everybody(means: Means, payloads: tuple[str, ...] | list[str], only: s
 
 
 @attack(seconds=2.0)
-def words_are_announced_without_end(means: Means) -> None:
-    """A burst every fifth of a second of words that each ask for a turn of something."""
+def words_are_announced_endlessly(means: Means) -> None:
+    """Five bursts a second of words that each trigger an action."""
     connection = means.nobody()
     connection.autocommit = True
 
@@ -74,7 +73,7 @@ def words_are_announced_without_end(means: Means) -> None:
 
 
 @attack(seconds=2.0)
-def rows_are_announced_that_there_are_not(means: Means) -> None:
+def missing_rows_are_announced(means: Means) -> None:
     connection = means.nobody()
     connection.autocommit = True
 
@@ -89,8 +88,8 @@ def rows_are_announced_that_there_are_not(means: Means) -> None:
 
 
 @attack(seconds=2.0)
-def everything_that_runs_is_said_to_have_been_stopped(means: Means) -> None:
-    """The ids are those of the first client, as a target of its might have been sent them."""
+def running_executions_are_announced_as_stopped(means: Means) -> None:
+    """Uses ids of the first client, as one of its targets could have received them."""
     connection = means.nobody()
     connection.autocommit = True
 
@@ -104,8 +103,8 @@ def everything_that_runs_is_said_to_have_been_stopped(means: Means) -> None:
 
 
 @attack(seconds=1.5)
-def the_queue_of_notifications_is_full(means: Means) -> None:
-    """A listener in an open transaction keeps all that is notified; the server of this room has 512 kB for it."""
+def the_notification_queue_is_full(means: Means) -> None:
+    """A listener in an open transaction keeps all notifications. This server has 512 kB for them."""
     listener, speaker = means.nobody(), means.nobody()
     listener.execute("listen something")
     listener.commit()

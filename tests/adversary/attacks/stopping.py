@@ -1,4 +1,4 @@
-"""Handlers of mallory's that stop the process that they share with the first client's, and do not end it."""
+"""Handlers of mallory that block a process shared with the first client, without ending it."""
 
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.targets import call
@@ -7,9 +7,9 @@ _BRIEF = '{"timeout": "2s", "max_attempts": 2}'
 
 
 @attack(seconds=12.0, recovers_within=60.0)
-def handlers_that_never_give_the_loop_back(means: Means) -> None:
-    """As many as there are processes, and one more: when their time is over each process ends itself and is begun anew,
-    and they are called in isolation."""
+def handlers_that_block_the_loop_forever(means: Means) -> None:
+    """One more than there are processes. Each process ends itself after their timeout and is replaced, and they are
+    called in isolation."""
     means.first_works_in_every_way()
     call(means, "python:mallory_waits", 3, _BRIEF)
 
@@ -39,7 +39,7 @@ def two_hundred_handlers_that_cancel_themselves(means: Means) -> None:
 
 
 @attack(seconds=15.0, recovers_within=60.0)
-def handlers_that_end_two_processes_and_then_take_their_time(means: Means) -> None:
-    """What was in hand beside them is called in isolation, and not behind them."""
+def handlers_that_end_two_processes_and_then_hang(means: Means) -> None:
+    """Executions in flight beside them are also called in isolation, and do not wait behind them."""
     means.first_works_in_every_way()
     call(means, "python:mallory_hangs_isolated", 3, '{"timeout": "10m"}')

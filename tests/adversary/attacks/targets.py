@@ -1,5 +1,4 @@
-"""Targets that answer anything, hang or stream, and handlers of mallory's in the worker that delivers the first
-client's."""
+"""Targets with hostile, hanging or endless answers, and handlers of mallory in the first client's workers."""
 
 import socket
 import threading
@@ -30,7 +29,7 @@ _ANSWERS = (
 
 
 class Target:
-    """A server that answers each connection with some bytes, and then closes it, hangs, or goes on for ever."""
+    """A server that answers each connection with these bytes, hangs, or streams forever."""
 
     def __init__(self, means: Means, answer: bytes, *, then: str = "close") -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
@@ -49,7 +48,7 @@ class Target:
             try:
                 connection, _ = self._listener.accept()
                 self._open.append(connection)
-                if self._closing:  # what waits for a connection is not ended by closing what it waits at
+                if self._closing:  # closing the listener does not end a thread in accept
                     connection.close()
                     return
                 if self._then == "stream":
@@ -80,14 +79,14 @@ class Target:
 
 
 def call(means: Means, target: str, times: int, options: str = '{"max_attempts": 2}') -> None:
-    """So many executions of mallory's, due now."""
+    """Schedules this many executions of mallory, due now."""
     means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory', %s, now(),"
                  " %s::jsonb"
                  " from generate_series(1, %s)", [target, options, times])  # fmt: skip
 
 
 @attack(seconds=2.0)
-def a_target_that_answers_anything(means: Means) -> None:
+def a_target_with_hostile_answers(means: Means) -> None:
     for answer in _ANSWERS:
         url = Target(means, answer).url
         call(means, url, 2)
@@ -100,18 +99,18 @@ def a_target_that_streams(means: Means) -> None:
 
 
 @attack(seconds=2.0)
-def targets_that_refuse_by_the_thousand(means: Means) -> None:
+def thousands_of_refused_connections(means: Means) -> None:
     call(means, "http://127.0.0.1:9/", 1000)
 
 
 @attack(seconds=2.0)
-def a_handler_that_raises_by_the_thousand(means: Means) -> None:
+def thousands_of_handler_exceptions(means: Means) -> None:
     call(means, "python:mallory_fails", 1000)
 
 
 @attack(seconds=3.0, recovers_within=6.0)
-def exceptions_without_end(means: Means) -> None:
-    """To make a text of 300 MB keeps the interpreter for a moment, whoever asks for it; it is asked for once."""
+def endless_exceptions(means: Means) -> None:
+    """Creating a text of 300 MB blocks the interpreter for a moment. It happens once."""
     for name in ("raises", "raises_in_a_thread"):
         for payload in ('"circle"', '"chain"', '"circle"', '"chain"', '"text"'):
             means.schedule(target=f"python:mallory_{name}", payload=payload, options='{"max_attempts": 1}')
@@ -125,7 +124,7 @@ def handlers_that_fork(means: Means) -> None:
 
 
 @attack(seconds=2.0)
-def handlers_that_leave_in_every_way(means: Means) -> None:
+def handlers_that_exit_in_every_way(means: Means) -> None:
     for name in ("leaves", "cancels", "answers"):
         call(means, f"python:mallory_{name}", 30)
     means.schedule(target="python:mallory_answers", payload="1")
@@ -137,25 +136,25 @@ def a_handler_that_cannot_be_cancelled(means: Means) -> None:
 
 
 @attack(seconds=3.0)
-def two_hundred_handlers_that_keep_a_thread(means: Means) -> None:
+def two_hundred_handlers_that_occupy_a_thread(means: Means) -> None:
     call(means, "python:mallory_sleeps", 200, '{"timeout": "5s", "max_attempts": 1}')
 
 
 @attack(seconds=9.0, recovers_within=3.0)
 def a_handler_that_blocks_the_loop(means: Means) -> None:
-    """What was in hand of its process is late by a second; what begins elsewhere meanwhile must not begin here
+    """Executions in flight in its process are a second late. Those that start elsewhere meanwhile must not start here
     afterwards."""
     means.schedule(target="python:mallory_blocks", payload='{"seconds": 7}', options='{"max_attempts": 1}')
 
 
 @attack(seconds=9.0, recovers_within=3.0)
-def handlers_that_block_the_loop_and_may_be_tried_again(means: Means) -> None:
+def handlers_that_block_the_loop_and_are_retried(means: Means) -> None:
     means.schedule(target="python:mallory_blocks", payload='{"seconds": 3}')
 
 
 @attack(seconds=9.0, recovers_within=12.0)
-def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
-    """Its worker is lost, and it is run again."""
+def a_handler_that_blocks_the_loop_beyond_its_timeout(means: Means) -> None:
+    """Its worker is lost, and it is retried."""
     means.schedule(
         target="python:mallory_blocks",
         payload='{"seconds": 8, "is_lost": true}',
@@ -165,9 +164,8 @@ def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
 
 @attack(seconds=4.0, recovers_within=60.0)
 def a_handler_that_ends_its_process(means: Means) -> None:
-    """Both processes may end at once, and once more, before it is called in isolation. Starting one takes a second or
-    two, and so long after that others can be judged. What was in hand of two lost workers besides is called in
-    isolation, too."""
+    """Both processes may end twice before it is called in isolation. Starting a process takes a second or two, and
+    then the other executions in flight in the lost workers are called in isolation, too."""
     call(means, "python:mallory_exits", 3)
 
 
@@ -178,19 +176,19 @@ def a_target_that_hangs(means: Means) -> None:
 
 @attack(seconds=1.5)
 def a_thousand_calls_that_hang(means: Means) -> None:
-    """As many hosts as it takes for no limit of connections to a host to hold them back."""
+    """Uses enough hosts that the limit of connections per host does not hold them back."""
     for _ in range(10):
         call(means, Target(means, b"", then="hang").url, 100, '{"timeout": "3s", "max_attempts": 1}')
 
 
 @attack(seconds=1.5)
-def a_thousand_handlers_that_take_their_time(means: Means) -> None:
+def a_thousand_slow_handlers(means: Means) -> None:
     call(means, "python:mallory_slow", 1000, '{"timeout": "3s", "max_attempts": 1}')
 
 
 @attack(seconds=1.5)
-def functions_that_take_their_time(means: Means) -> None:
-    """By way of sql: targets, which run as mallory's role."""
+def slow_sql_functions(means: Means) -> None:
+    """Uses sql: targets, which run as mallory's role."""
     means.house.owner.execute(
         "create or replace function public.mallory_waits(payload jsonb) returns void language sql as $$ select"
         " pg_sleep(10) $$;"
