@@ -37,7 +37,7 @@ def test_a_replay_precedes_its_successor_at_the_same_instant(db: Connection) -> 
     again = replay(db, first)
     in_order = "select id from pgsched.executions order by coalesce(scheduled_for, fire_at), id"
     assert column(db, in_order)[0] == again
-    assert column(db, "select id from pgsched.executions where at_head") == []  # claiming sets it
+    assert column(db, "select id from pgsched.executions where at_head") == []  # only workers set it
 
 
 def test_a_replay_stays_behind_its_predecessor(db: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Executions that wait for others: what holds them, what lets them fire, and what they are refused."""
+"""Executions that depend on others: what holds, releases or skips them, and which dependencies are refused."""
 
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,7 @@ from tests.store.store_arrange import (
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
-def test_it_is_held_until_the_one_before_has_succeeded(db: Connection) -> None:
+def test_a_dependent_is_held_until_its_predecessor_succeeds(db: Connection) -> None:
     first = schedule(db)
     second = after(db, first)
     assert status(db, second) == "held"
@@ -35,7 +35,7 @@ def test_it_is_held_until_the_one_before_has_succeeded(db: Connection) -> None:
     assert column(db, "select 1 from pgsched.dependencies") == []
 
 
-def test_it_may_be_named_by_its_key(db: Connection) -> None:
+def test_a_predecessor_may_be_named_by_its_key(db: Connection) -> None:
     first = schedule(db, key="extract")
     assert waits_for(db, after(db, "extract")) == [first]
 
@@ -46,7 +46,7 @@ def test_a_key_that_looks_like_an_id_is_found(db: Connection) -> None:
     assert waits_for(db, after(db, key)) == [first]
 
 
-def test_it_waits_for_all_of_them(db: Connection) -> None:
+def test_a_dependent_waits_for_all_its_predecessors(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     end(db, first)
@@ -56,12 +56,12 @@ def test_it_waits_for_all_of_them(db: Connection) -> None:
     assert is_due(db, last)
 
 
-def test_naming_one_twice_is_naming_it_once(db: Connection) -> None:
+def test_a_predecessor_named_twice_counts_once(db: Connection) -> None:
     first = schedule(db, key="extract")
     assert waits_for(db, after(db, first, "extract")) == [first]
 
 
-def test_it_fires_no_earlier_than_its_own_instant(db: Connection) -> None:
+def test_a_dependent_fires_no_earlier_than_its_fire_at(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first, fire_at="2090-01-01Z")
     end(db, first)
@@ -70,7 +70,7 @@ def test_it_fires_no_earlier_than_its_own_instant(db: Connection) -> None:
     )
 
 
-def test_released_late_it_keeps_its_own_instant_as_the_nominal_one(db: Connection) -> None:
+def test_a_dependent_released_late_keeps_its_scheduled_for(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first, fire_at="2020-01-01Z")
     end(db, first)
@@ -78,7 +78,7 @@ def test_released_late_it_keeps_its_own_instant_as_the_nominal_one(db: Connectio
     assert value(db, "select scheduled_for = '2020-01-01Z' from pgsched.executions where id = %s", [last])
 
 
-def test_without_one_its_nominal_instant_is_that_of_the_release(db: Connection) -> None:
+def test_a_dependent_without_fire_at_is_scheduled_for_its_release(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first)
@@ -86,7 +86,7 @@ def test_without_one_its_nominal_instant_is_that_of_the_release(db: Connection) 
 
 
 @pytest.mark.parametrize("ended", ["failed", "cancelled", "expired", "skipped"])
-def test_what_ends_otherwise_has_it_skipped(db: Connection, ended: str) -> None:
+def test_a_predecessor_without_success_skips_the_dependent(db: Connection, ended: str) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first, ended)
@@ -98,14 +98,14 @@ def test_what_ends_otherwise_has_it_skipped(db: Connection, ended: str) -> None:
 
 
 @pytest.mark.parametrize("ended", ["failed", "cancelled", "expired", "skipped"])
-def test_any_outcome_will_do_where_it_says_so(db: Connection, ended: str) -> None:
+def test_after_outcome_any_accepts_every_outcome(db: Connection, ended: str) -> None:
     first = schedule(db)
     last = after(db, first, after_outcome="any")
     end(db, first, ended)
     assert is_due(db, last)
 
 
-def test_a_chain_is_skipped_to_its_end(db: Connection) -> None:
+def test_a_failure_skips_the_chain_up_to_after_outcome_any(db: Connection) -> None:
     first = schedule(db)
     second = after(db, first)
     third = after(db, second)
@@ -117,7 +117,7 @@ def test_a_chain_is_skipped_to_its_end(db: Connection) -> None:
     assert is_due(db, fourth)
 
 
-def test_one_failure_is_enough_whatever_the_others_do(db: Connection) -> None:
+def test_one_failed_predecessor_of_several_skips_the_dependent(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     end(db, first, "failed")
@@ -127,7 +127,7 @@ def test_one_failure_is_enough_whatever_the_others_do(db: Connection) -> None:
     assert column(db, "select 1 from pgsched.history where awaited") == []
 
 
-def test_what_has_succeeded_already_counts(db: Connection) -> None:
+def test_predecessors_that_have_succeeded_are_not_waited_for(db: Connection) -> None:
     first, second = schedule(db), schedule(db, key="k")
     finish(db, first)
     finish(db, second)
@@ -136,14 +136,14 @@ def test_what_has_succeeded_already_counts(db: Connection) -> None:
     assert is_due(db, last)
 
 
-def test_where_all_have_ended_it_fires_at_its_own_instant(db: Connection) -> None:
+def test_after_an_ended_predecessor_a_dependent_fires_at_its_fire_at(db: Connection) -> None:
     first = schedule(db)
     finish(db, first)
     last = after(db, first, fire_at="2090-01-01Z")
     assert value(db, "select fire_at = '2090-01-01Z' from pgsched.executions where id = %s", [last])
 
 
-def test_workers_hear_of_one_that_need_not_wait(db: Connection, store_url: str) -> None:
+def test_a_dependent_that_need_not_wait_wakes_workers(db: Connection, store_url: str) -> None:
     first = schedule(db)
     finish(db, first)
     with listening(store_url) as listener:
@@ -151,7 +151,7 @@ def test_workers_hear_of_one_that_need_not_wait(db: Connection, store_url: str) 
         assert ["@" in payload for payload in heard(listener, db)] == [True]
 
 
-def test_workers_hear_that_somebody_waits_and_of_its_release(db: Connection, store_url: str) -> None:
+def test_a_new_dependency_and_its_release_notify_workers(db: Connection, store_url: str) -> None:
     first = schedule(db)
     with listening(store_url) as listener:
         after(db, first)
@@ -160,7 +160,7 @@ def test_workers_hear_that_somebody_waits_and_of_its_release(db: Connection, sto
         assert sorted("@" in payload for payload in heard(listener, db)) == [False, True]
 
 
-def test_after_what_failed_nothing_is_scheduled(db: Connection) -> None:
+def test_scheduling_after_a_failed_execution_is_refused(db: Connection) -> None:
     first = schedule(db)
     finish(db, first, ended="failed")
     with refused("PS011", hint="after_outcome => 'any'"):
@@ -169,7 +169,7 @@ def test_after_what_failed_nothing_is_scheduled(db: Connection) -> None:
     assert is_due(db, after(db, first, after_outcome="any"))
 
 
-def test_the_live_row_of_a_key_comes_before_those_that_ended(db: Connection) -> None:
+def test_a_key_names_its_live_execution_before_ended_ones(db: Connection) -> None:
     old = schedule(db, key="k")
     finish(db, old, ended="failed", ago="2 days")
     new = schedule(db, key="k")
@@ -177,12 +177,12 @@ def test_the_live_row_of_a_key_comes_before_those_that_ended(db: Connection) -> 
 
 
 @pytest.mark.parametrize("name", ["0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", "nothing", "", "'; drop"])
-def test_what_nobody_knows_cannot_be_waited_for(db: Connection, name: str) -> None:
+def test_an_unknown_predecessor_is_not_found(db: Connection, name: str) -> None:
     with refused("PS010", hint="the key of an execution"):
         after(db, name)
 
 
-def test_another_clients_execution_cannot_be_waited_for(db: Connection) -> None:
+def test_another_clients_execution_is_not_found(db: Connection) -> None:
     theirs = schedule(db, client="theirs", key="k")
     for name in (str(theirs), "k"):
         with refused("PS010"):
@@ -190,7 +190,7 @@ def test_another_clients_execution_cannot_be_waited_for(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("by_key", [True, False])
-def test_a_job_cannot_be_waited_for(db: Connection, by_key: bool) -> None:
+def test_depending_on_a_job_is_refused(db: Connection, by_key: bool) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     with refused("PS011", hint="one of its executions"):
         after(db, "hourly" if by_key else job)
@@ -209,17 +209,17 @@ def test_a_job_cannot_be_waited_for(db: Connection, by_key: bool) -> None:
         ("PS000", {"key": "k", "on_conflict": "debounce"}),
     ],
 )
-def test_what_makes_no_sense_is_refused(db: Connection, sqlstate: str, arguments: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(db: Connection, sqlstate: str, arguments: dict[str, Any]) -> None:
     schedule(db, key="a")
     with refused(sqlstate):
         schedule_now(db, **{"after": ["a"], **arguments})
 
 
-def test_after_nothing_is_at_once(db: Connection) -> None:
+def test_an_empty_list_of_predecessors_is_due_at_once(db: Connection) -> None:
     assert is_due(db, schedule_now(db, after=[]))
 
 
-def test_what_is_deleted_by_hand_counts_as_cancelled(db: Connection) -> None:
+def test_a_deleted_predecessor_counts_as_cancelled(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     db.execute("delete from pgsched.executions where id = %s", [first])
@@ -229,7 +229,7 @@ def test_what_is_deleted_by_hand_counts_as_cancelled(db: Connection) -> None:
     assert "was cancelled" in value(db, "select reason from pgsched.status where id = %s", [last])
 
 
-def test_what_is_nowhere_is_looked_for_part_by_part(db: Connection) -> None:
+def test_the_sweep_for_missing_predecessors_works_in_chunks(db: Connection) -> None:
     before = sorted(schedule(db) for _ in range(5))
     waiting = {id: [after(db, id) for _ in range(3)] for id in before}
     db.execute("delete from pgsched.executions where id = any (%s)", [[before[0], before[3]]])
@@ -240,7 +240,7 @@ def test_what_is_nowhere_is_looked_for_part_by_part(db: Connection) -> None:
     assert {status(db, id) for id in waiting[before[4]]} == {"held"}
 
 
-def test_wait_for_holds_it_back_so_long_after_the_end(db: Connection) -> None:
+def test_wait_for_adds_a_delay_after_the_end(db: Connection) -> None:
     first, last = schedule(db), held(db)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first, outcome="any", delay="1 hour")
     end(db, first, "failed")
@@ -252,14 +252,14 @@ def test_wait_for_holds_it_back_so_long_after_the_end(db: Connection) -> None:
     )
 
 
-def test_wait_for_says_so_where_the_other_has_ended(db: Connection) -> None:
+def test_wait_for_returns_false_if_the_other_has_ended(db: Connection) -> None:
     first, last = schedule(db), held(db)
     finish(db, first)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first) is False
     assert column(db, "select 1 from pgsched.dependencies") == []
 
 
-def test_wait_for_refuses_one_that_does_not_wait(db: Connection) -> None:
+def test_wait_for_refuses_an_execution_that_is_not_held(db: Connection) -> None:
     first, running = schedule(db), schedule(db)
     lease(db, running)
     for id in (running, uuid4()):
@@ -267,7 +267,7 @@ def test_wait_for_refuses_one_that_does_not_wait(db: Connection) -> None:
             call(db, "pgsched_internal.wait_for", execution_id=id, after_id=first)
 
 
-def test_marking_who_is_waited_for_is_a_hot_update(db: Connection) -> None:
+def test_marking_a_predecessor_as_awaited_is_a_hot_update(db: Connection) -> None:
     first = schedule(db)
     hot = "select sum(pg_stat_get_xact_tuples_hot_updated(inhrelid)) from pg_inherits"
     with db.transaction():

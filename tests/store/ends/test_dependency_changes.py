@@ -1,4 +1,4 @@
-"""Executions that wait for others, cancelled, moved, and scheduled again under their keys."""
+"""Dependents and predecessors that are cancelled, moved, or scheduled again under their keys."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from tests.store.store_arrange import (
 )
 
 
-def test_cancelling_it_forgets_what_it_waited_for(db: Connection) -> None:
+def test_cancelling_a_dependent_deletes_its_dependencies(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     assert call(db, "cancel", id=last)
@@ -28,7 +28,7 @@ def test_cancelling_it_forgets_what_it_waited_for(db: Connection) -> None:
     assert status(db, last) == "cancelled"
 
 
-def test_cancelling_the_one_before_has_it_skipped(db: Connection, store_url: str) -> None:
+def test_cancelling_a_predecessor_skips_the_dependent(db: Connection, store_url: str) -> None:
     first = schedule(db)
     last = after(db, first)
     with listening(store_url) as listener:
@@ -38,7 +38,7 @@ def test_cancelling_the_one_before_has_it_skipped(db: Connection, store_url: str
     assert status(db, last) == "skipped"
 
 
-def test_rescheduled_it_waits_for_nobody(db: Connection) -> None:
+def test_rescheduling_a_dependent_drops_its_dependencies(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     call(db, "edit", id=last, changes={"fire_at": "2090-01-01T00:00:00Z"})
@@ -47,7 +47,7 @@ def test_rescheduled_it_waits_for_nobody(db: Connection) -> None:
     assert status(db, last) == "scheduled"
 
 
-def test_replaced_under_its_key_it_waits_for_what_the_last_call_named(db: Connection) -> None:
+def test_replacing_a_dependent_replaces_its_dependencies(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, key="k")
     assert after(db, second, key="k") == last
@@ -57,28 +57,28 @@ def test_replaced_under_its_key_it_waits_for_what_the_last_call_named(db: Connec
     assert status(db, last) == "scheduled"
 
 
-def test_kept_under_its_key_it_waits_for_what_the_first_call_named(db: Connection) -> None:
+def test_on_conflict_keep_keeps_the_dependencies(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, key="k", on_conflict="keep")
     assert after(db, second, key="k", on_conflict="keep") == last
     assert waits_for(db, last) == [first]
 
 
-def test_a_key_that_is_kept_is_not_held(db: Connection) -> None:
+def test_on_conflict_keep_adds_no_dependency(db: Connection) -> None:
     first = schedule(db)
     kept = schedule(db, key="k", fire_at="2090-01-01Z")
     assert after(db, first, key="k", on_conflict="keep", fire_at="2090-01-01Z") == kept
     assert status(db, kept) == "scheduled"
 
 
-def test_a_key_that_is_taken_refuses_it_where_it_says_so(db: Connection) -> None:
+def test_on_conflict_reject_refuses_a_dependent_with_a_taken_key(db: Connection) -> None:
     first = schedule(db, key="k")
     with refused("PS011"):
         after(db, first, key="k", on_conflict="reject")
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_key_that_runs_or_has_succeeded_answers_for_itself(db: Connection, ended: bool) -> None:
+def test_a_running_or_succeeded_key_gets_no_dependency(db: Connection, ended: bool) -> None:
     first, taken = schedule(db), schedule(db, key="k")
     if ended:
         finish(db, taken)
@@ -88,7 +88,7 @@ def test_a_key_that_runs_or_has_succeeded_answers_for_itself(db: Connection, end
     assert waits_for(db, taken) == []
 
 
-def test_replacing_the_one_before_leaves_who_waits_for_it(db: Connection) -> None:
+def test_replacing_a_predecessor_keeps_its_dependents(db: Connection) -> None:
     first = schedule(db, key="k")
     last = after(db, "k")
     assert schedule(db, key="k") == first
@@ -96,7 +96,7 @@ def test_replacing_the_one_before_leaves_who_waits_for_it(db: Connection) -> Non
     assert is_due(db, last)
 
 
-def test_two_do_not_wait_for_each_other(db: Connection) -> None:
+def test_a_cycle_of_dependencies_is_refused(db: Connection) -> None:
     other = schedule(db)
     first = after(db, other, key="first")
     second = after(db, "first", key="second")
@@ -108,7 +108,7 @@ def test_two_do_not_wait_for_each_other(db: Connection) -> None:
     assert waits_for(db, second) == [first]
 
 
-def test_a_chain_can_be_scheduled_again_as_it_is(db: Connection) -> None:
+def test_scheduling_a_chain_again_changes_nothing(db: Connection) -> None:
     def chain() -> list[UUID]:
         return [schedule(db, key="a"), after(db, "a", key="b"), after(db, "b", key="c")]
 

@@ -1,4 +1,4 @@
-"""Executions that wait for others, while ends, schedules and cancellations come at the same moment."""
+"""Races between scheduling dependents, settling their predecessors, releasing and cancelling."""
 
 import threading
 from typing import Any
@@ -22,7 +22,7 @@ from tests.store.store_arrange import (
 )
 
 
-def test_its_end_waits_until_it_is_known_who_waits_for_it(db: Connection, store_url: str) -> None:
+def test_settling_waits_for_an_open_schedule_of_a_dependent(db: Connection, store_url: str) -> None:
     first = schedule(db)
     with psycopg.connect(store_url) as scheduler, psycopg.connect(store_url, autocommit=True) as settler:
         last = after(scheduler, first)
@@ -41,14 +41,14 @@ def test_its_end_waits_until_it_is_known_who_waits_for_it(db: Connection, store_
     assert is_due(db, last)
 
 
-def test_two_ends_at_the_same_moment_release_it_once(db: Connection, store_url: str) -> None:
+def test_two_concurrent_releases_release_a_dependent_once(db: Connection, store_url: str) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     finish(db, first)
     with psycopg.connect(store_url) as one:
         assert release(one) == 0
         finish(db, second)
-        assert release(db) == 0  # the other has the row that waits in hand, and has not seen this end
+        assert release(db) == 0  # the other release has locked the dependent, and does not see this end
         assert status(db, last) == "held"
         one.commit()
     assert release(db) == 1
@@ -56,7 +56,7 @@ def test_two_ends_at_the_same_moment_release_it_once(db: Connection, store_url: 
     assert release(db) == 0
 
 
-def test_a_release_passes_over_what_somebody_else_changes_just_now(db: Connection, store_url: str) -> None:
+def test_a_release_skips_a_locked_dependent(db: Connection, store_url: str) -> None:
     first = schedule(db)
     last, other = after(db, first), after(db, first)
     finish(db, first)
@@ -69,7 +69,7 @@ def test_a_release_passes_over_what_somebody_else_changes_just_now(db: Connectio
     assert is_due(db, last)
 
 
-def test_of_two_that_close_a_circle_at_the_same_time_one_is_refused(db: Connection, store_url: str) -> None:
+def test_of_two_concurrent_schedules_that_form_a_cycle_one_is_refused(db: Connection, store_url: str) -> None:
     first, second = schedule(db, key="a"), schedule(db, key="b")
     refusals: list[str | None] = []
 
@@ -98,11 +98,11 @@ def leased(db: Connection, **arguments: Any) -> UUID:
 
 
 def free(session: Connection, id: UUID) -> bool:
-    """Whether whoever settles an execution has it at once."""
+    """Return whether an execution can be settled without waiting for a lock."""
     return column(session, "select id from pgsched.executions where id = %s for update skip locked", [id]) == [id]
 
 
-def test_what_runs_can_be_settled_while_somebody_schedules_after_it(db: Connection, store_url: str) -> None:
+def test_scheduling_after_a_running_execution_does_not_block_settling(db: Connection, store_url: str) -> None:
     running = leased(db)
     with psycopg.connect(store_url) as scheduler:
         last = after(scheduler, running)
@@ -116,9 +116,7 @@ def test_what_runs_can_be_settled_while_somebody_schedules_after_it(db: Connecti
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "failed"])
-def test_its_end_is_known_also_where_it_comes_right_after_the_commit(
-    db: Connection, store_url: str, ended: str
-) -> None:
+def test_an_end_right_after_the_commit_decides_the_dependent(db: Connection, store_url: str, ended: str) -> None:
     running = leased(db)
     with psycopg.connect(store_url) as scheduler:
         last = after(scheduler, running)
@@ -128,7 +126,7 @@ def test_its_end_is_known_also_where_it_comes_right_after_the_commit(
     assert status(db, last) == ("scheduled" if ended == "succeeded" else "skipped")
 
 
-def test_what_runs_is_marked_by_workers_and_its_end_then_known(db: Connection) -> None:
+def test_a_release_marks_a_running_predecessor_as_awaited(db: Connection) -> None:
     running = leased(db)
     last = after(db, running)
     assert release(db) == 0
@@ -139,7 +137,7 @@ def test_what_runs_is_marked_by_workers_and_its_end_then_known(db: Connection) -
     assert is_due(db, last)
 
 
-def test_an_end_that_is_being_recorded_is_not_waited_for_and_known_later(db: Connection, store_url: str) -> None:
+def test_a_release_does_not_wait_for_an_open_settle(db: Connection, store_url: str) -> None:
     running = leased(db)
     last = after(db, running)
     with psycopg.connect(store_url) as settler:
@@ -150,7 +148,7 @@ def test_an_end_that_is_being_recorded_is_not_waited_for_and_known_later(db: Con
     assert is_due(db, last)
 
 
-def test_an_end_that_history_would_not_have_waits_until_it_is_known_who_waits(db: Connection, store_url: str) -> None:
+def test_without_history_scheduling_after_a_running_one_locks_it(db: Connection, store_url: str) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     running = leased(db, client="quiet")
     with psycopg.connect(store_url) as scheduler:
@@ -158,7 +156,7 @@ def test_an_end_that_history_would_not_have_waits_until_it_is_known_who_waits(db
         assert not free(db, running)
 
 
-def test_nobody_waits_for_one_that_ran_and_waits_for_him(db: Connection) -> None:
+def test_a_cycle_through_a_predecessor_that_ran_is_refused(db: Connection) -> None:
     running = leased(db, key="r")
     waiting = after(db, running, key="w")
     db.execute("update pgsched.executions set lease_token = null, lease_expires_at = null, fire_at = 'infinity'"

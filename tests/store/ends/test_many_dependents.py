@@ -1,4 +1,4 @@
-"""One end with any number of executions that wait for it is worked off in turns of so many each."""
+"""An end with many dependents is released in chunks."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from tests.store.store_arrange import Connection, column, finish, row, value
 
 
 def many_after(db: Connection, before: UUID, count: int) -> list[UUID]:
-    """So many that wait for one; in the order of their ids."""
+    """Insert this many dependents of one execution, and return their ids, sorted."""
     db.execute("update pgsched.executions set awaited = true where id = %s", [before])
     ids = column(
         db,
@@ -25,7 +25,7 @@ def many_after(db: Connection, before: UUID, count: int) -> list[UUID]:
 TURN = "select noted, decided, read_to, behind_to from pgsched_internal.release_dependents(200, %s, %s)"
 
 
-def test_of_those_that_wait_for_one_end_so_many_have_their_turn_at_a_time(db: Connection) -> None:
+def test_many_dependents_of_one_end_are_released_in_chunks(db: Connection) -> None:
     before, small = schedule_now(db), schedule_now(db)
     ids = many_after(db, before, 1_200)
     follower = many_after(db, small, 1)
@@ -38,7 +38,7 @@ def test_of_those_that_wait_for_one_end_so_many_have_their_turn_at_a_time(db: Co
     assert is_due(db, follower[0])
 
 
-def test_those_of_one_end_that_somebody_has_locked_stand_in_nobodys_way(db: Connection, store_url: str) -> None:
+def test_locked_dependents_do_not_delay_others_of_the_same_end(db: Connection, store_url: str) -> None:
     before = schedule_now(db)
     ids = many_after(db, before, 900)
     finish(db, before)
@@ -50,7 +50,7 @@ def test_those_of_one_end_that_somebody_has_locked_stand_in_nobodys_way(db: Conn
     assert row(db, TURN, [before, ids[499]]) == (1, 100, None, None)
 
 
-def test_an_end_is_noted_at_its_place_whatever_plan_was_kept_from_an_empty_day(db: Connection) -> None:
+def test_a_plan_kept_from_an_empty_table_still_reads_ends_by_index(db: Connection) -> None:
     db.execute(WORKER)
     first, *ends = (schedule_now(db) for _ in range(41))
     many_after(db, first, 1)
@@ -67,7 +67,7 @@ def test_an_end_is_noted_at_its_place_whatever_plan_was_kept_from_an_empty_day(d
 READ = "select sum(idx_tup_fetch) from pg_stat_xact_all_tables where relname like 'history%%'"
 
 
-def test_the_sweep_seeks_one_by_one_none_of_those_that_live(db: Connection) -> None:
+def test_the_sweep_does_not_search_for_live_predecessors(db: Connection) -> None:
     alive, gone = schedule_now(db), schedule_now(db)
     new = "pgsched_internal.new_id()"
     made = (
@@ -83,7 +83,7 @@ def test_the_sweep_seeks_one_by_one_none_of_those_that_live(db: Connection) -> N
         assert value(db, sought) == 1
 
 
-def test_those_that_wait_for_one_that_is_nowhere_have_their_turn_by_and_by(db: Connection) -> None:
+def test_many_dependents_of_a_missing_predecessor_are_released_in_chunks(db: Connection) -> None:
     before = schedule_now(db)
     ids = many_after(db, before, 700)
     db.execute("delete from pgsched.executions where id = %s", [before])

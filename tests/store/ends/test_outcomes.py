@@ -1,4 +1,4 @@
-"""What an end brings about in the transaction that settles it: who waits is kept in mind, and a target is told."""
+"""What follows an end in the transaction that settles it: dependents can be released, and a target is notified."""
 
 from datetime import timedelta
 from typing import Any
@@ -41,9 +41,7 @@ def id_of(found: ClaimedExecution) -> UUID:
 
 
 @pytest.mark.parametrize("how", ["succeeded", "discarded", "finished", "kept nothing", "reaped"])
-async def test_whoever_waited_learns_of_the_end_however_it_was_settled(
-    db: Session, worker: Connection, how: str
-) -> None:
+async def test_each_way_of_settling_lets_dependents_be_released(db: Session, worker: Connection, how: str) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('careless', 'nothing')")
     client = "default" if how == "succeeded" else "careless"
     found = await leased(db, worker, client=client, options={"max_attempts": 1})
@@ -59,14 +57,14 @@ async def test_whoever_waited_learns_of_the_end_however_it_was_settled(
             await reap(worker, found.partition, [1])
         case _:
             await finish(worker, found, "failed" if how == "finished" else "succeeded")
-    if how != "succeeded":  # where history keeps every end, it is marked when workers release what waits for it
+    if how != "succeeded":  # if history keeps every end, releasing marks it
         assert column(db, "select id from pgsched.history where awaited") == [id_of(found)]
     assert release(db) == 1
     assert is_due(db, last)
     assert column(db, "select id from pgsched.history where awaited") == []
 
 
-async def test_a_retry_is_no_end(db: Session, worker: Connection) -> None:
+async def test_releasing_an_execution_does_not_release_its_dependents(db: Session, worker: Connection) -> None:
     found = await leased(db, worker)
     last = after(db, id_of(found))
     await executions.release(worker, found.partition, Group([found.id], [found.token]))
@@ -77,7 +75,9 @@ async def test_a_retry_is_no_end(db: Session, worker: Connection) -> None:
 @pytest.mark.parametrize(
     ("ended", "told"), [("succeeded", "python:well"), ("failed", "python:alas"), ("expired", "python:late")]
 )
-async def test_a_target_is_told_with_the_settle(db: Session, worker: Connection, ended: str, told: str) -> None:
+async def test_the_target_of_an_outcome_is_notified_with_the_settle(
+    db: Session, worker: Connection, ended: str, told: str
+) -> None:
     found = await leased(db, worker, client="payments", key="k", options=TOLD)
     await finish(worker, found, ended, code=503, result='{"n": 1}', reason="why")
     assert row(
@@ -101,25 +101,25 @@ async def test_a_target_is_told_with_the_settle(db: Session, worker: Connection,
     }
 
 
-async def test_nobody_is_told_of_what_no_option_names(db: Session, worker: Connection) -> None:
+async def test_an_outcome_without_an_option_notifies_nobody(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options={"on_success": "python:well"})
     await finish(worker, found, "failed")
     assert column(db, "select target from pgsched.executions") == []
 
 
-async def test_a_stale_token_tells_nobody(db: Session, worker: Connection) -> None:
+async def test_a_stale_token_notifies_nobody(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     assert await finish(worker, found, "failed", token=6) == 0
     assert column(db, PAYLOAD) == []
 
 
-async def test_what_is_settled_twice_is_told_once(db: Session, worker: Connection) -> None:
+async def test_settling_twice_notifies_once(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     assert [await finish(worker, found, "failed") for _ in range(2)] == [1, 0]
     assert len(column(db, PAYLOAD)) == 1
 
 
-async def test_the_reaper_tells_of_a_failure(db: Session, worker: Connection) -> None:
+async def test_reaping_the_last_attempt_notifies_of_the_failure(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options={**TOLD, "max_attempts": 1})
     run_out(db, begun=True)
     assert await reap(worker, found.partition, [1]) == (0, 1)
@@ -127,20 +127,20 @@ async def test_the_reaper_tells_of_a_failure(db: Session, worker: Connection) ->
     assert (payload["status"], payload["reason"]) == ("failed", "the worker was lost on the last attempt")
 
 
-async def test_a_result_that_is_too_large_is_left_out(db: Session, worker: Connection) -> None:
+async def test_a_notification_leaves_out_a_result_that_is_too_large(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     await finish(worker, found, "succeeded", result=f'"{"x" * 600_000}"')
     assert "result" not in value(db, PAYLOAD)
 
 
-async def test_workers_hear_of_who_is_to_be_told(db: Session, worker: Connection, store_url: str) -> None:
+async def test_a_notification_of_an_outcome_wakes_workers(db: Session, worker: Connection, store_url: str) -> None:
     found = await leased(db, worker, options=TOLD)
     with listening(store_url) as listener:
         await finish(worker, found, "succeeded")
         assert ["@" in payload for payload in heard(listener, db)] == [True]
 
 
-def test_a_cancelled_execution_tells_nobody(db: Session) -> None:
+def test_a_cancelled_execution_notifies_nobody(db: Session) -> None:
     id = schedule(db, options=TOLD)
     call(db, "cancel", id=id)
     assert column(db, PAYLOAD) == []

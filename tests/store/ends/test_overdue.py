@@ -1,4 +1,4 @@
-"""What a gate holds ends when its time is over, and not when its turn comes."""
+"""Executions held by a gate end when their time is up, not when their turn comes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ GATES = [
 
 
 def held(db: Connection, *, gate: str = "client:default", age: str = "1 minute", **given: Any) -> UUID:
-    """An execution whose instant was so long ago, and that a gate holds."""
+    """An execution held by a gate, whose instant was this long ago."""
     id = schedule(db, **given)
     db.execute(
         "update pgsched.executions set gate = %s, fire_at = 'infinity', scheduled_for = pgsched.now() - %s::interval"
@@ -39,14 +39,14 @@ def held(db: Connection, *, gate: str = "client:default", age: str = "1 minute",
 
 @pytest.fixture(autouse=True)
 def no_defaults(db: Connection) -> Iterator[None]:
-    """Other tests have the client and the queue, too."""
+    """Reset the default client and queue, which other tests share."""
     yield
     call(db, "set_client", client="default", changes={"options": None})
     call(db, "set_queue", name="default", changes={"options": None})
 
 
 @pytest.mark.parametrize("gate", GATES)
-async def test_what_a_gate_holds_expires_at_its_time(db: Connection, planning: Session, gate: str) -> None:
+async def test_a_held_execution_expires_after_relevant_for(db: Connection, planning: Session, gate: str) -> None:
     id = held(db, gate=gate, options={"relevant_for": "50s"})
     early = held(db, gate=gate, options={"relevant_for": "2m"})
     plain = held(db, gate=gate)
@@ -57,13 +57,13 @@ async def test_what_a_gate_holds_expires_at_its_time(db: Connection, planning: S
     assert 55 < ((await dependencies.pending(planning)).overdue_in or 0) <= 60
 
 
-async def test_what_is_past_its_deadline_fails(db: Connection, planning: Session) -> None:
+async def test_a_held_execution_past_its_deadline_fails(db: Connection, planning: Session) -> None:
     id = held(db, options={"deadline": "30s"})
     assert await internal_verbs.end_overdue(planning, most=10) == 1
     assert status(db, id) == "failed"
 
 
-async def test_the_time_counts_from_the_start_that_jitter_gave(db: Connection, planning: Session) -> None:
+async def test_relevant_for_counts_from_the_jittered_start(db: Connection, planning: Session) -> None:
     held(db, options={"relevant_for": "50s"})
     db.execute(
         "update pgsched.executions e set start_at = s.at, held_until = s.at + interval '50 s'"
@@ -74,7 +74,7 @@ async def test_the_time_counts_from_the_start_that_jitter_gave(db: Connection, p
 
 
 @pytest.mark.parametrize("whose", [{"client": "default"}, {"name": "default"}])
-async def test_what_is_over_by_a_default_expires_at_its_time(
+async def test_a_default_relevant_for_expires_held_executions(
     db: Connection, planning: Session, whose: dict[str, str]
 ) -> None:
     setting = "set_client" if "client" in whose else "set_queue"
@@ -84,7 +84,7 @@ async def test_what_is_over_by_a_default_expires_at_its_time(
     assert [status(db, one) for one in (id, longer)] == ["expired", "held"]
 
 
-async def test_a_default_that_was_prolonged_keeps_nobody_waiting(db: Connection, planning: Session) -> None:
+async def test_a_prolonged_default_does_not_delay_others(db: Connection, planning: Session) -> None:
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "50s"}})
     prolonged, over = held(db), held(db, age="55 s", options={"relevant_for": "52s"})
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "2m"}})
@@ -92,19 +92,19 @@ async def test_a_default_that_was_prolonged_keeps_nobody_waiting(db: Connection,
     assert [status(db, one) for one in (prolonged, over)] == ["held", "expired"]
 
 
-async def test_what_is_set_aside_waits_for_somebody(db: Connection, planning: Session) -> None:
+async def test_a_parked_execution_does_not_expire(db: Connection, planning: Session) -> None:
     held(db, gate="error", options={"relevant_for": "30s"})
     assert (await dependencies.pending(planning)).overdue_in is None
     assert await internal_verbs.end_overdue(planning, most=10) == 0
 
 
-async def test_whoever_is_told_of_what_expires_is_told(db: Connection, planning: Session) -> None:
+async def test_expiry_notifies_on_expired(db: Connection, planning: Session) -> None:
     held(db, options={"relevant_for": "30s", "on_expired": "python:told"})
     await internal_verbs.end_overdue(planning, most=10)
     assert value(db, "select payload ->> 'status' from pgsched.executions where target = 'python:told'") == "expired"
 
 
-async def test_what_somebody_has_locked_is_left(db: Connection, planning: Session, store_url: str) -> None:
+async def test_a_locked_execution_is_skipped(db: Connection, planning: Session, store_url: str) -> None:
     held(db, options={"relevant_for": "30s"})
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.executions for update")
@@ -113,7 +113,7 @@ async def test_what_somebody_has_locked_is_left(db: Connection, planning: Sessio
 
 
 @pytest.mark.parametrize("what", ["pgsched.executions where client_id = 'shop'", "pgsched.jobs"])
-async def test_a_client_that_keeps_many_locked_keeps_no_other_waiting(
+async def test_locked_rows_of_one_client_do_not_delay_another(
     db: Connection, planning: Session, store_url: str, what: str
 ) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('shop'), ('bank')")
@@ -128,7 +128,7 @@ async def test_a_client_that_keeps_many_locked_keeps_no_other_waiting(
     assert await internal_verbs.end_overdue(planning, most=10) == 3
 
 
-async def test_what_cannot_end_is_set_aside(db: Connection, planning: Session) -> None:
+async def test_an_execution_that_cannot_end_is_parked(db: Connection, planning: Session) -> None:
     id, other = held(db, options={"relevant_for": "30s"}), held(db, options={"relevant_for": "30s"})
     db.execute(f"alter table pgsched.history add constraint odd check (id <> '{id}') not valid".encode())
     try:

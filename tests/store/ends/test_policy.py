@@ -1,4 +1,4 @@
-"""What becomes of an execution after an attempt, under its options."""
+"""``decide``: what an attempt's outcome means for an execution, under its options."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _OPTIONS = st.fixed_dictionaries(
     },
 )
 _AGES = st.one_of(st.floats(0, 20, allow_nan=False), st.sampled_from([0.05, 89.9, 599.5, 5400.5, 86_401.0, 1e6]))
-_SHARES = st.integers(0, 2**53).map(lambda drawn: drawn / 2**53)  # as random() draws them: nothing below can underflow
+_SHARES = st.integers(0, 2**53).map(lambda drawn: drawn / 2**53)  # as random() draws them, so that nothing underflows
 _DECIDE = """
 select status::text, delay, reason
   from pgsched_internal.decide(%s, %s, %s, %s, %s, %s, %s::jsonb, 'default', 0::smallint, 1, %s)"""
@@ -57,17 +57,17 @@ def decide(
     wait: float | None = None,
     share: float = 0.5,
 ) -> tuple[str, float | None, str | None]:
-    """What becomes of an execution with these options, so many seconds after its instant."""
+    """Decide on an execution with these options, ``age`` seconds after its instant."""
     text = orjson.dumps(options).decode() if options is not None else None
     status, delay, reason = row(db, _DECIDE, [outcome, error, retryable, wait, attempt, age, text, share])
     return status, delay, reason
 
 
-def test_a_success_is_an_end(db: Connection) -> None:
+def test_a_success_ends_the_execution(db: Connection) -> None:
     assert decide(db, "succeeded", error=None) == ("succeeded", None, None)
 
 
-def test_a_failure_with_attempts_left_is_retried_after_half_a_second_to_a_second(db: Connection) -> None:
+def test_the_first_retry_comes_after_half_a_second_to_a_second(db: Connection) -> None:
     status, delay, reason = decide(db, "failed")
     assert (status, reason) == ("retrying", "busy")
     assert delay is not None
@@ -77,33 +77,33 @@ def test_a_failure_with_attempts_left_is_retried_after_half_a_second_to_a_second
 @pytest.mark.parametrize(
     ("options", "attempt"), [(None, DEFAULT_ATTEMPTS), ({"max_attempts": 3}, 3), ({"backoff": ["1s", "2s"]}, 3)]
 )
-def test_the_last_attempt_ends_it(db: Connection, options: dict[str, Any] | None, attempt: int) -> None:
+def test_a_failure_of_the_last_attempt_ends_the_execution(
+    db: Connection, options: dict[str, Any] | None, attempt: int
+) -> None:
     assert decide(db, "failed", options, attempt=attempt) == ("failed", None, "busy")
     assert decide(db, "failed", options, attempt=attempt - 1)[0] == "retrying"
 
 
-def test_a_final_failure_ends_it_at_once(db: Connection) -> None:
+def test_a_non_retryable_failure_ends_the_execution(db: Connection) -> None:
     assert decide(db, "failed", retryable=False, error="gone") == ("failed", None, "gone")
 
 
 @pytest.mark.parametrize(("asked", "given"), [(600.0, 600.0), (365 * 24 * HOUR, 24 * HOUR), (1e300, 24 * HOUR)])
-def test_a_target_can_put_its_retry_off_for_a_day_at_the_most(db: Connection, asked: float, given: float) -> None:
+def test_a_target_can_delay_its_retry_by_at_most_a_day(db: Connection, asked: float, given: float) -> None:
     assert decide(db, "failed", wait=asked)[1] == given
 
 
-def test_a_target_cannot_hurry_its_retry(db: Connection) -> None:
+def test_a_target_cannot_hasten_its_retry(db: Connection) -> None:
     assert decide(db, "failed", {"backoff": ["1m"]}, wait=0.0)[1] == 60
 
 
 @pytest.mark.parametrize("attempt", [1, 5, 1000])
-def test_who_asks_to_be_called_later_has_not_failed_whatever_its_attempt(db: Connection, attempt: int) -> None:
+def test_a_postponed_execution_has_not_failed_whatever_its_attempt(db: Connection, attempt: int) -> None:
     assert decide(db, "postponed", attempt=attempt, wait=HOUR)[:2] == ("scheduled", HOUR)
 
 
 @pytest.mark.parametrize(("asked", "given"), [(0.0, 1.0), (-5.0, 1.0), (90_000.0, 86_400.0)])
-def test_it_is_called_again_after_a_second_at_the_earliest_and_a_day_at_the_latest(
-    db: Connection, asked: float, given: float
-) -> None:
+def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: float, given: float) -> None:
     assert decide(db, "postponed", wait=asked)[1] == given
 
 
@@ -115,7 +115,9 @@ def test_it_is_called_again_after_a_second_at_the_earliest_and_a_day_at_the_late
         ("max_retry_age", "failed", "no retry begins later than 30m after its instant"),
     ],
 )
-def test_what_would_begin_out_of_bounds_is_not_waited_for(db: Connection, bound: str, status: str, reason: str) -> None:
+def test_an_execution_that_would_begin_too_late_ends_at_once(
+    db: Connection, bound: str, status: str, reason: str
+) -> None:
     late = (status, None, f"busy; {reason}")
     assert decide(db, "postponed", {bound: "30m"}, wait=HOUR) == late
     assert decide(db, "failed", {bound: "30m", **MINUTELY}, age=1741.0) == late
@@ -123,17 +125,17 @@ def test_what_would_begin_out_of_bounds_is_not_waited_for(db: Connection, bound:
     assert decide(db, "late", {bound: "30m"}, attempt=2, age=1801.0, error=None) == (status, None, reason)
 
 
-def test_what_is_not_too_late_by_the_database_s_clock_is_claimed_again(db: Connection) -> None:
+def test_an_execution_not_late_by_the_databases_clock_is_scheduled_again(db: Connection) -> None:
     assert decide(db, "late", {"relevant_for": "30m"}, age=1799.9, error=None) == ("scheduled", 0, None)
 
 
-def test_a_week_after_its_instant_each_further_time_counts_as_a_failed_attempt(db: Connection) -> None:
+def test_a_postponement_past_a_week_counts_as_a_failed_attempt(db: Connection) -> None:
     age = WEEK - 1800
     assert decide(db, "postponed", attempt=4, age=age, wait=HOUR) == ("retrying", HOUR, "busy")
     assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
 
 
-def test_a_backfill_is_bound_by_its_own_options_alone(db: Connection) -> None:
+def test_a_backfill_inherits_no_options_that_limit_its_age(db: Connection) -> None:
     query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
     db.execute(
         "insert into pgsched.clients (client_id, options) values ('payments', %s)",
@@ -166,7 +168,7 @@ def test_no_retry_exceeds_its_policy(
 
 @_drawn
 @given(options=_OPTIONS, attempt=st.integers(1, 3), age=_AGES)
-def test_what_is_too_late_to_begin_is_so_for_workers_and_in_the_database(
+def test_workers_and_the_database_agree_on_lateness(
     db: Connection, options: dict[str, Any], attempt: int, age: float
 ) -> None:
     query = "select status is not null from pgsched_internal.lateness(%s::jsonb, %s, %s)"
@@ -179,7 +181,7 @@ def test_what_is_too_late_to_begin_is_so_for_workers_and_in_the_database(
     attempt=st.integers(1, 10_000), initial=st.floats(0.001, 3600), factor=st.floats(1, 100), extra=st.floats(0, 1e5),
     share=_SHARES,
 )  # fmt: skip
-def test_a_wait_is_drawn_from_the_upper_half_below_its_ceiling(
+def test_a_backoff_is_drawn_from_the_upper_half_below_its_ceiling(
     db: Connection, attempt: int, initial: float, factor: float, extra: float, share: float
 ) -> None:
     maximum = initial + extra
@@ -198,15 +200,15 @@ def backoff(db: Connection, options: dict[str, Any], attempt: int, share: float)
     return float(value(db, query, [orjson.dumps(options).decode(), attempt, share]))
 
 
-def test_by_default_a_target_may_be_away_for_an_hour_however_the_waits_are_drawn(db: Connection) -> None:
+def test_default_retries_outlast_an_outage_of_an_hour(db: Connection) -> None:
     assert sum(backoff(db, {}, attempt, 0.0) for attempt in range(1, DEFAULT_ATTEMPTS)) > 3600
     assert backoff(db, {}, DEFAULT_ATTEMPTS, 1.0) <= 600
 
 
-def test_waits_are_those_of_the_list_and_then_its_last(db: Connection) -> None:
+def test_a_backoff_list_repeats_its_last_entry(db: Connection) -> None:
     options = {"backoff": ["5s", "1m"], "max_attempts": 5}
     assert [backoff(db, options, attempt, 0.5) for attempt in range(1, 5)] == [5, 60, 60, 60]
 
 
-def test_an_error_is_kept_up_to_the_same_length(db: Connection) -> None:
+def test_an_error_is_cut_to_2000_characters(db: Connection) -> None:
     assert decide(db, "failed", error="x" * 3_000)[2] == "x" * 2_000

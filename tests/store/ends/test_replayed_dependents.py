@@ -1,4 +1,4 @@
-"""Replaying what was skipped since one before it had no success: once that one was replayed."""
+"""Replaying dependents that were skipped because a predecessor failed, after the predecessor was replayed."""
 
 from uuid import UUID
 
@@ -12,14 +12,14 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 def failed(db: Connection, *ids: UUID) -> None:
-    """These executions fail for good, and what waits for them is skipped."""
+    """Let these executions fail for good, which skips their dependents."""
     for id in ids:
         fail(db, id)
         db.execute("update pgsched.history set awaited = true where id = %s", [id])
     release(db)
 
 
-def test_a_skipped_dependent_runs_once_its_predecessor_was_replayed(db: Connection) -> None:
+def test_a_skipped_dependent_can_be_replayed_after_its_predecessor(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first, payload={"n": 2}, key="second")
     failed(db, first)
@@ -36,7 +36,7 @@ def test_a_skipped_dependent_runs_once_its_predecessor_was_replayed(db: Connecti
     assert value(db, "select replayed_as from pgsched.history where id = %s", [second]) == again
 
 
-def test_a_skipped_dependent_waits_for_a_replay_that_is_not_over(db: Connection) -> None:
+def test_a_replayed_dependent_waits_for_its_predecessors_replay(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first)
     failed(db, first)
@@ -48,7 +48,7 @@ def test_a_skipped_dependent_waits_for_a_replay_that_is_not_over(db: Connection)
     assert is_due(db, again)
 
 
-def test_the_dependents_of_a_dependent_follow_it(db: Connection) -> None:
+def test_a_skipped_chain_is_replayed_in_order(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first)
     third = after(db, second)
@@ -62,7 +62,7 @@ def test_the_dependents_of_a_dependent_follow_it(db: Connection) -> None:
     assert is_due(db, replay(db, third))
 
 
-def test_all_that_it_waited_for_must_have_succeeded(db: Connection) -> None:
+def test_a_replayed_dependent_needs_all_its_predecessors(db: Connection) -> None:
     one, other = schedule_now(db), schedule_now(db)
     second = after(db, one, other)
     failed(db, one)
@@ -78,7 +78,7 @@ def test_all_that_it_waited_for_must_have_succeeded(db: Connection) -> None:
     assert is_due(db, replay(db, second))
 
 
-def test_before_its_predecessor_is_replayed_it_is_refused(db: Connection) -> None:
+def test_a_dependent_is_not_replayed_before_its_predecessor(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first)
     failed(db, first)
@@ -88,7 +88,7 @@ def test_before_its_predecessor_is_replayed_it_is_refused(db: Connection) -> Non
         call(db, "discard", id=second)
 
 
-def test_what_was_skipped_otherwise_is_not_replayed(db: Connection) -> None:
+def test_an_execution_skipped_for_another_reason_is_not_replayed(db: Connection) -> None:
     id = schedule_now(db)
     finish(db, id, ended="skipped")
     with refused("PS011", hint="only what has failed"):

@@ -1,4 +1,4 @@
-"""However an execution ends, by whichever statement or function, the same is left of it and the same follows."""
+"""Every statement and function that ends an execution leaves the same rows and has the same effects."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -35,8 +35,8 @@ _TABLES = ["executions", "history", "attempts", "blocked_keys", "dependencies", 
 def in_hand(
     db: Session, *, keep: str, worker: int | None = 1, of_job: bool = False, **arguments: Any
 ) -> tuple[int, UUID, int]:
-    """An execution that a worker has in hand, or with None a consumer, and that another of its ordering key and one
-    that was scheduled after it wait for: its partition, id and token."""
+    """Arrange an execution claimed by a worker (by a consumer if None), a dependent, and a second execution with its
+    ordering key. Returns its partition, id and token."""
     for table in _TABLES:
         db.execute(sql.SQL("delete from pgsched.{}").format(sql.Identifier(table)))
     db.execute("delete from pgsched_internal.keys")
@@ -65,7 +65,7 @@ def in_hand(
 
 
 def left(db: Session) -> dict[str, list[Any]]:
-    """All that is left after the end, without ids and times, before and after those that waited for it are released."""
+    """Return the rows left by an end, without ids and times, before and after the release of dependents."""
     found = {name: sorted(column(db, query), key=str) for name, query in _LEFT.items()}
     release(db)
     return found | {f"{name} at last": sorted(column(db, query), key=str) for name, query in _LEFT.items()}
@@ -95,7 +95,7 @@ async def _discarded(db: Session, worker: Connection, given: dict[str, Any]) -> 
     partition, id, token = in_hand(db, **given)
     await executions.settle_discarded(worker, {partition: Group([id.bytes], [token])})
     await let_next(worker, partition, [("payments", "o")])
-    db.execute("update pgsched.history set payload = '{\"n\": 1}'")  # it keeps the key alone
+    db.execute("update pgsched.history set payload = '{\"n\": 1}'")  # only the key was kept
 
 
 async def _called(db: Session, worker: Connection, given: dict[str, Any]) -> None:
@@ -131,12 +131,12 @@ _GIVEN = [
 
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])
-async def test_a_success_leaves_the_same_however_it_is_recorded(db: Session, worker: Connection, keep: str) -> None:
+async def test_every_way_of_succeeding_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
     plain: list[Way] = [_succeeded, _answered] if keep == "all" else [_discarded]
     for given in _GIVEN:
         await _finished(db, worker, "succeeded", given | {"keep": keep})
         expected = left(db)
-        # From a plain success nothing follows but the turn of the next.
+        # The plain statements settle only successes without notifications and jobs.
         ways: list[Way] = [_called, _completed, *(plain if "options" not in given and "of_job" not in given else [])]
         for way in ways:
             await way(db, worker, given | {"keep": keep})
@@ -144,7 +144,7 @@ async def test_a_success_leaves_the_same_however_it_is_recorded(db: Session, wor
 
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])
-async def test_a_failure_leaves_the_same_however_it_is_recorded(db: Session, worker: Connection, keep: str) -> None:
+async def test_every_way_of_failing_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
     for given in [*_GIVEN, {"options": {"ordering": "block"}}]:
         given = {"keep": keep, **given, "options": {"max_attempts": 1, **given.get("options", {})}}
         await _finished(db, worker, "failed", given)

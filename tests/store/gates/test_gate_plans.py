@@ -1,7 +1,7 @@
-"""What gates and ordering keys hold back is reached by index, and no more of it is read than is fed on.
+"""Statements on held executions use an index and read no more rows than they need.
 
-In all partitions 100,000 rows wait behind a limit and 100,000 for their turn, a hundred of each of a thousand keys; in
-one partition five thousand rows of two clients are due.
+Over all partitions, 30,000 rows are held by a limit and 30,000 by their ordering key, thirty for each of a thousand
+keys. In one partition, five thousand rows of two clients are due.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests here: each explains inside a transaction that is rolled back."""
+    """A database whose rows stay for all tests of this file, since each rolls its statements back."""
     return module_url
 
 
@@ -63,40 +63,40 @@ async def explain(worker: Connection, text: str, parameters: dict[str, Any]) -> 
     return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
 
 
-async def test_what_a_gate_has_room_for_is_read_off_its_index(worker: Connection) -> None:
+async def test_claim_held_reads_a_batch_by_the_gate_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_among("gates/claim_held", tuple(range(16))), HELD)
         by_gate = await index_names(worker, "executions_gate")
     assert plan.indexes & by_gate
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 2 * BATCH + 16 * 2  # each partition's first stands ready to be merged
+    assert plan.rows_read <= 2 * BATCH + 16 * 2  # a merge reads the first row of each partition
 
 
-async def test_the_gates_that_hold_something_are_found_by_one_entry_of_each(worker: Connection) -> None:
+async def test_holding_gates_reads_one_entry_for_each_gate(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/holding_gates"), {"after": "", "most": 1000})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16 * 4
 
 
-async def test_whether_anybody_waits_for_a_turn_is_one_entry(worker: Connection) -> None:
+async def test_waits_for_turn_reads_one_entry_for_each_partition(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/waits_for_turn"), {})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16
 
 
-async def test_due_rows_of_a_client_that_is_held_are_read_off_the_index_of_instants(worker: Connection) -> None:
+async def test_hold_due_reads_due_rows_by_the_fire_at_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         named = {"clients": ["flood"], "capabilities": [], "batch": BATCH}
         plan = await explain(worker, statement_in("gates/hold_due", 0), named)
     assert plan.indexes <= {"executions_0_partition_fire_at_idx"}
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 4 * BATCH  # every second of those due is another client's
+    assert plan.rows_read <= 4 * BATCH  # every second due row is another client's
 
 
-async def test_whose_turn_it_is_is_one_entry_of_each_key(worker: Connection) -> None:
+async def test_order_claimed_reads_a_few_entries_for_each_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
             "update pgsched_internal.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
@@ -114,7 +114,7 @@ async def test_whose_turn_it_is_is_one_entry_of_each_key(worker: Connection) -> 
     assert plan.rows_read <= 8 * len(claimed)
 
 
-async def test_keys_that_nobody_is_at_the_head_of_are_visited_once(worker: Connection) -> None:
+async def test_let_stuck_reads_each_key_once(worker: Connection) -> None:
     cursor = await worker.execute("select count(distinct ordering_key) from pgsched_internal.executions_0")
     found = await cursor.fetchone()
     assert found is not None
@@ -125,22 +125,22 @@ async def test_keys_that_nobody_is_at_the_head_of_are_visited_once(worker: Conne
     assert plan.rows_read <= 2 * found[0] + 2
 
 
-async def test_a_look_for_turns_visits_no_more_keys_than_it_is_told(worker: Connection) -> None:
+async def test_let_stuck_reads_no_more_keys_than_its_limit(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_in("gates/let_stuck", 0), {"client": "", "key": "", "most": 5})
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 2 * 5 + 2
 
 
-async def test_what_waits_behind_a_target_is_counted_by_its_index(worker: Connection) -> None:
+async def test_sidelined_counts_held_rows_by_the_gate_index(worker: Connection) -> None:
     parameters = {"client": None, "after": None, "limit": 50}
     plan = await explain(worker, statement("gates/sidelined"), parameters)
     assert plan.indexes <= await index_names(worker, "executions_gate") | {"gates_pkey"}
     assert plan.rows_read <= 16
 
 
-async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connection) -> None:
-    """Nothing waited for a moment, just then the statistics were made, and then a limit held much back."""
+async def test_plans_use_the_index_with_statistics_of_an_empty_table(worker: Connection) -> None:
+    """The table was analyzed while it was empty, and then a limit held many rows."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         await worker.execute("create temp table load on commit drop as select * from pgsched_internal.executions_0")
@@ -153,5 +153,5 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
     assert holding.indexes <= by_gate
     assert claimed.indexes <= by_gate | by_id
     sorted_rows = [node["Actual Rows"] for node in claimed.nodes if node["Node Type"] == "Sort"]
-    assert sorted_rows == [BATCH]  # what was claimed is put in order, and nothing that waits
+    assert sorted_rows == [BATCH]  # only claimed rows are sorted
     assert claimed.rows_read <= 2 * BATCH

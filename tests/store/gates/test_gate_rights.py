@@ -1,4 +1,4 @@
-"""What a client's role may do about limits, circuits and ordering keys: for its own, and what it was granted."""
+"""Rights of a client's role on limits, circuits and ordering keys."""
 
 from uuid import UUID
 
@@ -27,7 +27,7 @@ LATER = "2040-01-01T00:00:00Z"
 
 
 def ordered(db: Connection, client: str) -> tuple[UUID, UUID]:
-    """One at the head of the client's key, waiting for its retry, and one behind it."""
+    """Two executions of an ordering key: one at the head, which waits for a retry, and one behind it."""
     first, second = (schedule(db, client=client, ordering_key="order-42", fire_at=LATER) for _ in range(2))
     db.execute("update pgsched.executions set at_head = true, attempt = 1 where id = %s", [first])
     db.execute("update pgsched.executions set gate = 'order', fire_at = 'infinity' where id = %s", [second])
@@ -35,7 +35,7 @@ def ordered(db: Connection, client: str) -> tuple[UUID, UUID]:
 
 
 def block(db: Connection, client: str) -> UUID:
-    """Blocks the client's key; the one that waits for it."""
+    """Block the client's ordering key, and return the execution that waits behind it."""
     first, second = ordered(db, client)
     db.execute(
         "select pgsched_internal.block_key(partition, client_id, ordering_key, id, 'HTTP 500') from pgsched.executions"
@@ -46,7 +46,7 @@ def block(db: Connection, client: str) -> UUID:
     return second
 
 
-def test_a_client_cancels_the_first_of_its_key_and_a_worker_gives_the_next_its_turn(
+def test_after_a_client_cancels_the_head_a_worker_lets_the_next_run(
     db: Connection, payments: Connection, store_url: str
 ) -> None:
     first, second = ordered(db, "payments")
@@ -59,7 +59,7 @@ def test_a_client_cancels_the_first_of_its_key_and_a_worker_gives_the_next_its_t
     assert status(payments, second) == "scheduled"
 
 
-def test_a_client_sees_and_unblocks_its_own_keys(db: Connection, payments: Connection) -> None:
+def test_a_client_sees_and_unblocks_its_own_ordering_keys(db: Connection, payments: Connection) -> None:
     waiting = block(db, "payments")
     block(db, "billing")
     assert column(payments, "select client_id from pgsched.blocked_keys") == ["payments"]
@@ -69,7 +69,9 @@ def test_a_client_sees_and_unblocks_its_own_keys(db: Connection, payments: Conne
 
 
 @pytest.mark.parametrize("client", ["billing", "nobody"])
-def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connection, client: str) -> None:
+def test_a_client_cannot_unblock_another_clients_ordering_key(
+    db: Connection, payments: Connection, client: str
+) -> None:
     waiting = block(db, "billing")
     with refused("PS010", hint="pgsched.blocked_keys"):
         call(payments, "resume", kind="ordering_key", client=client, name="order-42")
@@ -97,12 +99,12 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
         "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('a', 'python:x', now(), true)",
     ],
 )  # fmt: skip
-def test_a_client_touches_no_gate_and_no_order(payments: Connection, attempt: str) -> None:
+def test_a_client_may_not_change_gates_or_the_order(payments: Connection, attempt: str) -> None:
     with refused(DENIED):
         payments.execute(attempt.encode())
 
 
-def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connection, store_url: str) -> None:
+def test_a_reader_sees_gates_and_blocked_keys_but_may_not_change_them(db: Connection, store_url: str) -> None:
     block(db, "billing")
     call(db, "pause", kind="target", name="shop.example", client="billing")
     role = login_role(db, "pgsched_reader")
@@ -116,7 +118,7 @@ def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connectio
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Connection, payments: Connection) -> None:
+def test_a_client_granted_set_client_sidelines_a_host_only_for_itself(db: Connection, payments: Connection) -> None:
     db.execute(
         sql.SQL("grant execute on function pgsched.set_client(text, jsonb, text) to {}").format(
             sql.Identifier(value(payments, "select session_user::text"))
@@ -129,7 +131,7 @@ def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Conn
     assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
 
 
-def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, payments: Connection) -> None:
+def test_an_execution_that_a_client_moves_is_no_longer_held(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     assert value(payments, "select held_by from pgsched.status") == "host:shop.example"
@@ -137,14 +139,14 @@ def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, p
     assert value(payments, "select held_by from pgsched.status") is None
 
 
-def test_one_that_a_client_moves_leaves_its_gate_for_good(db: Connection, payments: Connection) -> None:
+def test_an_execution_that_a_client_moves_loses_its_gate(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     call(payments, "edit", id=id, changes={"fire_at": "2041-01-01T00:00:00Z"})
     assert column(db, "select gate from pgsched.executions") == [None]
 
 
-def test_one_that_was_moved_while_it_was_not_its_turn_keeps_its_new_instant(db: Connection) -> None:
+def test_an_execution_moved_before_its_turn_keeps_its_new_instant(db: Connection) -> None:
     first, second = ordered(db, "payments")
     call(db, "edit", id=second, changes={"fire_at": "2041-01-01T00:00:00Z"})
     call(db, "cancel", id=first)
@@ -152,7 +154,7 @@ def test_one_that_was_moved_while_it_was_not_its_turn_keeps_its_new_instant(db: 
 
 
 @pytest.mark.parametrize("options", ['{"priority": "x"}', '{"priority": 1.5}', '{"priority": 40000}'])
-def test_no_priority_comes_in_that_the_index_of_what_is_held_could_not_take(payments: Connection, options: str) -> None:
+def test_a_priority_that_the_gate_index_cannot_store_is_refused(payments: Connection, options: str) -> None:
     with pytest.raises(psycopg.Error) as caught:
         payments.execute(
             "insert into pgsched.executions (client_id, target, fire_at, options) values"

@@ -1,4 +1,4 @@
-"""Limits are set whole, for what there can be, and read from pgsched_internal.gates."""
+"""Setting, replacing and dropping limits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,20 +14,20 @@ def _no_gates(db: Connection) -> Iterator[None]:
     db.execute("delete from pgsched_internal.gates")
 
 
-def test_a_limit_makes_a_gate(db: Connection) -> None:
+def test_set_limit_creates_a_gate(db: Connection) -> None:
     limited = {"kind": "client", "name": "shop", "rate": 100, "per": "1 minute", "burst": 10, "concurrency": 5}
     assert call(db, "set_limit", **limited) is True
     gate = row(db, "select name, events, period::text, burst, concurrency from pgsched_internal.gates")
     assert gate == ("client:shop", 100, "00:01:00", 10, 5)
 
 
-def test_a_limit_takes_the_place_of_the_one_before(db: Connection) -> None:
+def test_a_new_limit_replaces_the_former_one(db: Connection) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="client", name="shop", concurrency=5)
     assert row(db, "select events, period, burst, concurrency from pgsched_internal.gates") == (None, None, 1, 5)
 
 
-def test_the_same_limit_again_changes_nothing(db: Connection) -> None:
+def test_setting_the_same_limit_again_is_a_no_op(db: Connection) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=100)
     db.execute("update pgsched_internal.gates set next_at = now()")
     assert call(db, "set_limit", kind="client", name="shop", rate=100) is False
@@ -35,7 +35,7 @@ def test_the_same_limit_again_changes_nothing(db: Connection) -> None:
 
 
 @pytest.mark.parametrize(("burst", "most"), [(1, "10 ms"), (20, "200 ms")])
-def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection, burst: int, most: str) -> None:
+def test_a_new_rate_shortens_the_wait_left_by_the_former_rate(db: Connection, burst: int, most: str) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=1, per="1 hour")
     db.execute("update pgsched_internal.gates set next_at = now() + interval '1 hour'")
     with db.transaction():
@@ -44,7 +44,7 @@ def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection,
 
 
 @pytest.mark.parametrize("name", ["Shop.Example:8443", "shop.example.:08443"])
-def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection, name: str) -> None:
+def test_a_hosts_name_is_normalized_and_keeps_its_port(db: Connection, name: str) -> None:
     call(db, "set_limit", kind="host", name=name, rate=1)
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example:8443"]
     assert call(db, "pause", kind="target", name=name, client="shop") is True
@@ -52,20 +52,20 @@ def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection, name: s
     assert call(db, "drop_limit", kind="host", name="shop.example:8443") is True
 
 
-def test_the_usual_ports_are_no_part_of_a_host(db: Connection) -> None:
+def test_a_hosts_name_drops_default_ports(db: Connection) -> None:
     assert call(db, "set_limit", kind="host", name="shop.example:443", rate=1) is True
     assert call(db, "set_limit", kind="host", name="shop.example.:080", rate=1) is False
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example"]
 
 
-def test_a_dropped_limit_is_gone(db: Connection) -> None:
+def test_dropping_a_limit_deletes_its_gate(db: Connection) -> None:
     call(db, "set_limit", kind="queue", name="default", rate=1)
     assert call(db, "drop_limit", kind="queue", name="default") is True
     assert call(db, "drop_limit", kind="queue", name="default") is False
     assert column(db, "select name from pgsched_internal.gates") == []
 
 
-def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str) -> None:
+def test_set_limit_notifies_workers_and_is_logged(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         call(db, "set_limit", kind="key", name="shop/merchant-42", rate=3, actor="ann")
         assert "gates" in heard(listener, db)
@@ -95,7 +95,7 @@ def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str)
         ("PS000", "per =>", {"rate": 1, "per": "367 days"}),
     ],
 )
-def test_what_cannot_be_meant_is_refused(db: Connection, state: str, hint: str, given: dict[str, Any]) -> None:
+def test_an_invalid_limit_is_refused(db: Connection, state: str, hint: str, given: dict[str, Any]) -> None:
     with refused(state, hint=hint):
         call(db, "set_limit", **{"kind": "client", "name": "shop", **given})
     assert column(db, "select name from pgsched_internal.gates") == []

@@ -1,4 +1,4 @@
-"""Workers lock gates, and wait for nobody who keeps one locked."""
+"""Workers lock gates without waiting for those that are locked."""
 
 import psycopg
 import pytest
@@ -10,7 +10,7 @@ from tests.store.store_arrange import Connection, column
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_gates_are_locked_without_those_that_somebody_keeps_locked(
+async def test_locking_gates_skips_and_reports_busy_ones(
     db: Connection, worker: WorkerConnection, store_url: str
 ) -> None:
     names = ["client:a", "client:b", "client:c", "client:d"]

@@ -1,4 +1,4 @@
-"""The waits that are kept of an execution: each gate that held it, since when and until when."""
+"""``waits`` of an execution: each gate that held it, since when and until when."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,14 +16,14 @@ _LEASE = Lease(owner=1, token=7, length=timedelta(minutes=1), ahead=timedelta(0)
 
 
 async def hold(worker: Connection, gate: str, *, held_at: str) -> None:
-    """Feeds what a gate holds and has another hold it, in one transaction."""
+    """Claim the executions that a gate holds, and hold them behind another gate, in one transaction."""
     async with worker.transaction():
         rows = await gates.claim_held(worker, _LEASE, held_at, range(16), batch=10)
         await gates.hold(worker, [(row, gate) for row in rows])
 
 
 def held(db: Session) -> Any:
-    """One that its client's limit holds."""
+    """An execution held by its client's limit."""
     id = schedule(db, client="shop", key="k", ordering_key="o", delay="0")
     db.execute(
         "update pgsched.executions e set gate = 'client:shop', scheduled_for = fire_at, fire_at = 'infinity',"
@@ -32,7 +32,7 @@ def held(db: Session) -> Any:
     return id
 
 
-async def test_each_gate_is_a_wait_of_its_own_and_the_same_one_goes_on(db: Session, worker: Connection) -> None:
+async def test_another_gate_begins_a_new_wait_and_the_same_gate_continues_it(db: Session, worker: Connection) -> None:
     id = held(db)
     [begun] = value(db, _WAITS, [id])
     await hold(worker, "client:shop", held_at="client:shop")
@@ -58,20 +58,20 @@ async def test_each_gate_is_a_wait_of_its_own_and_the_same_one_goes_on(db: Sessi
         "select pgsched_internal.let_next(partition, client_id, ordering_key) from pgsched.executions where id = %s",
     ],
 )
-def test_a_wait_is_over_however_it_ends(db: Session, end: str) -> None:
+def test_each_way_of_leaving_a_gate_ends_the_wait(db: Session, end: str) -> None:
     id = held(db)
     db.execute("update pgsched.executions set gate = %s", ["order" if "let_next" in end else "client:shop"])
     db.execute(end.encode(), [id])
     assert "until" in value(db, _WAITS, [id])[0]
 
 
-def test_one_that_begins_anew_has_waited_for_nothing(db: Session) -> None:
+def test_scheduling_again_clears_the_waits(db: Session) -> None:
     id = held(db)
     assert schedule(db, client="shop", key="k", ordering_key="o") == id
     assert value(db, _WAITS, [id]) is None
 
 
-def test_the_last_twenty_are_kept(db: Session) -> None:
+def test_the_last_twenty_waits_are_kept(db: Session) -> None:
     many = (
         "select jsonb_agg(jsonb_build_object('held_by', 'queue:' || n, 'until', now())) from generate_series(1, 20) n"
     )

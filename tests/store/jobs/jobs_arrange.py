@@ -1,4 +1,4 @@
-"""What the tests of recurring jobs share: planned jobs and rows, a claim at any time, what waits."""
+"""Arrange planned jobs and their rows, claim at any time, and look at waiting rows."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from tests.store.store_arrange import column, value
 HOUR = timedelta(hours=1)
 BEGAN = datetime(2025, 3, 1, 10, 0, tzinfo=UTC)
 ALLOWED = {"on_overlap": "allow"}
-LONG_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  # the time at which nothing has been missed yet
+LONG_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  # at this time, no instant has been missed
 
 
 async def claim(
@@ -37,7 +37,7 @@ async def claim(
 
 
 def job(db: Session, **columns: object) -> UUID:
-    """A planned job, every hour from BEGAN unless the columns say otherwise."""
+    """A planned job, by default every hour from BEGAN."""
     given = {"target": "python:x", "planned_revision": 1, "anchor": BEGAN} | columns
     if "cron" not in given:
         given.setdefault("every", HOUR)
@@ -52,7 +52,7 @@ def job(db: Session, **columns: object) -> UUID:
 def planned_row(
     db: Session, job: UUID, nominal: datetime, *, fire_at: datetime | None = None, revision: int | None = None
 ) -> None:
-    """A waiting row of the job for this instant, as planning leaves it; of its present revision, or of another."""
+    """Insert a waiting row of the job for this instant, as planning does, by default of its current revision."""
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
         " select %s, %s, j.id, coalesce(%s, j.revision), pgsched_internal.partition_of(j), j.client_id, j.target"
@@ -62,7 +62,7 @@ def planned_row(
 
 
 def waiting(db: Session, job: UUID) -> list[datetime]:
-    """The instants of the job that wait."""
+    """Return the instants of the job's waiting rows."""
     return column(
         db,
         "select scheduled_for from pgsched.executions where job_id = %s and lease_token is null order by scheduled_for",

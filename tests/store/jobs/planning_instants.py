@@ -1,4 +1,4 @@
-"""The instants of the jobs that planning is tried with, told without the code that plans: naively, one by one."""
+"""The jobs that the planning laws are tested with. Their instants are computed naively, without the planning code."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pgsched.domain.schedule import from_parts, next_instant
 
-STARTS = [  # the hours before clocks are changed in Berlin, in New York, and on Lord Howe
+STARTS = [  # hours before the clocks change in Berlin, New York and Lord Howe
     datetime(2026, 3, 28, 22, 0, tzinfo=UTC),
     datetime(2026, 10, 31, 20, 0, tzinfo=UTC),
     datetime(2026, 4, 4, 9, 0, tzinfo=UTC),
@@ -21,7 +21,7 @@ _EACH_20_SECONDS = "*/20 * * * * *"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A schedule as it is written, and which local times it leaves out."""
+    """A schedule as a user writes it, and the local times that it leaves out."""
 
     given: dict[str, str]
     also: tuple[dict[str, str], ...] = ()
@@ -92,21 +92,21 @@ class Spec:
 
     @property
     def after_completion(self) -> bool:
-        """Whether its instants depend on the ends of its runs, so that none is known beforehand."""
+        """Whether its instants depend on when its runs end, so that they are not known in advance."""
         return "after_completion" in self.policy
 
     @property
     def foreseeable(self) -> bool:
-        """Whether it goes on for ever, and its instants do not depend on its runs."""
+        """Whether it never ends, and its instants do not depend on its runs."""
         return self.ends_at is None and "max_runs" not in self.policy and not self.after_completion
 
     def told(self, policy: dict[str, Any]) -> "Spec":
-        """The same instants, with what this policy says of those that are missed or overlap."""
+        """The same instants, with this policy's rules for missed and overlapping ones."""
         kept = {name: value for name, value in self.policy.items() if name not in _ANEW}
         return replace(self, policy=kept | {name: value for name, value in policy.items() if name in _ANEW})
 
     def fires_as(self, other: "Spec") -> bool:
-        """Whether it differs in what becomes of the instants at most."""
+        """Whether both have the same instants, and differ at most in the rules for missed and overlapping ones."""
         return self.told({}) == other.told({})
 
     @property
@@ -126,7 +126,7 @@ class Spec:
         return found
 
     def instants(self, anchor: datetime, after: datetime, until: datetime) -> list[datetime]:
-        """Those later than ``after`` and not later than ``until``, each schedule followed by itself."""
+        """Return the instants later than ``after`` and not later than ``until``, each schedule followed alone."""
         if self.starts_at is not None:
             after = max(after, self.starts_at - _TICK)
         if self.ends_at is not None:
@@ -162,7 +162,7 @@ def _between(parts: tuple[tuple[str, str], ...], anchor: datetime, after: dateti
 
 @cache
 def _stepped(parts: tuple[tuple[str, str], ...], midnight: datetime) -> list[datetime]:
-    """The instants of one day in UTC, one after the other."""
+    """Return the instants of one day in UTC, found one after the other."""
     schedule, found, end = from_parts(**dict(parts)), list[datetime](), midnight + timedelta(days=1)
     at = next_instant(schedule, midnight - timedelta(seconds=1))
     while at is not None and at < end:

@@ -1,4 +1,4 @@
-"""What is done to jobs at random, and the look afterwards: whether the database has the account that it owes."""
+"""A state machine that changes jobs at random and checks after each step that every instant is accounted for."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -23,9 +23,9 @@ LAST = STARTS[1] + timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """A claim that halts after so many answers of the database; then comes what is to come in the middle of it.
+    """A claim that halts after this many answers of the database, so that a change can come in the middle of it.
 
-    ``instant`` is that of the waiting row which it may find.
+    ``instant`` is that of the waiting row that it may find.
     """
 
     claim: Work
@@ -34,7 +34,7 @@ class Halted:
 
 
 class Followed(RuleBasedStateMachine):
-    """Jobs by their keys, each with its model; those that were cancelled have lost their key."""
+    """Jobs by key, each with its model. ``gone`` has cancelled jobs, which have lost their key."""
 
     loop: asyncio.AbstractEventLoop
     world: World
@@ -62,7 +62,7 @@ class Followed(RuleBasedStateMachine):
             self._check(eras=1000)
 
     def _catch_up(self) -> None:
-        """All that is due is claimed and ends, as far as patience reaches."""
+        """Claim and settle everything that is due, in a limited number of rounds."""
         for _ in range(12):
             self.now(self.world.plan(0))
             rows = self.now(self.claim(1, 100, timedelta(hours=6), timedelta(0)))[0]
@@ -102,7 +102,7 @@ class Followed(RuleBasedStateMachine):
         assert len(running) <= 1, f"{running} overlap: {model}"
 
     def look(self) -> dict[UUID, list[Account]]:
-        """What there is at this moment, by jobs; rows that are new belong to the schedule that a job has now."""
+        """Return the current accounts of each job. New rows belong to the current schedule of their job."""
         self.found, self.live = self.world.look()
         accounts: dict[UUID, list[Account]] = {model.id: [] for model in self._all()}
         for id, (job, account) in self.world.ended.items():
@@ -110,7 +110,7 @@ class Followed(RuleBasedStateMachine):
                 accounts[job].append(account)
         for job, rows in self.live.items():
             for row in rows:
-                assert row.id not in self.world.ended, f"{row} has ended, and lives"
+                assert row.id not in self.world.ended, f"{row} has ended and is still live"
                 if row.id not in self.triggered and row.scheduled_for:
                     accounts[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
         for model in self._all():
@@ -118,7 +118,7 @@ class Followed(RuleBasedStateMachine):
         return accounts
 
     def plan(self) -> None:
-        """A planner has its turn, before anything else happens."""
+        """Let a planner take a turn before anything else happens."""
         self.now(self.world.plan(0))
         self._check(eras=1)
 
@@ -141,7 +141,7 @@ class Followed(RuleBasedStateMachine):
         return answers
 
     def claim_overdue(self, key: str, claimer: int, delay: timedelta, after: int) -> Halted:
-        """A claim that finds a job's waiting row overdue, to be halted."""
+        """Prepare a claim, to be halted, that finds a job's waiting row overdue."""
         self.plan()
         instant = row.scheduled_for if (row := self.carrying(self.models[key])) else None
         if instant:
@@ -149,7 +149,7 @@ class Followed(RuleBasedStateMachine):
         return Halted(self.claim(claimer, 100, timedelta(hours=6), timedelta(0)), after, instant)
 
     def make(self, change: Work, amid: Halted | None) -> Any:
-        """What a change answers; in the middle of a claim, where there is one that takes so long."""
+        """Return what a change answers. If ``amid`` is given, the change comes in the middle of that claim."""
         return self.now(change if amid is None else self._make(change, amid))[0]
 
     async def _make(self, change: Work, amid: Halted) -> Any:
@@ -165,7 +165,7 @@ class Followed(RuleBasedStateMachine):
 
     async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[ClaimedExecution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
-        self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # not one that was handed back
+        self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # not released ones
         return rows
 
     def _has_begun(self, row: ClaimedExecution) -> None:
@@ -211,7 +211,7 @@ class Followed(RuleBasedStateMachine):
             model.was_edited(now, spec, accounts, self._reach(model, amid), held, self.found[id].runs)
 
     def _withdrawn(self, model: JobModel) -> Account | None:
-        """The row that is held until the job is planned again."""
+        """Return the row that is held until the job is planned again."""
         revision = self.found[model.id].revision
         for row in self.live.get(model.id, []):
             if row.held and 0 < (row.plan or 0) < revision and not (row.attempt or row.in_hand):
@@ -220,13 +220,13 @@ class Followed(RuleBasedStateMachine):
         return None
 
     def bounded(self, spec: Spec) -> Spec:
-        """Without hundreds of runs to be made up for one after the other."""
+        """Limit the catch-up, so that there are not hundreds of missed runs to make up for."""
         if spec.policy.get("on_missed") != "all" or spec.schedule.sparse:
             return spec
         return replace(spec, policy=spec.policy | {"catch_up": "20m"})
 
     def change(self, query: LiteralString, key: str, amid: Halted | None = None) -> None:
-        """Pauses, resumes or cancels a job, perhaps while something else is going on."""
+        """Pause, resume or cancel a job, in the middle of a claim if one is given."""
         model = self.models[key]
         changed = self.make(self.world.call(query, model.id), amid)
         accounts = self.look()[model.id]
@@ -241,12 +241,12 @@ class Followed(RuleBasedStateMachine):
             self.gone[model.id] = self.models.pop(key)
 
     def _reach(self, model: JobModel, amid: Halted | None) -> datetime:
-        """Up to when a job's instants have their account after a change: now, or the row that a claim had just then."""
+        """Up to when a job's instants are accounted for after a change: now, or the row that a claim had by then."""
         told = self.found[model.id].accounted_to
         return told if amid and told == amid.instant else self.world.now
 
     def lose_row(self, key: str, amid: Halted | None = None) -> None:
-        """Cancels the row that a job waits with."""
+        """Cancel a job's waiting row."""
         model = self.models[key]
         row = self.carrying(model)
         if row is None:
@@ -258,7 +258,7 @@ class Followed(RuleBasedStateMachine):
             model.lost_its_row(row.scheduled_for or self.world.now)
 
     def carrying(self, model: JobModel) -> Live | None:
-        """The row that a job waits with."""
+        """Return a job's waiting row."""
         self.look()
         job = self.found[model.id]
         if job.state != "active" or not job.planned:
@@ -269,7 +269,7 @@ class Followed(RuleBasedStateMachine):
 
 @coroutine
 def _halting(work: Work, after: int, then: Callable[[], Work]) -> Generator[Any, Any, Any]:
-    """Awaits some work, and something else in the middle of it."""
+    """Await some work, and something else in the middle of it."""
     try:
         awaited = work.send(None)
         while True:

@@ -1,9 +1,9 @@
-"""What planning owes each job: the account that the database must have of each of its instants.
+"""A model of what planning must guarantee: that the database accounts for each instant of each job.
 
-A job's life is a list of eras, in each of which it has one schedule. A row belongs to the era in which it was seen
-first. The rows of an era account for each of its instants up to some moment exactly once: a live row, a row of history,
-or a place in one skipped range. That moment is the instant of the row that carries the job on, as long as there is
-one; from an edit, a pause, or the cancellation of that row on it stays where it is until the job is planned again.
+A job's life is a list of eras, in each of which it has one schedule. A row belongs to the era in which it was first
+seen. The rows of an era account for each of its instants up to some moment exactly once: by a live row, a row of
+history, or a place in one skipped range. That moment is the instant of the job's waiting row, as long as there is one.
+After an edit, a pause, or the cancellation of that row, the moment does not move until the job is planned again.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ _STANDING = {"replaced", "edited", "paused", "job cancelled"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A row of the database that tells what became of one instant of a job, or of several."""
+    """A row of the database that accounts for one or several instants of a job."""
 
     id: UUID
     scheduled_for: datetime
@@ -32,10 +32,12 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class Era:
-    """Instants later than ``begin``, and those not later than ``end`` are owed; no end is known while it lasts.
+    """The time in which a job has one schedule. Instants later than ``begin`` and not later than ``end`` must be
+    accounted for. The current era has no end.
 
-    ``taken`` are instants that earlier eras have a row for, claimed ahead of them; ``given_up`` those that somebody
-    cancelled ahead, which no schedule has any more. ``lost_to`` is the last instant whose row was cancelled in it.
+    ``taken`` are instants for which an earlier era has a row that was claimed ahead. ``given_up`` are instants whose
+    rows were cancelled ahead, which no schedule has any longer. ``lost_to`` is the last instant whose row was
+    cancelled in this era.
     """
 
     spec: Spec
@@ -60,7 +62,7 @@ class Era:
         return self._instants[: bisect_right(self._instants, until)]
 
     def check(self, accounts: Iterable[Account], until: datetime) -> None:
-        """Raises AssertionError where an instant not later than ``until`` has no account, or any has two."""
+        """Raise AssertionError if an instant not later than ``until`` has no account, or any instant has two."""
         if self.spec.after_completion:
             return
         own = self.own(accounts)
@@ -72,7 +74,7 @@ class Era:
         assert not twice, f"{twice} had rows before: {self}: {own[-3:]}"
 
     def _missing(self, own: Iterable[Account], instants: list[datetime]) -> list[datetime]:
-        """The instants without account. Raises AssertionError where one has two."""
+        """Return the instants without an account. Raises AssertionError if one has two."""
         missing, told = list[datetime](), 0
         for one in sorted(own, key=lambda one: one.scheduled_for):
             low, high = self._places(one, instants)
@@ -100,8 +102,8 @@ class Era:
 
 @dataclass(slots=True, kw_only=True)
 class JobModel:
-    """One job. ``told_to`` is up to when its instants have their account while no row carries it on, else None;
-    ``floor`` what an edit leaves of it where the schedule lacks the instant of the row that is held."""
+    """One job. ``told_to`` is up to when its instants are accounted for while it has no waiting row, else None.
+    ``floor`` is that moment after an edit whose schedule lacks the instant of the held row."""
 
     id: UUID
     eras: list[Era]
@@ -131,7 +133,7 @@ class JobModel:
         assert most is None or self.runs <= most, f"run {self.runs} of {self}"
 
     def was_told(self, spec: Spec) -> None:
-        """Its instants are the same, and so is what they have."""
+        """An edit kept its instants, and so their accounts."""
         self.era.spec = spec
         self.overlaps.add(spec.overlap)
         self.runs = 0
@@ -139,8 +141,8 @@ class JobModel:
     def was_edited(
         self, now: datetime, spec: Spec, accounts: list[Account], reach: datetime, held: Account | None, most: int
     ) -> None:
-        """A row that is ``held`` goes on where the new schedule has its instant, and the job had fewer runs than
-        ``most``."""
+        """An edit changed its instants. The ``held`` row stays if the new schedule has its instant and allows more than
+        ``most`` runs."""
         begin = now
         if self.state != "finished":
             self.era.end = self._stopped(reach)
@@ -163,11 +165,11 @@ class JobModel:
         self.overlaps.add(spec.overlap)
 
     def was_passed_over(self, reach: datetime) -> None:
-        """It was told something while its row was claimed, and nothing carries it on."""
+        """It was edited while its row was claimed, and has no waiting row."""
         self.told_to = self._stopped(reach)
 
     def was_paused(self, reach: datetime, held: Account | None) -> None:
-        """A row that is held stands for all that has passed."""
+        """It was paused. A held row accounts for all instants that have passed."""
         stopped = self._stopped(reach)
         self.floor, self.state = self.floor or stopped, "paused"
         self.told_to = stopped if held is None else min(stopped, held.scheduled_for)
@@ -178,7 +180,7 @@ class JobModel:
         self.state, self.told_to = "cancelled", None
 
     def lost_its_row(self, at: datetime) -> None:
-        """Its waiting row was cancelled: what follows that instant is still to be planned."""
+        """Its waiting row was cancelled. The instants after it are still to be planned."""
         self.told_to = self.era.lost_to = at
 
     def was_finished(self, reason: str, accounts: list[Account]) -> None:
@@ -189,7 +191,7 @@ class JobModel:
         self.state, self.told_to = "finished", None
 
     def check(self, accounts: list[Account], waiting: datetime | None, *, eras: int) -> None:
-        """Raises AssertionError where an instant of the latest ``eras`` has no account, or two."""
+        """Raise AssertionError if an instant of the latest ``eras`` has no account, or two."""
         for era in self.eras[:-1][-eras:]:
             assert era.end is not None
             era.check(accounts, era.end)
@@ -198,7 +200,7 @@ class JobModel:
             self.era.check(accounts, until)
         if waiting is not None:
             late = [one for one in self.era.own(accounts) if (one.last or one.scheduled_for) > waiting]
-            assert not late, f"{late} is later than the row that carries the job on: {self.era}"
+            assert not late, f"{late} is later than the waiting row: {self.era}"
 
     def _stopped(self, reach: datetime) -> datetime:
         return self.told_to or max(reach, self.era.lost_to or reach)

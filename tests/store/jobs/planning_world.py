@@ -1,4 +1,4 @@
-"""The database in which planning is tried: a clock of its own, planners, claimers, and what stands in it."""
+"""The database for the planning laws: a clock that the test sets, planners, claimers, and a view of its rows."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ Looked = tuple[dict[UUID, Job], dict[UUID, list[Live]]]
 
 
 class World:
-    """One database for all runs; nothing in it moves but by what is called here."""
+    """One database for all runs. Nothing in it changes except through these methods."""
 
     def __init__(self, db: Session, hands: Sequence[Connection], planners: Sequence[Connection]) -> None:
         self.db, self.hands, self.planners = db, hands, planners
@@ -93,16 +93,16 @@ class World:
         self.db.execute("update public.test_clock set at = %s", [now])
 
     def has_changed(self) -> None:
-        """To be told before anything is called that may change a row: nothing changes by time alone."""
+        """Drop the cached view. To be called before anything that may change a row; time alone changes none."""
         self._looked = None
 
     def change(self, query: LiteralString, *parameters: Any) -> Any:
-        """A function called by itself, with nothing else going on."""
+        """Call a function with nothing else going on."""
         self.has_changed()
         return value(self.db, query, list(parameters))
 
     def look(self) -> Looked:
-        """The jobs and their live rows. Raises AssertionError where something has ended twice."""
+        """Return the jobs and their live rows. Raises AssertionError if an execution has ended twice."""
         if self._looked is None:
             self._looked = self._look()
         return self._looked
@@ -129,7 +129,7 @@ class World:
         self._seen = self.now
 
     def is_blocked(self) -> bool:
-        """Whether what is called by somebody else stands before a lock."""
+        """Return whether the session of ``call`` waits for a lock."""
         return bool(value(self.db, "select cardinality(pg_blocking_pids(%s))", [self.planners[-1].info.backend_pid]))
 
     async def schedule(self, key: str, spec: Spec) -> UUID:
@@ -151,7 +151,7 @@ class World:
         return answer.rows
 
     async def settle(self, claimer: int, how: str) -> None:
-        """Ends, or gives back, what a claimer has in hand and may have begun by now."""
+        """Settle or release the rows of a claimer that may have begun."""
         hand = self.hands[claimer % len(self.hands)]
         rows = self.in_hand.pop(claimer, [])
         ready = [row for row in rows if how == "release" or row.scheduled_for <= to_instant(self.now)]
@@ -178,7 +178,7 @@ class World:
                     await executions.release(hand, partition, group)
 
     async def reap(self, partitions: Sequence[int], owners: list[int]) -> None:
-        """Takes rows back; the claimers do not know, and settle in vain."""
+        """Take rows back. Their claimers do not notice, and settle in vain."""
         for partition in partitions:
             await reap(self.planners[0], partition, owners)
 
@@ -190,7 +190,7 @@ class World:
         await dependencies.release(self.planners[0], most=100)
 
     async def call(self, query: LiteralString, *parameters: Any) -> Any:
-        """A function called by somebody else; None where the job is in no state for it."""
+        """Call a function in another session. Returns None if the job's state does not allow it."""
         try:
             cursor = await self.planners[-1].execute(query, parameters)
         except psycopg.Error as error:
@@ -203,7 +203,7 @@ class World:
 
 @contextmanager
 def own_clock(url: str) -> Iterator[None]:
-    """Has the database go by a clock that the test sets."""
+    """Make the database use a clock that the test sets."""
     with psycopg.connect(url, autocommit=True) as session:
         session.execute(_CLOCK)
         yield

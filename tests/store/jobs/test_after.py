@@ -1,4 +1,4 @@
-"""Runs that come after another job's of the same day."""
+"""The rule ``after``: runs that wait for the run of another job on the same day."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,20 +26,20 @@ def imports(db: Session, cron: str = "0 3 * * *", **columns: object) -> UUID:
 
 
 def reports(db: Session, **rule: object) -> UUID:
-    """A job every day that comes after the import, with its row of that Tuesday."""
+    """A daily job that waits for the import, with its row of that Tuesday."""
     report = job(db, key="report", cron="0 2 * * *", rules={"after": {"job": "import", **rule}})
     planned_row(db, report, AT)
     return report
 
 
 async def claimed(worker: Connection) -> list[UUID]:
-    """The jobs of which a claim takes up a run."""
+    """Claim, and return the jobs of the claimed runs."""
     answer: Claimed = await claim(worker)
     return [UUID(bytes=row.job_id) for row in answer.rows if row.job_id]
 
 
 async def released(worker: Connection) -> None:
-    """The releaser has its turns, and those of its sweep."""
+    """Release dependents, and sweep for missing predecessors."""
     await dependencies.release(worker, most=100)
     await internal_verbs.release_abandoned(worker, most=100, after=None)
 
@@ -54,7 +54,7 @@ def skipped(db: Session, id: UUID) -> list[str]:
     return column(db, "select reason from pgsched.history where job_id = %s and status = 'skipped'", [id])
 
 
-async def test_it_waits_for_the_other_run_of_its_day_and_is_one_row_meanwhile(db: Session, worker: Connection) -> None:
+async def test_a_run_waits_as_one_row_for_the_other_run_of_its_day(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
     planned_row(db, first, IMPORT_AT)
     assert await claimed(worker) == [first]
@@ -67,7 +67,7 @@ async def test_it_waits_for_the_other_run_of_its_day_and_is_one_row_meanwhile(db
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_it_runs_at_once_where_the_other_has_succeeded_that_day(db: Session, worker: Connection) -> None:
+async def test_a_run_starts_at_once_if_the_other_succeeded_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db, cron="0 1 * * *"), reports(db)
     planned_row(db, first, AT - timedelta(hours=1))
     finish(db, run_of(db, first))
@@ -75,7 +75,7 @@ async def test_it_runs_at_once_where_the_other_has_succeeded_that_day(db: Sessio
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, False), ({"on_failure": "run"}, True)])
-async def test_what_a_failure_of_the_other_means_is_for_the_rule_to_say(
+async def test_on_failure_decides_whether_to_run_after_a_failure(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db), reports(db, **rule)
@@ -86,7 +86,7 @@ async def test_what_a_failure_of_the_other_means_is_for_the_rule_to_say(
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_it_may_wait_until_a_run_of_that_day_has_succeeded(db: Session, worker: Connection) -> None:
+async def test_on_failure_wait_waits_for_a_success_on_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db, on_failure="wait")
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
@@ -101,7 +101,7 @@ async def test_it_may_wait_until_a_run_of_that_day_has_succeeded(db: Session, wo
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, True), ({"on_none": "skip"}, False)])
-async def test_a_day_on_which_the_other_has_no_run(
+async def test_on_none_decides_whether_to_run_on_a_day_without_other_run(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
@@ -111,7 +111,7 @@ async def test_a_day_on_which_the_other_has_no_run(
 
 
 @pytest.mark.parametrize(("state", "why"), [("paused", "that job is paused"), ("cancelled", "there is no such job")])
-async def test_another_that_is_paused_or_gone_counts_as_failed(
+async def test_a_paused_or_cancelled_other_job_counts_as_failed(
     db: Session, worker: Connection, state: str, why: str
 ) -> None:
     imports(db, state=state)
@@ -120,9 +120,9 @@ async def test_another_that_is_paused_or_gone_counts_as_failed(
     assert skipped(db, report) == [f"after import: {why}"]
 
 
-async def test_it_waits_for_a_run_that_has_no_row_yet(db: Session, worker: Connection) -> None:
+async def test_a_run_waits_for_one_that_has_no_row_yet(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
-    planned_row(db, first, IMPORT_AT - DAY)  # it is a day behind
+    planned_row(db, first, IMPORT_AT - DAY)  # the import is a day behind
     late = run_of(db, first)
     assert await claimed(worker) == [first]
     assert value(db, "select after_id from pgsched.dependencies") in (late, run_of(db, first))
@@ -136,7 +136,7 @@ async def test_it_waits_for_a_run_that_has_no_row_yet(db: Session, worker: Conne
     assert report in await claimed(worker)
 
 
-async def test_it_looks_again_while_the_other_is_about_to_be_planned(db: Session, worker: Connection) -> None:
+async def test_a_run_is_put_off_while_the_other_job_is_unplanned(db: Session, worker: Connection) -> None:
     imports(db, planned_revision=0)
     report = reports(db)
     assert await claimed(worker) == []
@@ -144,7 +144,7 @@ async def test_it_looks_again_while_the_other_is_about_to_be_planned(db: Session
     assert reason == "waits: job import is about to be planned"
 
 
-async def test_it_looks_again_where_the_run_that_it_waits_for_is_withdrawn(db: Session, worker: Connection) -> None:
+async def test_a_run_decides_again_if_the_other_run_is_withdrawn(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
     planned_row(db, first, IMPORT_AT)
     db.execute("update pgsched.executions set fire_at = now() + interval '1 hour' where job_id = %s", [first])
@@ -156,7 +156,7 @@ async def test_it_looks_again_where_the_run_that_it_waits_for_is_withdrawn(db: S
     assert skipped(db, report) == ["after import: that job is paused"]
 
 
-async def test_a_success_that_its_client_does_not_keep_is_one_all_the_same(db: Session, worker: Connection) -> None:
+async def test_a_success_counts_even_if_its_client_keeps_only_failures(db: Session, worker: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'failures')")
     first, report = imports(db, client_id="frugal"), reports(db)
     db.execute("update pgsched.jobs set client_id = 'frugal' where id = %s", [report])
@@ -165,7 +165,7 @@ async def test_a_success_that_its_client_does_not_keep_is_one_all_the_same(db: S
 
 
 @pytest.mark.parametrize("chain", [["a"], ["a", "b"], ["a", "b", "c"]])
-def test_jobs_that_would_come_after_themselves_are_refused(db: Session, chain: Sequence[str]) -> None:
+def test_a_cycle_of_jobs_is_refused(db: Session, chain: Sequence[str]) -> None:
     def put(key: str, before: str) -> None:
         call(db, "schedule", target="python:x", every="1 day", key=key, rules=f'{{"after": {{"job": "{before}"}}}}')
 
@@ -186,12 +186,12 @@ def test_jobs_that_would_come_after_themselves_are_refused(db: Session, chain: S
         '{"job": "a", "x": 1}',
     ],
 )
-def test_a_rule_that_cannot_be_read_is_refused(db: Session, rule: str) -> None:
+def test_an_invalid_rule_is_refused(db: Session, rule: str) -> None:
     with refused("PS002"):
         call(db, "schedule", target="python:x", every="1 day", rules=f'{{"after": {rule}}}')
 
 
-def test_it_does_not_go_with_instants_that_are_not_known(db: Session) -> None:
+def test_after_with_after_completion_is_refused(db: Session) -> None:
     with refused("PS002"):
         call(
             db, "schedule", target="python:x", every="1 day", rules='{"after": {"job": "a"}, "after_completion": true}'

@@ -1,4 +1,4 @@
-"""Jobs that are changed in the middle of the claim of an overdue row: each instant keeps one account."""
+"""Jobs changed while their overdue row is being claimed: each instant is accounted for once."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,17 +24,17 @@ Change = Callable[[Session], object]
 
 
 def overdue(db: Session, **columns: Any) -> UUID:
-    """A job every hour that waits with the row of BEGAN."""
+    """An hourly job whose waiting row is that of BEGAN."""
     hourly = job(db, key="hourly", **columns)
     planned_row(db, hourly, BEGAN)
     return hourly
 
 
 async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[ClaimedExecution]:
-    """What a claim takes up, three hours late, after one that found the job locked by a change in the making."""
+    """Claim three hours late, after an earlier claim found the job locked by an open change. Returns the rows."""
     with psycopg.connect(store_url) as changer:
         with psycopg.connect(store_url) as claiming:
-            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            claiming.execute("select from pgsched.executions for update")  # so that the change skips its row
             change(changer)
             claiming.rollback()
         assert (await claim(worker, now=LATER)).rows == []
@@ -45,13 +45,13 @@ async def claim_beside(db: Session, worker: Connection, store_url: str, change: 
 
 
 async def claim_after(db: Session, worker: Connection, store_url: str, change: Change) -> list[ClaimedExecution]:
-    """What a claim takes up that knows nothing of the job but how it is after the change."""
+    """Claim after a change that skipped the row, and return the claimed rows."""
     pass_over(db, store_url, change)
     return (await claim(worker, now=LATER)).rows
 
 
 def pass_over(db: Session, store_url: str, change: Change) -> None:
-    """A change made while a claim has the row locked that comes to nothing."""
+    """Make a change while another session, which then rolls back, has the row locked."""
     with psycopg.connect(store_url) as claiming:
         claiming.execute("select from pgsched.executions for update")
         change(db)
@@ -65,7 +65,9 @@ def account(db: Session) -> list[tuple[Any, ...]]:
     ).fetchall()
 
 
-async def test_what_passed_before_a_pause_is_paused(db: Session, worker: Connection, store_url: str) -> None:
+async def test_instants_missed_before_a_pause_are_recorded_as_paused(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     hourly = overdue(db)
     [run] = await claim_beside(
         db, worker, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly))
@@ -78,7 +80,7 @@ async def test_what_passed_before_a_pause_is_paused(db: Session, worker: Connect
     assert value(db, "select max(scheduled_for) from pgsched.executions") == BEGAN + 4 * HOUR
 
 
-async def test_what_passed_before_the_job_was_cancelled_is_told_by_the_claim(
+async def test_the_claim_records_instants_missed_before_the_job_was_cancelled(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -87,7 +89,7 @@ async def test_what_passed_before_the_job_was_cancelled_is_told_by_the_claim(
     assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]
 
 
-async def test_a_later_claim_tells_what_passed_before_the_job_was_cancelled(
+async def test_a_later_claim_records_instants_missed_before_a_cancellation(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -96,7 +98,7 @@ async def test_a_later_claim_tells_what_passed_before_the_job_was_cancelled(
     assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]
 
 
-async def test_another_schedule_counts_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
+async def test_an_edited_interval_counts_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
     hourly = overdue(db)
     edit: Change = lambda session: schedule(session, target="python:x", every="45 minutes", key="hourly")  # noqa: E731
     assert len(await claim_beside(db, worker, store_url, edit)) == 1
@@ -104,7 +106,9 @@ async def test_another_schedule_counts_from_the_claimed_row(db: Session, worker:
     assert (waiting(db, hourly), account(db)) == ([BEGAN + timedelta(minutes=45)], [])
 
 
-async def test_the_same_schedule_goes_on_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
+async def test_the_same_schedule_continues_from_the_claimed_row(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     hourly = overdue(db)
     again: Change = lambda session: schedule(session, target="python:y", every="1 hour", key="hourly")  # noqa: E731
     assert len(await claim_beside(db, worker, store_url, again)) == 1
@@ -112,7 +116,7 @@ async def test_the_same_schedule_goes_on_from_the_claimed_row(db: Session, worke
     assert (waiting(db, hourly), account(db)) == ([BEGAN + HOUR], [])
 
 
-async def test_a_row_that_was_passed_over_does_not_run_beside_the_run_before_it(
+async def test_a_skipped_row_does_not_overlap_with_the_previous_run(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -124,7 +128,9 @@ async def test_a_row_that_was_passed_over_does_not_run_beside_the_run_before_it(
     assert account(db) == [(BEGAN + HOUR, None, None, "overlap")]
 
 
-async def test_a_run_counts_whose_job_was_paused_meanwhile(db: Session, worker: Connection, store_url: str) -> None:
+async def test_a_run_of_a_job_paused_meanwhile_counts_towards_max_runs(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     counted = overdue(db, rules={"max_runs": 1})
     assert (
         len(
@@ -139,7 +145,7 @@ async def test_a_run_counts_whose_job_was_paused_meanwhile(db: Session, worker: 
     assert value(db, "select state::text from pgsched.jobs") == "finished"
 
 
-async def test_a_row_that_was_passed_over_and_not_claimed_stands_for_itself_alone(
+async def test_a_skipped_and_unclaimed_row_accounts_for_its_own_instant(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -154,13 +160,13 @@ async def test_a_row_that_was_passed_over_and_not_claimed_stands_for_itself_alon
     assert due[0] == BEGAN + 4 * HOUR
 
 
-async def test_the_row_of_a_finished_job_that_is_claimed_again_runs(db: Session, worker: Connection) -> None:
+async def test_the_row_of_a_finished_job_still_runs(db: Session, worker: Connection) -> None:
     overdue(db, state="finished")
     assert len((await claim(worker, now=datetime(2025, 3, 2, tzinfo=UTC))).rows) == 1
     assert account(db) == []
 
 
-async def test_a_row_that_was_passed_over_by_a_pause_stands_for_itself_alone_when_the_job_is_edited(
+async def test_after_a_pause_and_an_edit_a_skipped_row_accounts_for_one_instant(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -169,7 +175,7 @@ async def test_a_row_that_was_passed_over_by_a_pause_stands_for_itself_alone_whe
     assert account(db) == [(BEGAN, None, None, "replaced")]
 
 
-async def test_what_was_missed_is_told_once_where_the_row_of_a_cancelled_job_waits_for_the_run_before_it(
+async def test_a_cancelled_jobs_queued_row_records_missed_instants_once(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db, rules={"on_overlap": "queue_one"})

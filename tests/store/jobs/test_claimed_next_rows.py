@@ -1,4 +1,4 @@
-"""The successors of claimed recurring rows: when they are for, and what has none."""
+"""The successors that a claim plans for recurring rows: their instants, and which rows have none."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ _KINDS = {
 }
 
 
-async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db: Session, worker: Connection) -> None:
+async def test_a_claim_returns_the_planned_instant_even_if_it_is_overdue(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     answer = await claim(worker)
@@ -44,7 +44,7 @@ async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db:
 
 
 async def traced_claim(worker: Connection, folder: Path) -> tuple[Claimed, bytes]:
-    """A claim, and what was said to the server and answered by it meanwhile."""
+    """Claim, and return the answer and a trace of the traffic with the server."""
     with (folder / "sent").open("w+b") as sent:
         worker.pgconn.trace(sent.fileno())
         answer = await claim(worker)
@@ -53,15 +53,17 @@ async def traced_claim(worker: Connection, folder: Path) -> tuple[Claimed, bytes
         return answer, sent.read()
 
 
-async def test_of_several_in_a_partition_the_earliest_is_told(db: Session, worker: Connection) -> None:
+async def test_a_claim_returns_the_earliest_planned_instant_of_a_partition(db: Session, worker: Connection) -> None:
     for every in (timedelta(hours=3), HOUR, timedelta(hours=2)):
         planned_row(db, job(db, every=every, ordering_key="together"), BEGAN)
     answer = await claim(worker)
     assert list(answer.planned.values()) == [to_instant(BEGAN + HOUR)]
 
 
-async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Connection, tmp_path: Path) -> None:
-    """Also of many partitions, of which a claim asks all before it waits for an answer."""
+async def test_a_claim_does_not_look_up_successors_that_it_planned(
+    db: Session, worker: Connection, tmp_path: Path
+) -> None:
+    """Also over many partitions, to which a claim sends all its statements before it reads an answer."""
     for _ in range(20):
         planned_row(db, job(db), BEGAN)
     answer, told = await traced_claim(worker, tmp_path)
@@ -78,10 +80,10 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
         ({"after_completion": True}, b"the successors of jobs whose next instant is counted from the end of a run"),
     ],
 )
-async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(
+async def test_rules_need_one_statement_for_all_jobs_of_a_claim(
     db: Session, worker: Connection, tmp_path: Path, rules: dict[str, object], asked: bytes
 ) -> None:
-    """In a partition: statements of a claim are as many for thousands of jobs as for one."""
+    """Within a partition, a claim sends as many statements for thousands of jobs as for one."""
     for _ in range(20):
         planned_row(db, job(db, rules=rules, ordering_key="together"), BEGAN)
     answer, told = await traced_claim(worker, tmp_path)
@@ -89,10 +91,8 @@ async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(
 
 
 @pytest.mark.parametrize("name", ["plan_successors", "plan_completions", "hold_jobs", "unplanned_successors"])
-async def test_the_jobs_of_a_claim_are_looked_up_also_by_a_plan_that_was_made_while_there_were_few(
-    db: Session, worker: Connection, name: str
-) -> None:
-    """Plans are kept: one that reads all active jobs for each claim would do so once there are thousands."""
+async def test_a_plan_made_with_few_jobs_looks_jobs_up_by_index(db: Session, worker: Connection, name: str) -> None:
+    """Sessions keep plans. One that scans all active jobs for each claim would still do so with thousands."""
     job(db)
     text = statement_in(f"jobs/{name}", 0)
     named = [one for one in _KINDS if f"%({one})s" in text]
@@ -107,7 +107,7 @@ async def test_the_jobs_of_a_claim_are_looked_up_also_by_a_plan_that_was_made_wh
     assert plan.count(" on jobs ") == 1
 
 
-async def test_rows_that_do_not_recur_plan_nothing(db: Session, worker: Connection) -> None:
+async def test_one_shot_rows_have_no_successor(db: Session, worker: Connection) -> None:
     schedule(db, fire_at=BEGAN)
     answer = await claim(worker)
     assert (len(answer.rows), answer.planned) == (1, {})
@@ -128,14 +128,14 @@ async def test_the_successor_counts_from_the_nominal_instant(db: Session, worker
     assert waiting(db, retried) == [BEGAN + HOUR]
 
 
-async def test_a_row_off_the_beat_is_followed_by_the_next_beat(db: Session, worker: Connection) -> None:
+async def test_a_row_off_the_schedule_is_followed_by_the_next_instant(db: Session, worker: Connection) -> None:
     edited = job(db)
     planned_row(db, edited, BEGAN + timedelta(minutes=25, microseconds=1))
     await claim(worker)
     assert waiting(db, edited) == [BEGAN + HOUR]
 
 
-async def test_before_its_anchor_the_anchor_is_next(db: Session, worker: Connection) -> None:
+async def test_a_row_before_the_anchor_is_followed_by_the_anchor(db: Session, worker: Connection) -> None:
     anchor = datetime(2040, 1, 1, 0, 0, 0, 7, tzinfo=UTC)
     future = job(db, anchor=anchor)
     planned_row(db, future, BEGAN)
@@ -144,21 +144,23 @@ async def test_before_its_anchor_the_anchor_is_next(db: Session, worker: Connect
 
 
 @pytest.mark.parametrize("fraction", [0, 1, 250_000, 999_999])
-async def test_a_cron_job_goes_on_behind_its_second(db: Session, worker: Connection, fraction: int) -> None:
+async def test_a_cron_jobs_successor_ignores_fractions_of_a_second(
+    db: Session, worker: Connection, fraction: int
+) -> None:
     minutely = job(db, cron="* * * * *")
     planned_row(db, minutely, BEGAN + timedelta(microseconds=fraction))
     await claim(worker)
     assert waiting(db, minutely) == [BEGAN + timedelta(minutes=1)]
 
 
-async def test_a_cron_job_goes_on_before_the_year_2000(db: Session, worker: Connection) -> None:
+async def test_a_cron_job_has_successors_before_the_year_2000(db: Session, worker: Connection) -> None:
     old = job(db, cron="30 * * * *")
     planned_row(db, old, datetime(1999, 12, 31, 23, 0, 0, 500_000, tzinfo=UTC))
     await claim(worker)
     assert waiting(db, old) == [datetime(1999, 12, 31, 23, 30, tzinfo=UTC)]
 
 
-async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
+async def test_cron_jobs_with_the_same_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
     definition_cache._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
@@ -166,7 +168,7 @@ async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Ses
     assert (definition_cache._following.cache_info().misses, definition_cache._following.cache_info().hits) == (1, 19)
 
 
-async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worker: Connection) -> None:
+async def test_cron_jobs_of_different_time_zones_share_no_search(db: Session, worker: Connection) -> None:
     east, west = (job(db, cron="0 0 * * *", timezone=zone) for zone in ("Asia/Tokyo", "America/New_York"))
     for one in (east, west):
         planned_row(db, one, BEGAN)
@@ -176,7 +178,9 @@ async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worke
 
 
 @pytest.mark.parametrize("how", [{"every": HOUR}, {"cron": "0 0 1 1 *"}])
-async def test_past_the_year_9999_nothing_is_planned(db: Session, worker: Connection, how: dict[str, object]) -> None:
+async def test_a_job_finishes_at_the_end_of_the_year_9999(
+    db: Session, worker: Connection, how: dict[str, object]
+) -> None:
     last = job(db, **how)
     planned_row(db, last, datetime(9999, 12, 31, tzinfo=UTC), fire_at=BEGAN)
     answer = await claim(worker)
@@ -188,7 +192,7 @@ async def test_past_the_year_9999_nothing_is_planned(db: Session, worker: Connec
 @pytest.mark.parametrize(
     "broken", [{"cron": "0 0 30-31 2 *"}, {"cron": "0 0 30/1 2 *"}, {"cron": "0 0 * * *", "timezone": "Mars/Olympus"}]
 )
-async def test_a_schedule_that_makes_no_sense_any_more_says_so_and_leaves_the_others_alone(
+async def test_a_schedule_that_became_invalid_does_not_affect_other_jobs(
     db: Session, worker: Connection, broken: dict[str, object]
 ) -> None:
     invalid, before, after = job(db, **broken), job(db), job(db, cron="0 * * * *")
@@ -202,7 +206,7 @@ async def test_a_schedule_that_makes_no_sense_any_more_says_so_and_leaves_the_ot
 
 
 @pytest.mark.parametrize("first", ["the earlier", "the later"])
-async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
+async def test_of_two_claimed_rows_of_a_job_the_later_has_the_successor(
     db: Session, worker: Connection, first: str
 ) -> None:
     double = job(db, rules=ALLOWED)
@@ -214,7 +218,7 @@ async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
 
 
 @pytest.mark.parametrize("revisions", [(1, 2), (2, 1)])
-async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed(
+async def test_of_two_claimed_revisions_the_current_has_the_successor(
     db: Session, worker: Connection, revisions: tuple[int, int]
 ) -> None:
     edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
@@ -224,7 +228,7 @@ async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed
     assert waiting(db, edited) == [BEGAN + HOUR]
 
 
-async def test_a_successor_that_stands_already_stays_the_only_one(db: Session, worker: Connection) -> None:
+async def test_an_existing_successor_is_not_planned_again(db: Session, worker: Connection) -> None:
     foreseen, other = job(db), job(db)
     planned_row(db, foreseen, BEGAN)
     planned_row(db, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
@@ -235,9 +239,7 @@ async def test_a_successor_that_stands_already_stays_the_only_one(db: Session, w
     assert counts(db) == (4, 2, 0)
 
 
-async def test_a_successor_that_another_is_writing_is_waited_for(
-    db: Session, worker: Connection, store_url: str
-) -> None:
+async def test_a_claim_waits_for_a_successor_being_inserted(db: Session, worker: Connection, store_url: str) -> None:
     foreseen = job(db)
     planned_row(db, foreseen, BEGAN)
     with psycopg.connect(store_url) as other:
@@ -250,7 +252,7 @@ async def test_a_successor_that_another_is_writing_is_waited_for(
     assert waiting(db, foreseen) == [BEGAN + HOUR]
 
 
-async def test_a_hashed_minute_is_the_same_each_time(db: Session, worker: Connection) -> None:
+async def test_a_hashed_minute_is_stable(db: Session, worker: Connection) -> None:
     minute = int(resolve_hashes("H * * * *", "default/nightly").split()[0])
     hashed = job(db, cron="H * * * *", key="nightly")
     planned_row(db, hashed, BEGAN.replace(minute=minute))
@@ -258,7 +260,7 @@ async def test_a_hashed_minute_is_the_same_each_time(db: Session, worker: Connec
     assert waiting(db, hashed) == [BEGAN.replace(minute=minute) + HOUR]
 
 
-async def test_a_definition_is_read_once_for_each_revision(
+async def test_a_definition_is_read_once_per_revision(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -282,10 +284,10 @@ async def test_a_definition_is_read_once_for_each_revision(
     assert asked.count("jobs/jobs_in_hand") == 2
 
 
-async def test_rules_that_say_nothing_cost_no_more_than_none(
+async def test_empty_rules_cost_no_more_than_no_rules(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(definition_cache, "decide_instant", None)  # datetimes, and all that rules may say
+    monkeypatch.setattr(definition_cache, "decide_instant", None)  # what evaluates rules
     plain = job(db, rules={})
     planned_row(db, plain, BEGAN)
     await claim(worker)
@@ -293,21 +295,21 @@ async def test_rules_that_say_nothing_cost_no_more_than_none(
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_job_changed_before_the_claim_is_left_alone_and_the_others_planned(
+async def test_a_job_changed_before_the_claim_gets_no_successor(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     changed, other = job(db, key="changed"), job(db)
     planned_row(db, changed, BEGAN)
     planned_row(db, other, BEGAN)
     with psycopg.connect(store_url) as holder:
-        holder.execute("select from pgsched.executions for update")  # so that the change passes its row over
+        holder.execute("select from pgsched.executions for update")  # so that the change skips its row
         apply(db, change, changed)
     assert len((await claim(worker)).rows) == 2
     assert (waiting(db, changed), waiting(db, other)) == ([], [BEGAN + HOUR])
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_change_that_commits_after_a_claim_has_put_the_row_off_wins(
+async def test_a_change_that_commits_after_the_claim_put_the_row_off_wins(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     changed = job(db, key="changed")
@@ -317,7 +319,7 @@ async def test_a_change_that_commits_after_a_claim_has_put_the_row_off_wins(
     assert waiting(db, changed) == []
 
 
-async def test_an_edit_that_commits_while_a_claim_finds_the_old_schedule_invalid_stays_valid(
+async def test_an_edit_during_the_claim_of_an_invalid_schedule_stays_valid(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     changed = job(db, key="changed", cron="0 0 30-31 2 *")
@@ -327,10 +329,10 @@ async def test_an_edit_that_commits_while_a_claim_finds_the_old_schedule_invalid
 
 
 async def claim_behind(db: Session, worker: Connection, store_url: str, change: str, job: UUID) -> Claimed:
-    """A claim that comes upon a change of the job that is not committed, and where it put the row off, the next one."""
+    """Claim while a change of the job is not committed. If that puts the row off, claim again after the commit."""
     with psycopg.connect(store_url) as changer:
         with psycopg.connect(store_url) as claiming:
-            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            claiming.execute("select from pgsched.executions for update")  # so that the change skips its row
             apply(changer, change, job)
             claiming.rollback()
         found = await claim(worker)
@@ -351,7 +353,7 @@ def apply(db: Session, change: str, job: UUID) -> None:
             call(db, "pause", kind="job", name=str(job))
 
 
-async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Session, worker: Connection) -> None:
+async def test_claim_at_once_skips_recurring_rows(db: Session, worker: Connection) -> None:
     recurring = job(db)
     planned_row(db, recurring, BEGAN)
     partition = value(db, "select partition from pgsched.executions")
@@ -360,7 +362,7 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
     assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}, statements=1), [BEGAN], 1)
 
 
-async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
+async def test_a_claim_without_time_puts_off_jobs_with_rules(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)
@@ -374,7 +376,7 @@ async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
     assert value(db, later, [ruled]) == 2
 
 
-async def test_what_was_put_off_for_want_of_time_runs_for_its_own_instant(
+async def test_a_run_put_off_for_lack_of_time_keeps_its_instant(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)
