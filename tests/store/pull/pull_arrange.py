@@ -1,4 +1,4 @@
-"""What the tests of pulled queues share: a queue of consumers, what is in it, and what is in their hands."""
+"""What the tests of pulled queues share: a queue, its executions, and what consumers do with them."""
 
 from typing import Any
 from uuid import UUID
@@ -7,20 +7,20 @@ from psycopg.rows import namedtuple_row
 
 from tests.store.store_arrange import Connection, call
 
-FIRST = 3200  # no other test's queue begins there
+FIRST = 3200  # no other test has a queue that begins here
 
 
 Handed = Any
-"""An execution as pgsched.claim hands it out, a column an attribute."""
+"""An execution as pgsched.claim returns it, each column an attribute."""
 
 
 def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> str:
-    """A queue that consumers pull from; the same one when it is there already."""
+    """A queue that consumers pull from, which may exist already."""
     db.execute(
         "insert into pgsched.queues (name, first_partition, pulled) values (%s, %s, true) on conflict do nothing",
         [name, first],
     )
-    db.execute("set role pgsched_owner")  # as pgsched.create_queue does it, at partitions that a test can name
+    db.execute("set role pgsched_owner")  # as pgsched.create_queue does, but with partitions that the test chooses
     db.execute(
         "select pgsched_internal.make_partition(p, true) from generate_series(%s::int, %s::int) p"
         " where to_regclass('pgsched_internal.executions_' || p) is null",
@@ -31,7 +31,7 @@ def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> st
 
 
 def put(db: Connection, **arguments: Any) -> UUID:
-    """Schedules an execution for the consumers, due now unless the arguments say when."""
+    """Schedule an execution for consumers, due now unless the arguments say when."""
     given = {"target": "queue:", "queue": "orders", **arguments}
     id = call(db, "schedule", **given)
     assert isinstance(id, UUID)
@@ -68,13 +68,13 @@ def fail(db: Connection, handed: Handed, **arguments: Any) -> str:
 
 
 def run_out(db: Connection, handed: Handed) -> None:
-    """Travels to the moment at which a lease that ran out has been doubted for long enough."""
+    """Travel to the moment at which an expired lease has been in doubt for long enough."""
     end_lease(db, handed)
     db.execute("update pgsched.executions set fire_at = pgsched.now() where id = %s", [handed.id])
 
 
 def end_lease(db: Connection, handed: Handed) -> None:
-    """Travels to a moment after the end of a lease."""
+    """Travel past the end of a lease."""
     db.execute(
         "update pgsched.executions set lease_expires_at = pgsched.now() - interval '10 s',"
         " fire_at = pgsched.now() - interval '10 s' where id = %s",
@@ -83,5 +83,5 @@ def end_lease(db: Connection, handed: Handed) -> None:
 
 
 def wait_over(db: Connection, id: UUID) -> None:
-    """Travels to the next try of an execution."""
+    """Travel to the next attempt of an execution."""
     db.execute("update pgsched.executions set fire_at = pgsched.now() where id = %s and lease_token is null", [id])

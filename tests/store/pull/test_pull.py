@@ -1,4 +1,4 @@
-"""Queues that consumers pull from: what a claim hands out, and what becomes of it."""
+"""Pulled queues: what a claim hands out, and how consumers settle it."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -31,7 +31,7 @@ def _orders(db: Connection) -> None:
     pulled_queue(db)
 
 
-def test_a_claim_hands_out_what_is_due_with_all_that_it_is(db: Connection) -> None:
+def test_a_claim_returns_due_executions_with_all_their_fields(db: Connection) -> None:
     id = put(db, payload={"n": 1}, key="k", options={"max_attempts": 2})
     handed = claim_one(db)
     assert (handed.id, handed.attempt, handed.client, handed.key, handed.payload, handed.target, handed.options) == (
@@ -41,38 +41,38 @@ def test_a_claim_hands_out_what_is_due_with_all_that_it_is(db: Connection) -> No
     assert handed.scheduled_for == value(db, "select scheduled_for from pgsched.status where id = %s", [id])
 
 
-def test_what_is_claimed_runs_and_names_its_consumer(db: Connection) -> None:
+def test_a_claimed_execution_is_running_and_names_its_consumer(db: Connection) -> None:
     id = put(db)
     claim_one(db, worker="svc-7")
     assert status(db, id) == "running"
     assert value(db, "select consumer from pgsched.executions where id = %s", [id]) == "svc-7"
 
 
-def test_what_is_not_due_is_not_handed_out(db: Connection) -> None:
+def test_an_execution_that_is_not_due_is_not_handed_out(db: Connection) -> None:
     put(db, delay="1 hour")
     assert claim(db) == []
 
 
-def test_a_claim_hands_out_no_more_than_its_batch(db: Connection) -> None:
+def test_a_claim_returns_no_more_than_its_batch(db: Connection) -> None:
     put_many(db, 50)
     assert [len(claim(db, 20)) for _ in range(4)] == [20, 20, 10, 0]
 
 
-def test_a_batch_is_filled_from_one_partition_where_only_that_one_has_something(db: Connection) -> None:
+def test_a_batch_can_come_from_a_single_partition(db: Connection) -> None:
     for _ in range(20):
         put(db, client="default", ordering_key=None, key=None)
     db.execute("update pgsched.executions set partition = %s", [FIRST + 3])
     assert len(claim(db, 20)) == 20
 
 
-def test_what_is_handed_out_is_in_the_order_of_its_instants(db: Connection) -> None:
+def test_a_claim_returns_executions_in_order_of_their_instants(db: Connection) -> None:
     for hours in (3, 1, 2):
         put(db, fire_at=datetime.now(UTC) - timedelta(hours=hours))
-    instants = [handed.scheduled_for for handed in claim(db, 48)]  # three of each partition: all are read at once
+    instants = [handed.scheduled_for for handed in claim(db, 48)]  # three of each partition: all are read
     assert instants == sorted(instants)
 
 
-def test_completed_it_is_in_history_as_a_workers_row_would_be(db: Connection) -> None:
+def test_a_completed_execution_moves_to_history(db: Connection) -> None:
     put(db, payload={"n": 1})
     handed = claim_one(db)
     complete(db, handed, result={"paid": True})
@@ -83,7 +83,7 @@ def test_completed_it_is_in_history_as_a_workers_row_would_be(db: Connection) ->
     assert column(db, "select error from pgsched.attempts") == []
 
 
-def test_failed_it_waits_for_its_next_try(db: Connection) -> None:
+def test_a_failed_execution_waits_for_its_next_attempt(db: Connection) -> None:
     put(db, options={"backoff": ["10m"], "max_attempts": 3})
     handed = claim_one(db)
     assert fail(db, handed) == "retrying"
@@ -96,25 +96,25 @@ def test_failed_it_waits_for_its_next_try(db: Connection) -> None:
     assert claim_one(db).attempt == 2
 
 
-def test_out_of_attempts_it_has_failed_for_good(db: Connection) -> None:
+def test_an_execution_out_of_attempts_fails(db: Connection) -> None:
     put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     assert fail(db, handed) == "failed"
     assert row(db, "select status::text, reason, attempt from pgsched.history") == ("failed", "no paper", 1)
 
 
-def test_what_no_try_would_change_has_failed_at_once(db: Connection) -> None:
+def test_a_failure_that_is_not_retryable_is_final(db: Connection) -> None:
     put(db)
     assert fail(db, claim_one(db), retryable=False) == "failed"
 
 
-def test_a_consumer_may_put_the_next_try_off(db: Connection) -> None:
+def test_retry_after_postpones_the_next_attempt(db: Connection) -> None:
     put(db)
     fail(db, claim_one(db), retry_after="2 hours")
     assert value(db, "select fire_at - pgsched.now() > interval '119 minutes' from pgsched.executions")
 
 
-def test_a_lease_that_ran_out_is_handed_out_again_and_was_an_attempt(db: Connection) -> None:
+def test_an_expired_lease_is_handed_out_again_as_the_next_attempt(db: Connection) -> None:
     put(db)
     first = claim_one(db)
     run_out(db, first)
@@ -124,7 +124,7 @@ def test_a_lease_that_ran_out_is_handed_out_again_and_was_an_attempt(db: Connect
     assert column(db, "select error from pgsched.attempts") == ["the lease of svc-1 ran out"]
 
 
-def test_a_lease_that_ran_out_is_doubted_before_anybody_else_has_it(db: Connection) -> None:
+def test_an_expired_lease_is_in_doubt_before_another_claim_takes_it(db: Connection) -> None:
     put(db)
     first = claim_one(db)
     end_lease(db, first)
@@ -135,7 +135,7 @@ def test_a_lease_that_ran_out_is_doubted_before_anybody_else_has_it(db: Connecti
     assert column(db, "select error from pgsched.attempts") == []
 
 
-def test_what_is_doubted_is_looked_at_again_a_moment_later(db: Connection) -> None:
+def test_a_lease_in_doubt_is_looked_at_again_a_moment_later(db: Connection) -> None:
     put(db)
     end_lease(db, claim_one(db))
     claim(db)
@@ -144,7 +144,7 @@ def test_what_is_doubted_is_looked_at_again_a_moment_later(db: Connection) -> No
     assert claim_one(db, worker="svc-2").attempt == 2
 
 
-def test_no_more_is_handed_out_together_than_sixteen_mebibytes(db: Connection) -> None:
+def test_a_claim_returns_at_most_sixteen_mebibytes(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, payload, fire_at, partition)"
         " select 'queue:', to_jsonb(repeat(n::text, 400000)), pgsched.now(), %s + n %% 16"
@@ -154,7 +154,7 @@ def test_no_more_is_handed_out_together_than_sixteen_mebibytes(db: Connection) -
     assert [len(claim(db, 100)) for _ in range(3)] == [21, 10, 0]
 
 
-def test_a_lease_that_ran_out_on_the_last_attempt_has_failed_for_good(db: Connection) -> None:
+def test_a_lease_that_expires_on_the_last_attempt_is_a_failure(db: Connection) -> None:
     put(db, options={"max_attempts": 2})
     for _ in range(2):
         run_out(db, claim_one(db))
@@ -165,7 +165,7 @@ def test_a_lease_that_ran_out_on_the_last_attempt_has_failed_for_good(db: Connec
     assert column(db, "select attempt from pgsched.attempts order by attempt") == [1, 2]
 
 
-def test_what_is_lost_is_taken_back_also_where_nobody_claims(db: Connection) -> None:
+def test_a_lost_lease_is_reaped_without_a_claim(db: Connection) -> None:
     put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     run_out(db, handed)
@@ -184,7 +184,7 @@ def test_a_stale_token_is_refused(db: Connection) -> None:
             call(db, verb, id=stale.id, token=stale.token, **more)
 
 
-def test_what_has_ended_is_nobodys_any_more(db: Connection) -> None:
+def test_an_ended_execution_cannot_be_completed_again(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     complete(db, handed)
@@ -192,7 +192,7 @@ def test_what_has_ended_is_nobodys_any_more(db: Connection) -> None:
         complete(db, handed)
 
 
-def test_a_lease_that_ran_out_may_still_be_completed_as_long_as_nobody_has_it(db: Connection) -> None:
+def test_an_expired_lease_can_be_completed_until_another_claim(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     run_out(db, handed)
@@ -200,7 +200,7 @@ def test_a_lease_that_ran_out_may_still_be_completed_as_long_as_nobody_has_it(db
     assert status(db, handed.id) == "succeeded"
 
 
-def test_extended_it_is_kept(db: Connection) -> None:
+def test_extending_moves_the_end_of_the_lease(db: Connection) -> None:
     put(db)
     handed = claim_one(db, lease="1 s")
     until = call(db, "extend", id=handed.id, token=handed.token, lease="1 hour")
@@ -208,7 +208,7 @@ def test_extended_it_is_kept(db: Connection) -> None:
     assert value(db, "select fire_at = lease_expires_at from pgsched.executions")
 
 
-def test_released_it_is_as_if_it_had_not_been_claimed(db: Connection) -> None:
+def test_a_released_execution_is_as_if_it_had_not_been_claimed(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     call(db, "release", id=handed.id, token=handed.token)
@@ -217,7 +217,7 @@ def test_released_it_is_as_if_it_had_not_been_claimed(db: Connection) -> None:
     assert (handed.attempt, handed.delivery_count) == (1, 2)
 
 
-def test_a_message_whose_lease_ran_out_counts_as_delivered(db: Connection) -> None:
+def test_a_delivery_whose_lease_expired_is_counted(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     assert (handed.attempt, handed.delivery_count) == (1, 1)
@@ -226,7 +226,7 @@ def test_a_message_whose_lease_ran_out_counts_as_delivered(db: Connection) -> No
     assert (handed.attempt, handed.delivery_count) == (2, 2)
 
 
-def test_past_its_relevancy_it_expires_instead(db: Connection) -> None:
+def test_an_execution_past_relevant_for_expires_instead(db: Connection) -> None:
     put(db, fire_at=datetime.now(UTC) - timedelta(hours=1), options={"relevant_for": "10m"})
     fresh = put(db)
     assert [handed.id for handed in claim(db)] == [fresh]
@@ -235,14 +235,14 @@ def test_past_its_relevancy_it_expires_instead(db: Connection) -> None:
     )  # fmt: skip
 
 
-def test_its_clients_relevancy_counts_too(db: Connection) -> None:
+def test_relevant_for_of_the_client_applies(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
     assert column(db, "select status::text from pgsched.history") == ["expired"]
 
 
-def test_its_queues_relevancy_counts_too_and_a_backfill_is_late_by_intent(db: Connection) -> None:
+def test_relevant_for_of_the_queue_applies_but_not_to_a_backfill(db: Connection) -> None:
     db.execute("""update pgsched.queues set options = '{"relevant_for": "1m"}' where name = 'orders'""")
     late = datetime.now(UTC) - timedelta(hours=1)
     put(db, fire_at=late)
@@ -252,13 +252,13 @@ def test_its_queues_relevancy_counts_too_and_a_backfill_is_late_by_intent(db: Co
     db.execute("update pgsched.queues set options = null")
 
 
-def test_the_defaults_of_its_client_say_how_often_it_is_tried(db: Connection) -> None:
+def test_max_attempts_of_the_client_applies(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('brisk', '{"max_attempts": 1}')""")
     put(db, client="brisk")
     assert fail(db, claim_one(db)) == "failed"
 
 
-def test_of_a_client_that_is_held_nothing_is_handed_out(db: Connection) -> None:
+def test_executions_of_a_held_client_are_not_handed_out(db: Connection) -> None:
     put(db, client="late_payer")
     call(db, "pause", kind="client", name="late_payer")
     assert claim(db) == []
@@ -266,7 +266,7 @@ def test_of_a_client_that_is_held_nothing_is_handed_out(db: Connection) -> None:
     assert len(claim(db)) == 1
 
 
-def test_from_a_queue_that_is_paused_nothing_is_handed_out(db: Connection) -> None:
+def test_executions_of_a_paused_queue_are_not_handed_out(db: Connection) -> None:
     put(db)
     call(db, "pause", kind="queue", name="orders")
     assert claim(db) == []
@@ -274,7 +274,7 @@ def test_from_a_queue_that_is_paused_nothing_is_handed_out(db: Connection) -> No
     assert len(claim(db)) == 1
 
 
-def test_a_failure_for_good_is_told_where_its_client_has_dead_letters_told(db: Connection) -> None:
+def test_a_final_failure_calls_the_clients_dead_letter_target(db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, dead_letter_target) values ('sad', 'https://a.example/dead')")
     put(db, client="sad")
     fail(db, claim_one(db), retryable=False)
@@ -283,14 +283,14 @@ def test_a_failure_for_good_is_told_where_its_client_has_dead_letters_told(db: C
     )  # fmt: skip
 
 
-def test_a_batch_is_filled_past_what_expires(db: Connection) -> None:
-    put_many(db, 60)  # what autovacuum keeps just then is passed over
+def test_a_batch_is_filled_past_executions_that_expire(db: Connection) -> None:
+    put_many(db, 60)  # enough, even without the rows that autovacuum holds at that moment
     db.execute("update pgsched.executions set options = '{\"relevant_for\": \"1s\"}', scheduled_for = '2020-01-01Z'"
                " where (payload::int) <= 30")  # fmt: skip
     assert len(claim(db, 10)) == 10
 
 
-def test_who_waits_for_another_of_its_ordering_key_is_handed_out_after_it(db: Connection) -> None:
+def test_a_dependent_with_the_same_ordering_key_follows_its_predecessor(db: Connection) -> None:
     second = put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=1))
     first = put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=2), after=[str(second)])
     handed = claim_one(db)
@@ -300,7 +300,7 @@ def test_who_waits_for_another_of_its_ordering_key_is_handed_out_after_it(db: Co
     assert claim_one(db).id == first
 
 
-def test_executions_of_one_ordering_key_are_handed_out_one_at_a_time_in_order(db: Connection) -> None:
+def test_an_ordering_key_is_handed_out_one_at_a_time_in_order(db: Connection) -> None:
     ids = [put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=hours)) for hours in (3, 2, 1)]
     for id in ids:
         handed = claim_one(db)
@@ -310,7 +310,7 @@ def test_executions_of_one_ordering_key_are_handed_out_one_at_a_time_in_order(db
 
 
 @pytest.mark.parametrize("verb", ["complete", "fail"])
-def test_releasing_what_was_cancelled_lets_its_ordering_key_go_on(db: Connection, verb: str) -> None:
+def test_releasing_a_cancelled_execution_frees_its_ordering_key(db: Connection, verb: str) -> None:
     put(db, ordering_key="o")
     second = put(db, ordering_key="o")
     handed = claim_one(db)
@@ -324,7 +324,7 @@ def test_releasing_what_was_cancelled_lets_its_ordering_key_go_on(db: Connection
     assert value(db, "select count(*) from pgsched.blocked_keys") == 0
 
 
-def test_an_earlier_consumer_of_what_was_cancelled_frees_no_ordering_key(db: Connection) -> None:
+def test_an_old_token_of_a_cancelled_execution_frees_no_ordering_key(db: Connection) -> None:
     put(db, ordering_key="o")
     put(db, ordering_key="o")
     earlier = claim_one(db)
@@ -335,7 +335,7 @@ def test_an_earlier_consumer_of_what_was_cancelled_frees_no_ordering_key(db: Con
     assert claim(db) == []
 
 
-def test_behind_a_failure_that_blocks_nothing_of_its_key_is_handed_out(db: Connection) -> None:
+def test_nothing_is_handed_out_behind_a_failure_that_blocks_its_key(db: Connection) -> None:
     put(db, ordering_key="o", options={"ordering": "block", "max_attempts": 1}, delay="0 s")
     handed = claim_one(db)
     put(db, ordering_key="o")
@@ -345,7 +345,7 @@ def test_behind_a_failure_that_blocks_nothing_of_its_key_is_handed_out(db: Conne
     assert len(claim(db)) == 1
 
 
-def test_its_end_is_told_from_a_queue_that_workers_serve(db: Connection) -> None:
+def test_on_success_is_called_from_a_queue_that_workers_serve(db: Connection) -> None:
     put(db, options={"on_success": "https://shop.example/told"})
     complete(db, claim_one(db))
     assert row(db, "select target, queue from pgsched.status where status = 'scheduled'") == (
@@ -353,14 +353,14 @@ def test_its_end_is_told_from_a_queue_that_workers_serve(db: Connection) -> None
     )  # fmt: skip
 
 
-def test_its_end_may_be_told_to_the_consumers(db: Connection) -> None:
+def test_on_failure_can_go_to_the_consumers(db: Connection) -> None:
     put(db, options={"on_failure": "queue:", "max_attempts": 1})
     first = claim_one(db)
     fail(db, first)
     assert claim_one(db).payload["execution"] == str(first.id)
 
 
-def test_what_waits_for_it_is_released_with_its_end(db: Connection) -> None:
+def test_completing_releases_dependents(db: Connection) -> None:
     before = put(db)
     after = schedule(db, after=[str(before)])
     complete(db, claim_one(db))
@@ -368,14 +368,14 @@ def test_what_waits_for_it_is_released_with_its_end(db: Connection) -> None:
     assert status(db, after) == "scheduled"
 
 
-def test_what_is_not_kept_leaves_no_history(db: Connection) -> None:
+def test_executions_that_the_client_does_not_keep_leave_no_history(db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     put(db, client="quiet")
     complete(db, claim_one(db))
     assert column(db, "select id from pgsched.history") == []
 
 
-def test_a_target_that_would_have_to_be_called_ends_as_failed(db: Connection) -> None:
+def test_a_target_that_needs_a_worker_fails_in_a_pulled_queue(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at, partition) values ('https://a.example/', pgsched.now(), %s)",
         [FIRST],
@@ -384,7 +384,7 @@ def test_a_target_that_would_have_to_be_called_ends_as_failed(db: Connection) ->
     assert "no worker calls its targets" in value(db, "select reason from pgsched.history where status = 'failed'")
 
 
-def test_a_row_whose_jobs_next_row_does_not_stand_is_not_handed_out(db: Connection) -> None:
+def test_a_run_whose_successor_is_not_planned_is_not_handed_out(db: Connection) -> None:
     job = call(db, "schedule", target="queue:", queue="orders", every="1 hour")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -395,19 +395,19 @@ def test_a_row_whose_jobs_next_row_does_not_stand_is_not_handed_out(db: Connecti
     assert claim(db) == []
 
 
-def test_a_queue_target_goes_into_a_pulled_queue_only(db: Connection) -> None:
+def test_a_queue_target_requires_a_pulled_queue(db: Connection) -> None:
     with refused("PS001", hint="pulled"):
         call(db, "schedule", target="queue:")
     with refused("PS001", hint="pulled"):
         call(db, "schedule", target="queue:", cron="* * * * *")
 
 
-def test_other_targets_do_not_go_into_a_pulled_queue(db: Connection) -> None:
+def test_other_targets_are_refused_in_a_pulled_queue(db: Connection) -> None:
     with refused("PS001", hint="target => 'queue:'"):
         call(db, "schedule", target="https://shop.example/", queue="orders")
 
 
-def test_an_edit_does_not_move_a_job_to_where_nobody_would_call_it(db: Connection) -> None:
+def test_moving_a_job_to_a_pulled_queue_requires_a_queue_target(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS001"):
         call(db, "edit", id=job, changes={"queue": "orders"})
@@ -432,9 +432,7 @@ BAD_CLAIMS = [
 
 
 @pytest.mark.parametrize(("wrong", "sqlstate", "hint"), BAD_CLAIMS, ids=str)
-def test_what_cannot_be_meant_claims_nothing(
-    db: Connection, wrong: dict[str, object], sqlstate: str, hint: str
-) -> None:
+def test_an_invalid_claim_takes_nothing(db: Connection, wrong: dict[str, object], sqlstate: str, hint: str) -> None:
     put(db)
     given = {"queue": "orders", "worker": "w", "batch": 1, "lease": "1 s"} | wrong
     with refused(sqlstate, hint=hint):
@@ -463,9 +461,7 @@ BAD_RESULTS = [
 
 
 @pytest.mark.parametrize(("verb", "wrong", "sqlstate"), BAD_RESULTS, ids=str)
-def test_a_result_that_cannot_be_meant_settles_nothing(
-    db: Connection, verb: str, wrong: dict[str, object], sqlstate: str
-) -> None:
+def test_an_invalid_result_settles_nothing(db: Connection, verb: str, wrong: dict[str, object], sqlstate: str) -> None:
     put(db)
     handed = claim_one(db)
     with refused(sqlstate):
@@ -473,7 +469,7 @@ def test_a_result_that_cannot_be_meant_settles_nothing(
     assert status(db, handed.id) == "running"
 
 
-def test_what_a_worker_has_in_hand_is_not_settled_by_its_token(db: Connection) -> None:
+def test_an_execution_that_a_worker_holds_cannot_be_completed_by_token(db: Connection) -> None:
     id = schedule(db)
     token = (1 << 32) | value(db, "select partition from pgsched.executions where id = %s", [id])
     db.execute("update pgsched.executions set lease_token = %s, lease_owner = 1 where id = %s", [token, id])

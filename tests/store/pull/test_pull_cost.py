@@ -1,4 +1,4 @@
-"""What a claim reads: as much as it hands out, whatever waits, is to come, or is in others' hands."""
+"""A claim reads as much as it hands out, whatever else is due, in the future, or in the hands of others."""
 
 import psycopg
 import pytest
@@ -9,7 +9,7 @@ from tests.store.store_arrange import Connection, acting, login_role, row
 
 pytestmark = pytest.mark.oldest_postgresql
 
-SLACK = 1_000  # indexes of more levels, new pages; reading past all of them would be many thousands
+SLACK = 1_000  # deeper indexes and new pages; reading past all rows would take many thousands
 _BLOCKS = "explain (analyze, buffers, timing off, format json) select * from pgsched.claim('orders', 'svc-1', 10)"
 
 
@@ -19,20 +19,20 @@ def _orders(db: Connection) -> None:
 
 
 def blocks(db: Connection) -> int:
-    """How many blocks a claim of ten looks at, its plans being made."""
+    """The number of blocks that a claim of ten reads once its plans are cached."""
     claim(db, 10)
     plan = row(db, _BLOCKS)[0][0]["Plan"]
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def test_a_claim_reads_no_more_where_much_waits(db: Connection) -> None:
+def test_a_claim_reads_no_more_with_a_large_backlog(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     put_many(db, 20_000)
     assert blocks(db) < few + SLACK
 
 
-def test_a_claim_reads_no_more_where_much_is_in_hand(db: Connection) -> None:
+def test_a_claim_reads_no_more_with_many_leased_rows(db: Connection) -> None:
     put_many(db, 4_100)
     few = blocks(db)
     while len(claim(db, 1_000)) == 1_000:
@@ -42,7 +42,7 @@ def test_a_claim_reads_no_more_where_much_is_in_hand(db: Connection) -> None:
     assert blocks(db) < few + SLACK
 
 
-def test_a_claim_reads_no_more_where_much_is_to_come(db: Connection) -> None:
+def test_a_claim_reads_no_more_with_many_future_rows(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     db.execute(
@@ -67,9 +67,7 @@ def claim_all(holder: Connection, count: int) -> None:
         handed += len(claim(holder, 1_000))
 
 
-def test_a_claim_reads_no_more_where_somebody_claims_much_in_an_open_transaction(
-    db: Connection, store_url: str
-) -> None:
+def test_a_claim_reads_no_more_behind_a_large_uncommitted_claim(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url) as holder:
         put_back_then(db, 6_000, "2 hours")
         claim_all(holder, 6_000)
@@ -79,12 +77,10 @@ def test_a_claim_reads_no_more_where_somebody_claims_much_in_an_open_transaction
         put_back_then(db, 24_000, "2 hours")
         claim_all(holder, 24_000)
         put_back_then(db, 200, "1 second")
-        assert blocks(db) < 2 * few  # five times as much is locked
+        assert blocks(db) < 2 * few  # five times as many rows are locked
 
 
-def test_what_stands_behind_what_somebody_claims_in_an_open_transaction_is_found(
-    db: Connection, store_url: str
-) -> None:
+def test_rows_behind_a_large_uncommitted_claim_are_found(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url) as holder:
         put_back_then(db, 8_000, "2 hours")
         claim_all(holder, 8_000)
@@ -97,7 +93,7 @@ def test_what_stands_behind_what_somebody_claims_in_an_open_transaction_is_found
         assert found == 16
 
 
-def test_of_a_client_that_is_held_a_claim_reads_no_more_however_much_is_due(db: Connection) -> None:
+def test_a_claim_reads_no_more_with_many_due_rows_of_a_held_client(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     db.execute("insert into pgsched.clients (client_id) values ('held') on conflict do nothing")
@@ -109,7 +105,7 @@ def test_of_a_client_that_is_held_a_claim_reads_no_more_however_much_is_due(db: 
     assert blocks(db) < few + 16 * SLACK
 
 
-def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, store_url: str) -> None:
+def test_a_client_reads_no_more_with_a_backlog_of_others(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     put_many(db, 30_000)
@@ -121,5 +117,5 @@ def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, stor
         plan = row(payments, _BLOCKS)[0][0]["Plan"]
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
     assert plan["Actual Rows"] == 2
-    # Some 3,000 whatever the others have, for the first call of a session reads the catalog; past them is 30,000 more.
+    # About 3,000 whatever others have, as the first call of a session reads the catalog. Reading past them adds 30,000.
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 6_000

@@ -1,4 +1,4 @@
-"""One execution that cannot be handed out leaves all others of a claim alone, and its owner sees why it waits."""
+"""An execution that cannot be handed out does not affect the others in a claim, and its owner sees why it waits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ def _orders(db: Connection) -> None:
 
 @contextmanager
 def refusing(db: Connection, condition: str, table: str = "pgsched.executions") -> Iterator[None]:
-    """The database takes no row for which the condition does not hold."""
+    """Make the database refuse rows for which the condition does not hold."""
     db.execute(f"alter table {table} add constraint odd check ({condition}) not valid".encode())
     try:
         yield
@@ -27,7 +27,7 @@ def refusing(db: Connection, condition: str, table: str = "pgsched.executions") 
         db.execute(f"alter table {table} drop constraint odd".encode())
 
 
-def test_what_cannot_be_leased_is_held_with_the_reason_and_the_rest_is_handed_out(db: Connection) -> None:
+def test_an_execution_that_cannot_be_leased_is_held_with_the_reason(db: Connection) -> None:
     odd = [put(db, payload={"odd": True}) for _ in range(2)]
     put_many(db, 40)
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null"):
@@ -38,7 +38,7 @@ def test_what_cannot_be_leased_is_held_with_the_reason_and_the_rest_is_handed_ou
         assert "odd" in value(db, "select reason from pgsched.status where id = %s", [id])
 
 
-def test_what_was_held_so_is_handed_out_once_its_owner_gave_it_an_instant(db: Connection) -> None:
+def test_a_held_execution_is_handed_out_once_it_is_rescheduled(db: Connection) -> None:
     id = put(db, payload={"odd": True})
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null"):
         assert claim(db) == []
@@ -46,7 +46,7 @@ def test_what_was_held_so_is_handed_out_once_its_owner_gave_it_an_instant(db: Co
     assert claim_one(db).id == id
 
 
-def test_what_cannot_even_be_held_has_failed(db: Connection) -> None:
+def test_an_execution_that_cannot_even_be_held_fails(db: Connection) -> None:
     odd = put(db, payload={"odd": True})
     put_many(db, 5)
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null and isfinite(fire_at)"):
@@ -55,7 +55,7 @@ def test_what_cannot_even_be_held_has_failed(db: Connection) -> None:
     assert "odd" in value(db, "select reason from pgsched.history where id = %s", [odd])
 
 
-def test_what_can_neither_be_handed_out_nor_ended_is_passed_over(db: Connection) -> None:
+def test_an_execution_that_can_neither_be_held_nor_ended_is_skipped(db: Connection) -> None:
     odd = put(db, payload={"odd": True})
     put_many(db, 5)
     with (
@@ -68,7 +68,7 @@ def test_what_can_neither_be_handed_out_nor_ended_is_passed_over(db: Connection)
     assert status(db, odd) == "scheduled"
 
 
-def test_whose_end_cannot_be_recorded_keeps_nobody_else_from_being_handed_out(db: Connection) -> None:
+def test_an_expiry_that_cannot_be_recorded_does_not_affect_others(db: Connection) -> None:
     odd = put(db, options={"relevant_for": "1s"}, fire_at="2020-01-01Z")
     put_many(db, 5)
     with refusing(db, f"id <> '{odd}'", "pgsched.history"):
@@ -85,9 +85,7 @@ def test_a_lost_lease_whose_end_cannot_be_recorded_is_held(db: Connection) -> No
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [odd]) == ("held", "error")
 
 
-def test_where_somebody_has_a_job_locked_its_lost_run_is_passed_over_and_nothing_is_held(
-    db: Connection, store_url: str
-) -> None:
+def test_a_lost_run_of_a_locked_job_is_skipped_and_nothing_is_held(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour", rules={"pause_after": 5}, target="queue:", queue="orders")
     id = put(db, options={"max_attempts": 1})
     run_out(db, claim_one(db))
@@ -101,7 +99,7 @@ def test_where_somebody_has_a_job_locked_its_lost_run_is_passed_over_and_nothing
     assert status(db, id) == "failed"
 
 
-def test_what_no_row_is_at_fault_for_fails_the_claim_and_holds_nothing(db: Connection) -> None:
+def test_an_error_not_caused_by_a_row_fails_the_claim_and_holds_nothing(db: Connection) -> None:
     put_many(db, 5)
     db.execute("revoke update on pgsched.executions from pgsched_owner")
     tables = column(
@@ -118,7 +116,7 @@ def test_what_no_row_is_at_fault_for_fails_the_claim_and_holds_nothing(db: Conne
     assert len(claim(db)) == 5
 
 
-def test_taking_back_what_consumers_lost_goes_on_without_one_that_cannot_be(db: Connection) -> None:
+def test_reaping_continues_past_an_execution_that_cannot_end(db: Connection) -> None:
     ids = [put(db, options={"max_attempts": 1}, ordering_key=None, key=None) for _ in range(3)]
     db.execute("update pgsched.executions set partition = (select min(partition) from pgsched.executions)")
     for handed in claim(db, 10):
@@ -136,7 +134,7 @@ STATES = [
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_database_and_workers_agree_on_what_a_single_row_can_be_at_fault_for(db: Connection, state: str) -> None:
+def test_the_database_and_workers_agree_which_errors_a_row_can_cause(db: Connection, state: str) -> None:
     error = psycopg.errors.lookup(state)() if state[:2] != "PS" else _own(state)
     assert value(db, "select pgsched_internal.is_of_a_row(%s)", [state]) is is_of_a_row(error)
     assert value(db, "select pgsched_internal.is_a_lock(%s)", [state]) is is_a_lock(error)

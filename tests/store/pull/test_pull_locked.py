@@ -1,4 +1,4 @@
-"""A consumer has executions of several clients in hand, and one of these clients keeps a transaction open."""
+"""A consumer settles executions of several clients while one of these clients keeps a transaction open."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -27,12 +27,12 @@ COMPLETE = "select pgsched.complete(x.id, x.token, '7') from unnest(%s::uuid[], 
 def _orders(db: Connection) -> None:
     pulled_queue(db)
     db.execute("insert into pgsched.clients (client_id) values ('payments'), ('billing') on conflict do nothing")
-    db.execute("set lock_timeout = '10s'")  # whoever waits fails
+    db.execute("set lock_timeout = '10s'")  # a wait for a lock fails the test
 
 
 @contextmanager
 def locked(url: str, query: str, *parameters: object) -> Iterator[Connection]:
-    """Somebody's transaction, which stays open."""
+    """A transaction of another session, which stays open."""
     with psycopg.connect(url) as holder:
         assert holder.execute(query.encode(), parameters).rowcount > 0
         yield holder
@@ -43,7 +43,7 @@ def row_locked(url: str, id: UUID) -> AbstractContextManager[Connection]:
 
 
 def run_of_a_job(db: Connection, **rules: int) -> tuple[UUID, UUID]:
-    """A job of payments that counts its failures and has had one, and a run of it; their ids."""
+    """A job of payments that counts failures and has had one, and a run of it: the ids of both."""
     job = schedule(
         db, every="1 hour", rules={"pause_after": 5, **rules}, client="payments", target="queue:", queue="orders"
     )
@@ -62,7 +62,7 @@ def record(db: Connection) -> int:
     return int(value(db, "select pgsched_internal.record_results(100)"))
 
 
-def test_completing_many_waits_for_no_job_that_somebody_has_locked(db: Connection, store_url: str) -> None:
+def test_completing_many_does_not_wait_for_a_locked_job(db: Connection, store_url: str) -> None:
     job, id = run_of_a_job(db)
     other = put(db, client="billing")
     handed = claim(db)
@@ -79,7 +79,7 @@ def test_completing_many_waits_for_no_job_that_somebody_has_locked(db: Connectio
     assert value(db, "select failures from pgsched.jobs where id = %s", [job]) == 0
 
 
-def test_completing_many_waits_for_no_row_that_somebody_has_locked(db: Connection, store_url: str) -> None:
+def test_completing_many_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id, other = put(db, client="payments"), put(db, client="billing")
     handed = claim(db)
     with row_locked(store_url, id):
@@ -89,16 +89,16 @@ def test_completing_many_waits_for_no_row_that_somebody_has_locked(db: Connectio
     assert status(db, id) == "succeeded"
 
 
-def test_whoever_waits_for_one_of_a_client_waits_for_no_other_of_it(db: Connection, store_url: str) -> None:
+def test_completing_many_waits_for_only_one_locked_row_of_a_client(db: Connection, store_url: str) -> None:
     ids = [put(db, client="payments") for _ in range(100)]
     handed = claim(db, 100)
-    db.execute("set lock_timeout = 0; set statement_timeout = '4s'")  # a moment for each would be five seconds
+    db.execute("set lock_timeout = 0; set statement_timeout = '4s'")  # a moment for each row would be five seconds
     with locked(store_url, "select from pgsched.executions where id = any (%s) for update", ids):
         complete_all(db, handed)
     assert record(db) == 100
 
 
-def test_a_failure_is_recorded_once_its_job_is_free(db: Connection, store_url: str) -> None:
+def test_a_failure_is_recorded_once_its_job_is_unlocked(db: Connection, store_url: str) -> None:
     job, id = run_of_a_job(db)
     handed = claim_one(db)
     with locked(store_url, "select from pgsched.jobs where id = %s for update", job):
@@ -109,7 +109,7 @@ def test_a_failure_is_recorded_once_its_job_is_free(db: Connection, store_url: s
     assert value(db, "select failures from pgsched.jobs where id = %s", [job]) == 2
 
 
-def test_a_failure_that_is_tried_again_waits_for_no_row(db: Connection, store_url: str) -> None:
+def test_a_failure_that_is_retried_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id = put(db, options={"max_attempts": 2})
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -119,7 +119,7 @@ def test_a_failure_that_is_tried_again_waits_for_no_row(db: Connection, store_ur
     assert value(db, "select error from pgsched.attempts where execution_id = %s", [id]) == "no paper"
 
 
-def test_a_failure_that_blocks_its_key_waits_for_nobody_who_unblocks_it(db: Connection, store_url: str) -> None:
+def test_a_failure_that_blocks_its_key_does_not_wait_for_an_unblock(db: Connection, store_url: str) -> None:
     id = put(db, client="payments", ordering_key="o", options={"ordering": "block"})
     handed = claim_one(db)
     db.execute(
@@ -133,7 +133,7 @@ def test_a_failure_that_blocks_its_key_waits_for_nobody_who_unblocks_it(db: Conn
     assert status(db, id) == "failed"
 
 
-def test_handing_back_waits_for_no_row(db: Connection, store_url: str) -> None:
+def test_releasing_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -142,7 +142,7 @@ def test_handing_back_waits_for_no_row(db: Connection, store_url: str) -> None:
     assert row(db, "select status::text, attempt from pgsched.status where id = %s", [id]) == ("scheduled", 0)
 
 
-def test_extending_waits_for_no_row_and_says_until_when_the_lease_is(db: Connection, store_url: str) -> None:
+def test_extending_a_locked_row_returns_the_present_end_of_the_lease(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -150,7 +150,7 @@ def test_extending_waits_for_no_row_and_says_until_when_the_lease_is(db: Connect
     assert call(db, "extend", id=handed.id, token=handed.token, lease="1 hour") > handed.lease_expires_at
 
 
-def test_what_was_said_is_said_once(db: Connection, store_url: str) -> None:
+def test_a_second_result_is_refused(db: Connection, store_url: str) -> None:
     handed = claim_one(db) if put(db) else None
     assert handed is not None
     with row_locked(store_url, handed.id):
@@ -159,7 +159,7 @@ def test_what_was_said_is_said_once(db: Connection, store_url: str) -> None:
             fail(db, handed)
 
 
-def test_what_was_completed_is_not_handed_back(db: Connection, store_url: str) -> None:
+def test_a_completed_execution_cannot_be_released(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -170,7 +170,7 @@ def test_what_was_completed_is_not_handed_back(db: Connection, store_url: str) -
     assert status(db, id) == "succeeded"
 
 
-def test_releasing_waits_for_nobody_who_unblocks_its_key(db: Connection, store_url: str) -> None:
+def test_releasing_does_not_wait_for_an_unblock_of_its_key(db: Connection, store_url: str) -> None:
     put(db, client="payments", ordering_key="o")
     handed = claim_one(db)
     call(db, "cancel", id=handed.id)
@@ -178,7 +178,7 @@ def test_releasing_waits_for_nobody_who_unblocks_its_key(db: Connection, store_u
         call(db, "release", id=handed.id, token=handed.token)
 
 
-def test_a_result_is_dropped_where_another_has_the_execution_by_then(db: Connection, store_url: str) -> None:
+def test_a_noted_result_is_dropped_if_another_lease_has_begun(db: Connection, store_url: str) -> None:
     id = put(db)
     late = claim_one(db)
     with row_locked(store_url, id):
@@ -188,7 +188,7 @@ def test_a_result_is_dropped_where_another_has_the_execution_by_then(db: Connect
     assert status(db, id) == "running"
 
 
-def test_whoever_has_said_in_time_what_came_of_it_has_not_lost_it(db: Connection, store_url: str) -> None:
+def test_a_result_noted_in_time_outlives_its_lease(db: Connection, store_url: str) -> None:
     id = put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -199,7 +199,7 @@ def test_whoever_has_said_in_time_what_came_of_it_has_not_lost_it(db: Connection
     assert record(db) == 1
 
 
-def test_a_lost_run_of_a_locked_job_is_passed_over_by_whoever_takes_leases_back(db: Connection, store_url: str) -> None:
+def test_reaping_skips_a_lost_run_of_a_locked_job(db: Connection, store_url: str) -> None:
     job, id = run_of_a_job(db)
     db.execute("update pgsched.executions set options = '{\"max_attempts\": 1}' where id = %s", [id])
     end_lease(db, claim_one(db))
@@ -211,7 +211,7 @@ def test_a_lost_run_of_a_locked_job_is_passed_over_by_whoever_takes_leases_back(
     assert status(db, id) == "failed"
 
 
-def test_what_cannot_be_recorded_is_held_with_the_reason(db: Connection, store_url: str) -> None:
+def test_an_execution_whose_result_cannot_be_recorded_is_held(db: Connection, store_url: str) -> None:
     id, other = put(db), put(db)
     one, two = claim(db)
     with row_locked(store_url, id), row_locked(store_url, other):
@@ -226,7 +226,7 @@ def test_what_cannot_be_recorded_is_held_with_the_reason(db: Connection, store_u
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [id]) == ("held", "error")
 
 
-def test_a_table_of_jobs_that_is_locked_stops_no_end_of_what_is_of_no_job(db: Connection, store_url: str) -> None:
+def test_a_locked_jobs_table_does_not_delay_executions_without_a_job(db: Connection, store_url: str) -> None:
     plain, failing = put(db), put(db)
     handed = {one.id: one for one in claim(db)}
     with psycopg.connect(store_url) as holder:
@@ -238,7 +238,7 @@ def test_a_table_of_jobs_that_is_locked_stops_no_end_of_what_is_of_no_job(db: Co
     assert (status(db, plain), status(db, failing)) == ("succeeded", "failed")
 
 
-def test_a_run_of_a_job_whose_table_is_locked_is_recorded_afterwards(db: Connection, store_url: str) -> None:
+def test_a_run_is_recorded_once_the_jobs_table_is_unlocked(db: Connection, store_url: str) -> None:
     _, id = run_of_a_job(db)
     handed = claim_one(db)
     with psycopg.connect(store_url) as holder:

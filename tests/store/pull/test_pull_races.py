@@ -1,4 +1,4 @@
-"""Consumers at the same time: no execution is two consumers', and none is lost."""
+"""Concurrent consumers: no execution goes to two of them, and none is lost."""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def other(store_url: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_what_one_consumer_is_claiming_another_passes_over(db: Connection, other: Connection) -> None:
+def test_concurrent_claims_skip_each_others_rows(db: Connection, other: Connection) -> None:
     put_many(db, 10)
     with db.transaction():
         mine = {handed.id for handed in claim(db, 6)}
@@ -33,7 +33,7 @@ def test_what_one_consumer_is_claiming_another_passes_over(db: Connection, other
     assert (len(mine), len(theirs), mine & theirs) == (6, 4, set())
 
 
-def test_a_lease_that_ran_out_is_one_other_consumers_alone(db: Connection, other: Connection) -> None:
+def test_an_expired_lease_goes_to_only_one_other_consumer(db: Connection, other: Connection) -> None:
     put(db)
     run_out(db, claim_one(db))
     with db.transaction():
@@ -41,7 +41,7 @@ def test_a_lease_that_ran_out_is_one_other_consumers_alone(db: Connection, other
         assert claim(other) == []
 
 
-def test_of_a_completion_and_the_next_claim_one_has_it(db: Connection, other: Connection) -> None:
+def test_a_late_completion_loses_to_the_next_claim(db: Connection, other: Connection) -> None:
     put(db)
     late = claim_one(db)
     run_out(db, late)
@@ -53,7 +53,7 @@ def test_of_a_completion_and_the_next_claim_one_has_it(db: Connection, other: Co
         complete(db, late)
 
 
-def test_of_two_consumers_with_one_ordering_key_one_has_its_turn(db: Connection, other: Connection) -> None:
+def test_consumers_take_turns_within_an_ordering_key(db: Connection, other: Connection) -> None:
     put(db, ordering_key="o")
     put(db, ordering_key="o")
     first = claim_one(db, batch=1)
@@ -80,13 +80,13 @@ def test_twenty_consumers_drain_two_thousand_exactly_once(db: Connection, store_
         for consuming in [pool.submit(consume, number) for number in range(20)]:
             consuming.result(timeout=120)
     assert (len(seen), len(set(seen))) == (2_000, 2_000)
-    while value(db, "select pgsched_internal.record_results(1000)"):  # somebody else's claim had them locked for long
+    while value(db, "select pgsched_internal.record_results(1000)"):  # results of rows that another claim had locked
         pass
     assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 2_000
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_client_claims_its_own_executions_alone(db: Connection, payments: Connection) -> None:
+def test_a_client_claims_only_its_own_executions(db: Connection, payments: Connection) -> None:
     put(db, client="billing")
     own = put(payments, client="payments")
     assert [handed.id for handed in claim(payments)] == [own]
@@ -102,7 +102,7 @@ def test_a_client_completes_fails_extends_and_releases_its_own(payments: Connect
     call(payments, "release", id=three.id, token=three.token)
 
 
-def test_a_client_does_not_settle_anothers_even_with_its_token(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_complete_anothers_even_with_its_token(db: Connection, payments: Connection) -> None:
     put(db, client="billing")
     theirs = claim_one(db)
     with refused("PS012"):

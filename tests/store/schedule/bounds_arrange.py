@@ -1,4 +1,4 @@
-"""A client's things for every verb to be called with: what waits, what failed, what is in hand, a job."""
+"""What a client can have, for tests that call every verb: waiting, failed and leased executions, and a job."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -38,7 +38,7 @@ class House:
         return found
 
     def sane(self, verb: str, names: list[str]) -> dict[str, Any]:
-        """What a verb with arguments of these names can be called with."""
+        """Valid arguments for a verb with arguments of these names."""
         return (self._of_executions() | self._of_jobs() | self._of_settings())[verb]
 
     def _of_executions(self) -> dict[str, dict[str, Any]]:

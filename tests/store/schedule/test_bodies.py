@@ -1,4 +1,4 @@
-"""A payload of which the body that is asked for cannot be made is refused, wherever it is scheduled or changed."""
+"""A payload that cannot be sent in the requested body format is refused, wherever it is scheduled or changed."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _TEXT = {"body": {"format": "text"}}
 
 
 @pytest.mark.parametrize("how", [{}, {"key": "k"}, {"every": "1 hour"}, {"ordering_key": "o"}, {"queue": "default"}])
-def test_it_is_refused_in_sql(db: Connection, how: dict[str, Any]) -> None:
+def test_schedule_refuses_a_payload_that_does_not_fit_the_body(db: Connection, how: dict[str, Any]) -> None:
     schedule(db, payload=Jsonb("a"), options=_TEXT, **how)
     schedule(db, options=_TEXT, **how)
     with pytest.raises(psycopg.Error, match="cannot be sent as a body of the format text") as raised:
@@ -23,7 +23,7 @@ def test_it_is_refused_in_sql(db: Connection, how: dict[str, Any]) -> None:
     assert raised.value.sqlstate == "PS003"
 
 
-def test_it_is_refused_when_it_comes_with_an_edit(db: Connection) -> None:
+def test_an_edit_refuses_a_payload_that_does_not_fit_the_body(db: Connection) -> None:
     id, job = (schedule(db, payload=Jsonb("a"), options=_TEXT, **how) for how in ({}, {"every": "1 hour"}))
     for edited in (id, job):
         for changes in ({"payload": 5}, {"options": {"body": {"format": "form"}}}):
@@ -32,7 +32,7 @@ def test_it_is_refused_when_it_comes_with_an_edit(db: Connection) -> None:
         call(db, "edit", id=edited, changes={"payload": "b"})
 
 
-def test_it_is_refused_when_a_job_is_inserted_or_a_dead_letter_replayed(db: Connection) -> None:
+def test_inserted_jobs_and_replays_refuse_a_payload_that_does_not_fit(db: Connection) -> None:
     with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
         db.execute("""insert into pgsched.jobs (target, every, payload, options)
                       values ('https://a', '1 hour', '5', '{"body": {"format": "text"}}')""")
@@ -42,7 +42,7 @@ def test_it_is_refused_when_a_job_is_inserted_or_a_dead_letter_replayed(db: Conn
     assert call(db, "replay", id=letter, payload=Jsonb("b"))
 
 
-def test_it_is_refused_in_bulk(db: Connection, store_url: str) -> None:
+def test_schedule_many_refuses_a_payload_that_does_not_fit_the_body(db: Connection, store_url: str) -> None:
     good: Any = {"target": "https://a", "payload": "a", "options": _TEXT}
     for bad in (good | {"payload": [1]}, good | {"payload": 5, "key": "k"}):
         with psycopg.connect(store_url) as connection, pytest.raises(InvalidPayload, match="write a JSON string"):
@@ -50,6 +50,6 @@ def test_it_is_refused_in_bulk(db: Connection, store_url: str) -> None:
     assert value(db, "select count(*) from pgsched.executions") == 0
 
 
-def test_it_is_no_default(db: Connection) -> None:
+def test_body_cannot_be_a_default(db: Connection) -> None:
     with pytest.raises(psycopg.Error, match="cannot be defaults"):
         call(db, "set_client", client="shop", changes={"options": _TEXT})

@@ -1,4 +1,4 @@
-"""What is taken is bounded by what it is as text: a few bytes of jsonb may be a hundred kilobytes of digits."""
+"""Input is bounded by its size as text: a few bytes of jsonb can be a hundred kilobytes of digits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,12 +57,12 @@ TAKEN = [
 
 @contextmanager
 def refused_as(sqlstate: str, says: str) -> Iterator[None]:
-    """Refused under this SQLSTATE, with these words."""
+    """The block is refused under this SQLSTATE, with these words."""
     with refused(sqlstate):
         try:
             yield
         except psycopg.Error as error:
-            assert says in str(error), error  # noqa: PT017  the error goes on
+            assert says in str(error), error  # noqa: PT017  the error is raised again
             raise
 
 
@@ -71,7 +71,7 @@ def told(text: str) -> str:
 
 
 @pytest.mark.parametrize(("payload", "says"), FAULTS, ids=told)
-def test_a_payload_that_is_too_much_as_text_is_refused(db: Connection, payload: str, says: str) -> None:
+def test_a_payload_that_is_too_large_as_text_is_refused(db: Connection, payload: str, says: str) -> None:
     with refused_as("PS003", says):
         db.execute("select pgsched.schedule('python:a', %s::jsonb)", [payload])
     with refused_as("PS003", says):
@@ -84,17 +84,17 @@ def test_a_payload_that_is_too_much_as_text_is_refused(db: Connection, payload: 
 
 
 @pytest.mark.parametrize("payload", TAKEN, ids=told)
-def test_a_payload_up_to_the_bounds_is_taken(db: Connection, payload: str) -> None:
+def test_a_payload_up_to_the_bounds_is_accepted(db: Connection, payload: str) -> None:
     db.execute("select pgsched.schedule('python:a', %s::jsonb)", [payload])
 
 
-def test_what_was_stored_compressed_is_measured_as_text(db: Connection) -> None:
+def test_a_compressed_payload_is_measured_as_text(db: Connection) -> None:
     db.execute("create temp table kept as select to_jsonb(repeat('x', 3000000)) as payload")
     with refused_as("PS003", "1 MiB"):
         db.execute("select pgsched.schedule('python:a', payload) from kept")
 
 
-def test_functions_of_a_clients_own_do_not_stand_in_for_those_that_measure(db: Connection) -> None:
+def test_a_clients_functions_cannot_replace_those_that_measure(db: Connection) -> None:
     db.execute("create schema mine; create function mine.octet_length(text) returns int language sql as 'select 0'")
     try:
         db.execute("set search_path = mine, pg_catalog")
@@ -122,7 +122,7 @@ def test_rules_are_bounded_as_text(db: Connection) -> None:
         db.execute("select pgsched.schedule('python:a', every => '1 hour', rules => %s::jsonb)", [rules])
 
 
-def test_a_time_zone_of_a_megabyte_is_no_job(db: Connection) -> None:
+def test_a_time_zone_of_a_megabyte_is_refused(db: Connection) -> None:
     with pytest.raises(psycopg.errors.CheckViolation, match="timezone_is_at_most_100_characters"):
         db.execute(
             "insert into pgsched.jobs (target, cron, timezone) values ('python:a', '@daily', repeat('x', 1000000))"
@@ -130,10 +130,10 @@ def test_a_time_zone_of_a_megabyte_is_no_job(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e131000", "-1e131000", "0e-16000", "1e-16000"])
-def test_to_refuse_a_bomb_costs_a_fraction_of_writing_it_out(db: Connection, number: str) -> None:
+def test_refusing_a_bomb_costs_a_fraction_of_writing_it_out(db: Connection, number: str) -> None:
     written = _milliseconds(db, "select octet_length(%s::jsonb::text)", "[" + ",".join([number] * 900) + "]")
     refused = _milliseconds(db, "select pgsched_internal.fault_of_json(%s)", "[" + ",".join([number] * 9000) + "]")
-    assert refused < 5 * written, (refused, written)  # ten times as much would be more than ten times as long
+    assert refused < 5 * written, (refused, written)  # written out, it would take ten times as long
 
 
 def _milliseconds(db: Connection, query: str, value: str) -> float:
@@ -143,15 +143,15 @@ def _milliseconds(db: Connection, query: str, value: str) -> float:
 
 
 @pytest.mark.parametrize("number", ["1", "1e308"])
-def test_to_look_at_many_numbers_takes_no_more_than_they_are(db: Connection, number: str) -> None:
+def test_checking_many_numbers_takes_time_in_proportion_to_their_number(db: Connection, number: str) -> None:
     value = f"[{number}" + ",1" * 160_000 + "]"
     read = _milliseconds(db, "select sum(length(n::text)) from jsonb_array_elements(%s) n", value)
     checked = _milliseconds(db, "select pgsched_internal.fault_of_json(%s)", value)
-    assert checked < 10 * read, (checked, read)  # each of them for each would be twenty times as long
+    assert checked < 10 * read, (checked, read)  # work for each pair of numbers would take twenty times as long
 
 
 @pytest.mark.parametrize("number", ["1e131000", "0e-16000"])
-def test_a_bomb_that_was_stored_compressed_is_refused_as_well(db: Connection, number: str) -> None:
+def test_a_compressed_bomb_is_refused(db: Connection, number: str) -> None:
     bomb = "[" + ",".join([number] * 9000) + "]"
     db.execute("create temp table kept as select %s::jsonb as payload", [bomb])
     row: Any = db.execute("select pg_column_compression(payload), pg_column_size(payload) from kept").fetchone()
@@ -166,8 +166,8 @@ BOMBS = {
     "rules": ("select pgsched.schedule('python:a', every => '1 hour', rules => %s::jsonb)", "PS002"),
     "labels": ("select pgsched.schedule('python:a', every => '1 hour', labels => %s::jsonb)", "PS000"),
     "a filter": ("select pgsched.bulk('replay', %s::jsonb)", "PS000"),
-    "what is set": ("select pgsched.set_client('shop', %s::jsonb)", "PS000"),
-    "a queue": ("select pgsched.create_queue('shop', %s::jsonb)", "PS000"),
+    "settings": ("select pgsched.set_client('shop', %s::jsonb)", "PS000"),
+    "settings of a queue": ("select pgsched.create_queue('shop', %s::jsonb)", "PS000"),
     "a result": ("select pgsched.complete(pgsched_internal.new_id(), 1, %s::jsonb)", "PS003"),
 }
 

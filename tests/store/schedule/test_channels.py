@@ -1,4 +1,4 @@
-"""What a client may have called is decided when it is scheduled, where that goes through a function or a job."""
+"""A client's channels are checked when something is scheduled through a function or as a job."""
 
 import psycopg
 import pytest
@@ -16,14 +16,14 @@ def _shop_has_http_alone(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("terms", [{}, {"key": "k"}, {"every": "1 hour"}, {"ordering_key": "o"}])
-def test_what_a_client_may_not_have_called_is_not_scheduled(db: Connection, terms: dict[str, str]) -> None:
+def test_a_target_outside_the_clients_channels_is_refused(db: Connection, terms: dict[str, str]) -> None:
     with refused("PS012", hint="its channels are http"):
         schedule(db, client="shop", target="python:work", **terms)
     schedule(db, client="shop", target="HTTPS://shop.example/", **terms)
     schedule(db, client="other", target="python:work", **terms)
 
 
-def test_neither_does_what_waits_under_a_key_become_it_nor_what_waits_for_others(db: Connection) -> None:
+def test_channels_are_checked_for_replaced_and_dependent_executions(db: Connection) -> None:
     first = schedule(db, client="shop", key="k")
     with refused("PS012", hint="its channels are http"):
         schedule(db, client="shop", key="k", target="python:work")
@@ -31,7 +31,7 @@ def test_neither_does_what_waits_under_a_key_become_it_nor_what_waits_for_others
         call(db, "schedule", client="shop", target="python:work", after=[str(first)])
 
 
-def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
+def test_channels_are_checked_for_edited_and_inserted_jobs(db: Connection) -> None:
     job = schedule(db, client="shop", every="1 hour")
     with refused("PS012", hint="its channels"):
         call(db, "edit", id=job, changes={"target": "sql:shop.settle"})
@@ -40,18 +40,18 @@ def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
     call(db, "edit", id=job, changes={"every": "2h"})
 
 
-def test_consumers_take_what_they_like(db: Connection) -> None:
+def test_queue_targets_are_accepted_whatever_the_channels(db: Connection) -> None:
     call(db, "create_queue", name="pulled", changes={"pulled": True})
     schedule(db, client="shop", target="queue:", queue="pulled")
     db.execute("delete from pgsched.executions; select pgsched.drop_queue('pulled')")
 
 
-async def test_workers_are_told_of_it(db: Connection, worker: connect.Connection) -> None:
+async def test_workers_read_the_channels_of_each_client(db: Connection, worker: connect.Connection) -> None:
     found = {one.client_id: one.channels for one in await client_and_queue_settings.client_settings(worker)}
     assert (found["shop"], found["default"]) == (["http"], None)
 
 
-def test_a_channel_that_one_client_names_is_notified_for_no_other(db: Connection) -> None:
+def test_a_notify_channel_that_one_client_names_is_refused_to_others(db: Connection) -> None:
     schedule(db, client="other", target="notify:orders")
     call(db, "set_client", client="shop", changes={"channels": ["http", "notify:orders"]})
     schedule(db, client="shop", target="notify:orders")
@@ -67,7 +67,7 @@ def test_a_channel_that_one_client_names_is_notified_for_no_other(db: Connection
 
 
 @pytest.mark.parametrize("verb", ["set_client('shop', '{\"channels\": null}')", "drop_client('shop')"])
-def test_a_client_does_not_free_itself(db: Connection, verb: str) -> None:
+def test_a_client_cannot_lift_its_own_restriction(db: Connection, verb: str) -> None:
     role = f"shop_{db.info.backend_pid}"
     db.execute(f"create role {role} in role pgsched_client".encode())
     db.execute("update pgsched.clients set database_role = %s where client_id = 'shop'", [role])
@@ -83,6 +83,6 @@ def test_a_client_does_not_free_itself(db: Connection, verb: str) -> None:
 
 
 @pytest.mark.parametrize("channels", [[], ["smtp"], "http", [None], [1], {"http": 1}, ["kafka:x"]])
-def test_what_cannot_be_channels_is_refused(db: Connection, channels: object) -> None:
+def test_invalid_channels_are_refused(db: Connection, channels: object) -> None:
     with refused("PS000", hint="write a list of http"):
         call(db, "set_client", client="shop", changes={"channels": channels})

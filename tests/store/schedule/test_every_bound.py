@@ -1,8 +1,8 @@
-"""Whatever text, list or JSON can be handed to pgsched by SQL is bounded: each argument of each verb, each column.
+"""Every text, list and JSON that SQL can pass to pgsched is bounded: each argument of each verb, and each column.
 
-They are read from the catalogue, so that a new one fails here until it has a bound, and until this test knows how to
-call it. Each is given something sane, which must be taken, and then something absurd, which must be refused in a few
-words and at once.
+They are read from the catalog, so that a new one fails here until it has a bound and this test knows how to call it.
+Each is given a valid value, which must be accepted, and then an absurd one, which must be refused at once and in a few
+words.
 """
 
 import json
@@ -34,17 +34,17 @@ select c.table_name, c.column_name, format_type(a.atttypid, null), coalesce(t.ty
  order by 1, 2"""
 _TEXTUAL = {"text", "jsonb", "text[]"}
 _HUGE = 3_000_000
-# What is looked up by and bounds nothing itself: what there is under such a name is nothing, and nothing is kept of it.
+# Names to look up by, which have no bound: there is nothing under such a name, and it is not kept.
 _ANSWERED = {
     ("signing_secrets", "client"): "a client of such a name has no secrets",
     ("secrets", "client"): "a client of such a name has no secrets",
     ("drop_secret", "name"): "a client has no secret of such a name",
-    ("status_of", "client"): "looked up in an index, and neither kept nor said",
+    ("status_of", "client"): "looked up in an index, and neither kept nor quoted",
     ("status_of", "key"): "the same",
 }
 
 
-_BESIDE: dict[str, dict[str, Any]] = {  # schedule takes some arguments beside certain others only
+_BESIDE: dict[str, dict[str, Any]] = {  # arguments that schedule accepts only with certain others
     "timezone": {"cron": "@daily"}, "rules": {"every": "1 hour"}, "labels": {"every": "1 hour"},
     "gap": {"cron": "@daily"}, "overlap": {"cron": "@daily"}, "after_outcome": {"after": ["k"]},
     "on_conflict": {"key": "new"},
@@ -59,7 +59,7 @@ _SANE: dict[str, Any] = {
 
 
 def _absurd(name: str, kind: str) -> list[Any]:
-    """Too much text, too many entries; of JSON also what is little as it is sent."""
+    """Too much text or too many entries; as JSON, also values that are small as they are sent."""
     if kind == "text[]":
         return [["k"] * 100_000, ["x" * _HUGE]]
     if kind == "jsonb":
@@ -90,7 +90,7 @@ def _undone(db: Connection) -> Iterator[None]:
 
 
 def _called(db: Connection, verb: str, given: Mapping[str, Any]) -> str | None:
-    """How a call was refused; None where it was not."""
+    """The refusal of a call, or None if it was accepted."""
     arguments = sql.SQL(", ").join(sql.SQL("{} => {}").format(sql.Identifier(k), sql.Placeholder(k)) for k in given)
     query = sql.SQL("select pgsched.{}({})").format(sql.Identifier(verb), arguments)
     return _refusal(db, query, given)
@@ -112,7 +112,7 @@ def test_every_argument_of_every_verb_is_bounded(db: Connection, house: House) -
         given = house.sane(verb, named[0])
         if verb.startswith("schedule"):
             given = given | _BESIDE.get(argument, {})
-        if (verb, argument) == ("bulk", "target"):  # for replay only, which has no instant
+        if (verb, argument) == ("bulk", "target"):  # only a replay has a target, and it has no instant
             given = {"action": "replay", "filter": given["filter"]}
         sane = given | {argument: given.get(argument, _SANE.get(argument, "x"))}
         taken = _called(db, verb, sane)
@@ -124,7 +124,7 @@ def test_every_argument_of_every_verb_is_bounded(db: Connection, house: House) -
     assert unbounded == []
 
 
-def test_every_column_that_a_client_may_write_is_bounded(db: Connection, house: House) -> None:
+def test_every_column_that_a_client_can_write_is_bounded(db: Connection, house: House) -> None:
     unbounded = []
     for table, column, kind, base in db.execute(_COLUMNS.encode()).fetchall():
         if not {kind, base} & _TEXTUAL:

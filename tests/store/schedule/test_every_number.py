@@ -1,7 +1,7 @@
-"""Whatever number, length of time or instant can be handed to pgsched by SQL is bounded: each argument of each verb,
-and each column of the settings.
+"""Every number, duration and instant that SQL can pass to pgsched is bounded: each argument of each verb, and each
+column of the settings.
 
-They are read from the catalogue, so that a new one fails here until it has a bound, or a reason here to have none.
+They are read from the catalog, so that a new one fails here until it has a bound, or a reason here to have none.
 """
 
 from collections.abc import Mapping
@@ -55,10 +55,9 @@ _BESIDE: dict[str, dict[str, Any]] = {
     "concurrency": {"rate": None},
 }
 _AHEAD_OR_BACK = {"0", "1 month -29 days", "-1 month 31 days"}
-# What is meant by them, where they are taken; None for all.
+# Values that are accepted, and what they mean; None stands for all values.
 _MEANT: dict[tuple[str, str], set[str] | None] = {
-    ("bulk", "within"): {"0"},  # as far as it comes at once
-    # 24 hours at most
+    ("bulk", "within"): {"0"},  # counts as far as it gets at once
     ("fail", "retry_after"): {
         "0",
         "178000000 years",
@@ -72,7 +71,7 @@ _MEANT: dict[tuple[str, str], set[str] | None] = {
     ("schedule_outcome", "delay"): _AHEAD_OR_BACK,
     ("schedule_outcome", "fire_at"): {"-infinity"},
     ("pause", "until"): {"infinity"},  # until it is restored
-    ("installation", "audit_days"): {"0"},  # for ever
+    ("installation", "audit_days"): {"0"},  # forever
 }
 _OURS = {
     "created_at",
@@ -85,11 +84,11 @@ _OURS = {
     "revision",
     "runs",
 }
-"""Columns that the verbs and workers keep, and nobody sets."""
+"""Columns that verbs and workers maintain and nobody sets."""
 
 
 def _refusal(db: Connection, query: sql.Composed, given: Mapping[str, Any]) -> str | None:
-    """The SQLSTATE with which it is refused; None where it is not."""
+    """The SQLSTATE of a refusal, or None if it was accepted."""
     with db.transaction(force_rollback=True):
         try:
             db.execute(query, given)
@@ -135,7 +134,7 @@ def test_every_number_of_the_settings_is_bounded(db: Connection, queues: None) -
 
 
 def _of(refused: str | None, place: tuple[str, str], absurd: str) -> list[tuple[str, ...]]:
-    """What is wrong: it is taken, or PostgreSQL had to refuse it. What is no value of the type here is neither."""
+    """What is wrong: a value is accepted, or only PostgreSQL refuses it. It may refuse what is no value of the type."""
     meant = _MEANT.get(place, set())
     if refused is None:
         return [] if meant is None or absurd in meant else [(*place, absurd, "taken")]

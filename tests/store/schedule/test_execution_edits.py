@@ -1,4 +1,4 @@
-"""pgsched.edit of executions: what waits and has not begun is changed; all else is refused and stays as it is."""
+"""pgsched.edit of executions: one that waits and has not begun is changed; any other edit is refused."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +55,7 @@ def one(db: Connection, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_is_named_is_changed_and_the_rest_stays(db: Connection, name: str) -> None:
+def test_an_edit_changes_only_the_named_field(db: Connection, name: str) -> None:
     id = one(db, fire_at="2035-01-01Z")
     before = dict(zip(ALL, content(db, id), strict=True))
     assert edit(db, id, {name: ALL[name]}) is True
@@ -63,21 +63,21 @@ def test_what_is_named_is_changed_and_the_rest_stays(db: Connection, name: str) 
     assert edit(db, id, {name: ALL[name]}) is False
 
 
-def test_null_takes_away_what_there_need_not_be(db: Connection) -> None:
+def test_null_removes_what_is_optional(db: Connection) -> None:
     id = one(db)
     assert edit(db, id, {"payload": None, "options": None, "labels": None}) is True
     assert content(db, id) == (TARGET, None, None, None, True)
     assert edit(db, id, {}) is False
 
 
-def test_what_a_client_has_under_a_key_is_changed(db: Connection) -> None:
+def test_an_edit_finds_an_execution_by_client_and_key(db: Connection) -> None:
     id = one(db, client="shop", key="k")
     other = one(db, client="default", key="k")
     assert call(db, "edit", client="shop", key="k", changes={"payload": {"n": 3}}) is True
     assert (content(db, id)[1], content(db, other)[1]) == ({"n": 3}, {"n": 1})
 
 
-def test_each_change_is_on_record_with_what_was_so_before_and_no_payload(db: Connection) -> None:
+def test_an_edit_is_audited_without_the_payload(db: Connection) -> None:
     id = one(db, options={"headers": {"X-Token": "hush"}}, payload={"password": "hush"})
     edit(db, id, {"payload": {"password": "new"}, "options": None, "fire_at": "2041-01-01T00:00:00Z", "target": TARGET},
          note="see 42", actor="ann")  # fmt: skip
@@ -90,7 +90,7 @@ def test_each_change_is_on_record_with_what_was_so_before_and_no_payload(db: Con
     assert "hush" not in str(before) + str(later)
 
 
-def test_nothing_is_on_record_where_nothing_is_different(db: Connection) -> None:
+def test_an_edit_without_a_difference_is_not_audited(db: Connection) -> None:
     edit(db, one(db), {"payload": {"n": 1}, "fire_at": AT})
     assert value(db, "select count(*) from pgsched.audit_log") == 0
 
@@ -109,7 +109,7 @@ BEGUN = [(state, changes) for state in BEFORE for changes in (ALL, {"labels": No
 
 
 @pytest.mark.parametrize(("state", "changes"), BEGUN)
-def test_what_has_begun_stays_as_it_is(db: Connection, state: str, changes: Any) -> None:
+def test_an_execution_that_has_begun_cannot_be_edited(db: Connection, state: str, changes: Any) -> None:
     id = one(db, key="k")
     (BEFORE | OVER)[state](db, id)
     before = row(db, "select to_jsonb(s) from pgsched.status s")
@@ -121,7 +121,7 @@ def test_what_has_begun_stays_as_it_is(db: Connection, state: str, changes: Any)
 
 
 @pytest.mark.parametrize("state", BEFORE)
-def test_what_waits_for_a_retry_is_moved_and_not_changed(db: Connection, state: str) -> None:
+def test_an_execution_that_waits_for_a_retry_can_only_be_moved(db: Connection, state: str) -> None:
     id = one(db, key="k")
     BEFORE[state](db, id)
     assert edit(db, id, {}) is False
@@ -130,7 +130,7 @@ def test_what_waits_for_a_retry_is_moved_and_not_changed(db: Connection, state: 
 
 
 @pytest.mark.parametrize("changes", [{"payload": 1}, {"fire_at": AT}])
-def test_a_run_of_a_job_is_neither_changed_nor_moved(db: Connection, changes: Any) -> None:
+def test_a_run_of_a_job_can_be_neither_changed_nor_moved(db: Connection, changes: Any) -> None:
     job = schedule(db, every="1 hour", key="j")
     with refused("PS011", hint="edit the job, or trigger it"):
         edit(db, planned(db, job), changes)
@@ -145,7 +145,7 @@ def test_a_job_is_edited_by_its_key_and_has_no_instant(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("function", ["cancel", "edit", "status_of"])
-def test_a_thing_is_named_by_its_id_or_by_client_and_key(db: Connection, function: str) -> None:
+def test_either_id_or_client_and_key_is_required(db: Connection, function: str) -> None:
     id = one(db, key="k")
     for names in (
         {"client": "default"},
@@ -184,7 +184,7 @@ def test_a_thing_is_named_by_its_id_or_by_client_and_key(db: Connection, functio
         ("PS000", {"payload": {"n": 2}, "labels": []}),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_half_done(db: Connection, sqlstate: str, changes: Any) -> None:
+def test_an_invalid_change_is_refused_and_changes_nothing(db: Connection, sqlstate: str, changes: Any) -> None:
     id = one(db)
     before = content(db, id)
     with refused(sqlstate):
@@ -192,14 +192,14 @@ def test_what_cannot_be_is_refused_and_nothing_is_half_done(db: Connection, sqls
     assert content(db, id) == before
 
 
-def test_an_unknown_one_and_an_unknown_key_are_not_found(db: Connection) -> None:
+def test_an_unknown_id_or_key_is_not_found(db: Connection) -> None:
     with refused("PS010"):
         edit(db, "00000000-0000-7000-8000-000000000000", {"payload": 1})
     with refused("PS010"):
         call(db, "edit", client="default", key="nothing", changes={"payload": 1})
 
 
-def test_a_client_changes_its_own_and_is_told_of_no_other(db: Connection, store_url: str) -> None:
+def test_a_client_edits_its_own_executions_and_sees_no_others(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     mine, theirs = one(db, client="payments"), one(db, client="shop", key="k")
@@ -213,7 +213,7 @@ def test_a_client_changes_its_own_and_is_told_of_no_other(db: Connection, store_
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_channel_that_the_client_may_not_use_is_refused(db: Connection) -> None:
+def test_an_edit_to_a_channel_that_the_client_may_not_use_is_refused(db: Connection) -> None:
     id = one(db, client="shop")
     call(db, "set_client", client="shop", changes=Jsonb({"channels": ["http"]}))
     with refused("PS012"):
@@ -221,7 +221,7 @@ def test_a_channel_that_the_client_may_not_use_is_refused(db: Connection) -> Non
     assert edit(db, id, {"payload": 5}) is True
 
 
-def test_one_that_is_due_now_wakes_the_workers(db: Connection, store_url: str) -> None:
+def test_moving_an_execution_to_now_wakes_workers(db: Connection, store_url: str) -> None:
     id = one(db)
     with listening(store_url) as listener:
         edit(db, id, {"payload": 5})
@@ -243,9 +243,7 @@ def test_one_that_is_due_now_wakes_the_workers(db: Connection, store_url: str) -
         ("order", {"fire_at": "2041-01-01T00:00:00Z"}, False),
     ],
 )
-def test_a_gate_holds_no_longer_what_it_may_have_nothing_to_do_with(
-    db: Connection, gate: str, changes: Any, stays: bool
-) -> None:
+def test_an_edit_leaves_a_gate_that_may_no_longer_apply(db: Connection, gate: str, changes: Any, stays: bool) -> None:
     id = one(db)
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity', gate = %s", [gate])
     edit(db, id, changes)
@@ -255,7 +253,7 @@ def test_a_gate_holds_no_longer_what_it_may_have_nothing_to_do_with(
     assert (value(db, "select isfinite(fire_at) from pgsched.executions where id = %s", [id])) is not stays
 
 
-def test_what_waits_for_another_goes_on_waiting_unless_it_gets_an_instant(db: Connection) -> None:
+def test_a_dependent_keeps_waiting_unless_it_gets_an_instant(db: Connection) -> None:
     id = after(db, schedule(db))
     edit(db, id, {"target": "python:other", "options": {"timeout": "7s"}})
     assert value(db, "select fire_at = 'infinity' from pgsched.executions where id = %s", [id])
@@ -266,7 +264,7 @@ def test_what_waits_for_another_goes_on_waiting_unless_it_gets_an_instant(db: Co
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-def test_an_edit_beside_a_claim_comes_before_it_or_is_refused(db: Connection, store_url: str, claimed: bool) -> None:
+def test_an_edit_during_a_claim_comes_before_it_or_is_refused(db: Connection, store_url: str, claimed: bool) -> None:
     id = one(db)
     with psycopg.connect(store_url) as worker, psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as threads:
         lease(worker, id)

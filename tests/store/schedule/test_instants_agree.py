@@ -1,4 +1,4 @@
-"""Instants, dates and waits are read in the same forms by SQL, by Python and from headers."""
+"""SQL, Python and headers accept the same forms of instants, dates and waits."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -120,7 +120,7 @@ def _read(text: str) -> datetime | None:
 
 @QUIET
 @given(text=INSTANTS | st.sampled_from(WORDS))
-def test_sql_and_python_take_the_same_instants(db: Connection, text: str) -> None:
+def test_sql_and_python_accept_the_same_instants(db: Connection, text: str) -> None:
     found = _read(text)
     assert value(db, "select pgsched_internal.is_instant(to_jsonb(%s::text))", [text]) is (found is not None)
     if found is not None and found.year < 9999:
@@ -128,7 +128,7 @@ def test_sql_and_python_take_the_same_instants(db: Connection, text: str) -> Non
         assert abs(meant.astimezone(UTC) - found) <= timedelta(microseconds=1)
 
 
-def test_they_take_the_same_of_each_date_and_time(db: Connection) -> None:
+def test_sql_and_python_accept_the_same_combinations_of_date_and_time(db: Connection) -> None:
     texts = [f"{date}T{time}{offset}" for date in DATES for time in TIMES for offset in OFFSETS]
     taken = column(db, "select t from unnest(%s::text[]) t where pgsched_internal.is_instant(to_jsonb(t))", [texts])
     assert taken == [text for text in texts if _read(text) is not None]
@@ -139,7 +139,7 @@ ENDS = st.sampled_from(DATES) | INSTANTS
 
 @QUIET
 @given(text=ENDS | st.builds("{}/{}".format, ENDS, ENDS) | st.builds("{} / {}".format, ENDS, ENDS))
-def test_they_take_the_same_exclusions(db: Connection, text: str) -> None:
+def test_sql_and_python_accept_the_same_exclusions(db: Connection, text: str) -> None:
     try:
         parse_exclusion(text)
     except InvalidSchedule:
@@ -153,7 +153,7 @@ def test_they_take_the_same_exclusions(db: Connection, text: str) -> None:
 @pytest.mark.parametrize(
     "sent", ["+7", "-7", "٣", "7s", "0x7", "1_0", "7,7", "7.5", "1e1", "PT7S", "T24:00:00Z", "NaN", "inf"]
 )
-def test_a_wait_that_is_no_number_of_seconds_is_ignored(sent: str) -> None:
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_ignored(sent: str) -> None:
     assert parse_retry_after(sent, 1_772_355_600) is None
     answer = httpx.Response(503, headers=[(b"retry-after", sent.encode())])
     assert Call("GET", "/", dict).pause(3, 0, answer) != 7.0

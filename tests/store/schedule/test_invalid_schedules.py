@@ -1,4 +1,4 @@
-"""Schedules that nobody can mean are refused alike: by the API, the client, the command line, and in SQL."""
+"""Invalid schedules are refused alike by the API, the client, the command line and SQL."""
 
 import asyncio
 import json
@@ -24,8 +24,8 @@ from tests.invalid_schedules import INVALID_RULES
 from tests.store.store_arrange import TARGET, column, row, schedule
 from tests.store.store_arrange import Connection as Session
 
-# What PostgreSQL's own types read as something: 60 as seconds, an instant in the session's time zone; and columns that
-# every job has, whether its schedule has a use for them or not.
+# PostgreSQL's own types give these a meaning: 60 is seconds, and an instant is in the session's time zone. Every job
+# has a gap and an overlap, whether its schedule uses them or not.
 MEANT_IN_SQL = {
     "an interval without a unit",
     "a delay without a unit",
@@ -37,11 +37,11 @@ MEANT_IN_SQL = {
 _TYPES = {"fire_at": "timestamptz", "delay": "interval", "every": "interval", "rules": "jsonb"}
 
 
-def test_there_are_many_of_them() -> None:
+def test_there_are_many_invalid_schedules() -> None:
     assert len(INVALID_RULES) >= 60
 
 
-async def test_rest_refuses_each(store_url: str) -> None:
+async def test_the_api_refuses_each(store_url: str) -> None:
     answers = {}
     async with serving(create_app(Settings(database_url=store_url))) as api:
         for name, given in INVALID_RULES:
@@ -52,7 +52,7 @@ async def test_rest_refuses_each(store_url: str) -> None:
     assert {name: found for name, found in answers.items() if found != (422, InvalidSchedule.code)} == {}
 
 
-def test_the_function_for_transactions_refuses_each(db: Session) -> None:
+def test_the_client_refuses_each(db: Session) -> None:
     taken = []
     for name, given in INVALID_RULES:
         with suppress(InvalidSchedule):
@@ -66,7 +66,7 @@ def test_the_command_line_refuses_each(store_url: str) -> None:
     for name, given in INVALID_RULES:
         rules = given.get("rules", {})
         if not isinstance(rules, dict):
-            continue  # each rule is a flag of its own there
+            continue  # the command line has a flag for each rule
         flags = [f"--{part.replace('_', '-')}={value}" for part, value in given.items() if part != "rules"]
         flags += [f"--rule={rule}={json.dumps(value)}" for rule, value in rules.items()]
         found = CliRunner().invoke(cli, ["schedule", TARGET, "--json", *flags], env=at(store_url))
@@ -76,7 +76,7 @@ def test_the_command_line_refuses_each(store_url: str) -> None:
     assert wrong == {}
 
 
-async def test_sql_refuses_each_at_once_or_once_it_is_planned(db: Session, worker: Connection) -> None:
+async def test_sql_refuses_each_at_once_or_when_it_is_planned(db: Session, worker: Connection) -> None:
     refused = {name: _refused(db, name, given) for name, given in INVALID_RULES}
     others = {name for name, error in refused.items() if error is not None and not isinstance(error, InvalidSchedule)}
     assert others <= MEANT_IN_SQL
@@ -89,7 +89,7 @@ async def test_sql_refuses_each_at_once_or_once_it_is_planned(db: Session, worke
 
 
 def _refused(db: Session, name: str, given: dict[str, Any]) -> Exception | None:
-    """How a job of this key and schedule is refused; None where it is taken."""
+    """How a job with this key and schedule is refused, or None if it is accepted."""
     values = {
         part: Jsonb(value) if part == "rules" else value
         for part, value in given.items()
@@ -107,13 +107,13 @@ def _refused(db: Session, name: str, given: dict[str, Any]) -> Exception | None:
     return None
 
 
-def test_sql_takes_each_expression_that_a_worker_reads(db: Session) -> None:
+def test_sql_accepts_each_expression_that_a_worker_reads(db: Session) -> None:
     expressions = [expression for expression, _ in FIRST_INSTANTS]
     refused = "select e from unnest(%s::text[]) e where pgsched_internal.check_cron(e) is not true"
     assert column(db, refused, [expressions]) == []
 
 
-async def test_what_a_worker_found_invalid_is_listed_with_the_code(
+async def test_a_job_that_a_worker_found_invalid_is_listed_with_the_error_code(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     schedule(db, cron="0 0 30-31 2 *")

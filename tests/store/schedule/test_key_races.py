@@ -1,4 +1,4 @@
-"""Many who schedule under few keys at once, over several ordering keys and queues, beside claims and settles."""
+"""Many schedulers with few keys at once, over several ordering keys and queues, during claims and settles."""
 
 import random
 import threading
@@ -43,7 +43,7 @@ def db(database_url: str) -> Iterator[Connection]:
 
 
 def schedule_often(url: str, seed: int, **options: str) -> set[str]:
-    """Schedules under keys drawn at random and in turns undoes it; the keys for which a call was committed."""
+    """Schedule under random keys, roll some calls back, and return the keys of those that committed."""
     chance, committed = random.Random(seed), set[str]()
     with session(url) as connection:
         for _ in range(CALLS):
@@ -63,7 +63,7 @@ def schedule_often(url: str, seed: int, **options: str) -> set[str]:
 
 
 def run_until(url: str, stop: threading.Event) -> list[tuple[UUID, str]]:
-    """Claims and settles until nothing is left after the stop; what was fired."""
+    """Claim and settle until nothing is left after the stop, and return what fired."""
     fired: list[tuple[UUID, str]] = []
     with session(url) as connection:
         while True:
@@ -102,7 +102,7 @@ def test_one_row_waits_under_each_key_however_many_schedule_it(
     assert column(db, "select key from pgsched.executions order by key") == sorted(committed)
 
 
-def test_inserts_and_calls_that_meet_leave_one_row(db: Connection, database_url: str) -> None:
+def test_concurrent_inserts_and_calls_leave_one_row(db: Connection, database_url: str) -> None:
     def insert_often(seed: int) -> set[str]:
         chance, committed = random.Random(seed), set[str]()
         with session(database_url) as connection:

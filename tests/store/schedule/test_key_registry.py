@@ -1,4 +1,4 @@
-"""What stands under a key is one live thing, whichever way it came in: an execution in one partition, or a job."""
+"""A key belongs to one live execution in one partition, or to one job, however it was created."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,13 +43,13 @@ INSERT_JOB = "insert into pgsched.jobs (key, target, every) values (%s, 'python:
 
 
 def insert(db: Connection, *rows: tuple[str, str | None]) -> list[UUID]:
-    """Direct inserts in one statement, each a key and an ordering key."""
+    """Direct inserts in one statement, each row with a key and an ordering key."""
     values = ", ".join(["(%s, %s::text)"] * len(rows))
     return column(db, INSERT.format(values), [TARGET, *(item for row in rows for item in row)])
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_a_key_in_another_partition_is_waited_for(db: Connection, store_url: str, undone: bool) -> None:
+def test_scheduling_waits_for_a_transaction_in_another_partition(db: Connection, store_url: str, undone: bool) -> None:
     made: list[UUID] = []
     with (
         session(store_url) as other,
@@ -65,7 +65,7 @@ def test_a_key_in_another_partition_is_waited_for(db: Connection, store_url: str
     assert column(db, "select id from pgsched.executions") == made[1:]
 
 
-def test_a_one_shot_is_refused_the_key_of_a_job(db: Connection) -> None:
+def test_a_one_shot_cannot_take_the_key_of_a_job(db: Connection) -> None:
     job = schedule(db, key="k", every="1 hour")
     for on_conflict in ("replace", "keep", "reject", "debounce"):
         with refused("PS011", hint="another key"):
@@ -76,7 +76,7 @@ def test_a_one_shot_is_refused_the_key_of_a_job(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_a_job_is_refused_the_key_of_a_one_shot(db: Connection, runs: bool) -> None:
+def test_a_job_cannot_take_the_key_of_a_one_shot(db: Connection, runs: bool) -> None:
     id = schedule(db, key="k")
     if runs:
         lease(db, id)
@@ -88,7 +88,7 @@ def test_a_job_is_refused_the_key_of_a_one_shot(db: Connection, runs: bool) -> N
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_back(db: Connection) -> None:
+def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_vice_versa(db: Connection) -> None:
     call(db, "cancel", id=schedule(db, key="k", every="1 hour"))
     one_shot = schedule(db, key="k")
     assert call(db, "cancel", client="default", key="k") is True
@@ -98,7 +98,7 @@ def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_back(db: Connection) -
     assert row(db, "select id, state::text from pgsched.jobs order by created_at desc limit 1") == (job, "cancelled")
 
 
-def test_a_job_takes_the_key_of_what_has_ended(db: Connection) -> None:
+def test_a_job_takes_the_key_of_an_ended_execution(db: Connection) -> None:
     finish(db, schedule(db, key="k"))
     job = schedule(db, key="k", every="1 hour")
     assert schedule(db, key="k", every="2 hours") == job
@@ -106,7 +106,7 @@ def test_a_job_takes_the_key_of_what_has_ended(db: Connection) -> None:
     assert column(db, "select state::text from pgsched.jobs") == ["cancelled"]
 
 
-def test_cancelling_by_key_cancels_what_came_after_the_one_that_runs(db: Connection) -> None:
+def test_cancelling_by_key_cancels_the_execution_behind_a_running_one(db: Connection) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     following = schedule(db, key="k", on_conflict="debounce")
@@ -114,7 +114,7 @@ def test_cancelling_by_key_cancels_what_came_after_the_one_that_runs(db: Connect
     assert (status(db, running), status(db, following)) == ("running", "cancelled")
 
 
-def test_cancelling_by_key_waits_for_who_schedules_under_it(db: Connection, store_url: str) -> None:
+def test_cancelling_by_key_waits_for_a_transaction_that_schedules_under_it(db: Connection, store_url: str) -> None:
     schedule(db, key="k", ordering_key="a")
     with session(store_url) as other, session(store_url) as watcher, ThreadPoolExecutor() as threads:
         with db.transaction():
@@ -125,14 +125,14 @@ def test_cancelling_by_key_waits_for_who_schedules_under_it(db: Connection, stor
     assert status(db, moved) == "cancelled"
 
 
-def test_a_row_that_was_deleted_by_hand_frees_its_key(db: Connection) -> None:
+def test_a_row_deleted_by_hand_frees_its_key(db: Connection) -> None:
     first = schedule(db, key="k")
     db.execute("delete from pgsched.executions")
     assert schedule(db, key="k") != first
 
 
 @pytest.mark.parametrize("ordering_key", [None, "another"])
-def test_an_inserted_row_has_its_key_alone(db: Connection, ordering_key: str | None) -> None:
+def test_an_inserted_row_holds_its_key(db: Connection, ordering_key: str | None) -> None:
     [id] = insert(db, ("k", None))
     with refused("PS011", hint="pgsched.schedule"):
         insert(db, ("k", ordering_key))
@@ -141,7 +141,7 @@ def test_an_inserted_row_has_its_key_alone(db: Connection, ordering_key: str | N
     assert counts(db) == (1, 0, 1)
 
 
-def test_an_inserted_row_is_refused_the_key_of_a_job_and_the_reverse(db: Connection) -> None:
+def test_inserts_cannot_take_the_key_of_a_job_or_one_shot(db: Connection) -> None:
     schedule(db, key="job", every="1 hour")
     schedule(db, key="one-shot")
     with refused("PS011", hint="leave that row out"):
@@ -152,20 +152,20 @@ def test_an_inserted_row_is_refused_the_key_of_a_job_and_the_reverse(db: Connect
         schedule(db, key=value(db, INSERT_JOB.replace("returning id", "returning key"), ["inserted"]))
 
 
-def test_a_key_that_comes_twice_in_one_insert_is_refused(db: Connection) -> None:
+def test_a_key_twice_in_one_insert_is_refused(db: Connection) -> None:
     with refused("PS011", hint="leave that row out"):
         insert(db, ("a", None), ("k", "x"), ("k", "y"))
     assert counts(db) == (0, 0, 0)
 
 
-def test_inserted_rows_take_the_keys_of_what_has_ended(db: Connection) -> None:
+def test_inserted_rows_take_the_keys_of_ended_executions(db: Connection) -> None:
     for key in ("a", "b", "c"):
         finish(db, schedule(db, key=key))
     assert len(insert(db, ("a", None), ("b", "x"), ("c", None), ("d", None))) == 4
     assert column(db, "select key from pgsched.executions order by 1") == ["a", "b", "c", "d"]
 
 
-def test_an_insert_that_is_rolled_back_leaves_its_keys_free(db: Connection) -> None:
+def test_a_rolled_back_insert_leaves_its_keys_free(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         insert(db, ("k", None))
         db.execute(INSERT_JOB, ["job"])
@@ -174,14 +174,14 @@ def test_an_insert_that_is_rolled_back_leaves_its_keys_free(db: Connection) -> N
     assert counts(db) == (1, 1, 0)
 
 
-def test_loading_many_names_the_key_that_is_taken(db: Connection) -> None:
+def test_schedule_many_names_the_key_that_is_taken(db: Connection) -> None:
     schedule(db, key="k", ordering_key="a")
     with pytest.raises(Conflict, match="'k'"):
         schedule_many(db, [{"target": TARGET, "key": key} for key in ("j", "k", "l")])
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_replay_takes_the_key_that_its_dead_letter_had(db: Connection) -> None:
+def test_a_replay_takes_the_key_of_its_dead_letter(db: Connection) -> None:
     letter = dead_letter(db, key="k")
     id = replay(db, letter)
     assert schedule(db, key="k", on_conflict="keep") == id
@@ -189,7 +189,7 @@ def test_a_replay_takes_the_key_that_its_dead_letter_had(db: Connection) -> None
     assert column(db, "select status::text from pgsched.status where id = %s", [id]) == ["cancelled"]
 
 
-def test_nothing_is_replayed_under_the_key_of_a_job(db: Connection) -> None:
+def test_a_replay_under_the_key_of_a_job_is_refused(db: Connection) -> None:
     letter = dead_letter(db, key="k")
     schedule(db, key="k", every="1 hour")
     with refused("PS011"):
@@ -198,13 +198,13 @@ def test_nothing_is_replayed_under_the_key_of_a_job(db: Connection) -> None:
 
 
 def tidy(db: Connection) -> list[str]:
-    """What the upkeep does, as if everything that there is had been noted a day ago; the keys that are left."""
+    """Tidy as upkeep does, as if every key had been noted a day ago, and return the keys that are left."""
     db.execute("update pgsched_internal.keys set look_at = now()")
     db.execute("select pgsched_internal.tidy_keys(1000)")
     return column(db, "select key from pgsched_internal.keys order by 1")
 
 
-def test_keys_are_forgotten_once_nothing_stands_under_them(db: Connection) -> None:
+def test_tidying_removes_keys_that_nothing_uses(db: Connection) -> None:
     for key in ("waits", "runs", "ended", "ended long ago", "gone"):
         schedule(db, key=key)
     for key in ("job", "cancelled"):
@@ -219,7 +219,7 @@ def test_keys_are_forgotten_once_nothing_stands_under_them(db: Connection) -> No
     assert value(db, "select count(*) from pgsched_internal.keys where look_at <= now()") == 0
 
 
-def test_tidying_passes_over_keys_that_somebody_has_locked(db: Connection, store_url: str) -> None:
+def test_tidying_skips_locked_keys(db: Connection, store_url: str) -> None:
     finish(db, schedule(db, key="k"), ago="25 hours")
     db.execute("update pgsched_internal.keys set look_at = now()")
     with session(store_url) as other, other.transaction():
@@ -229,7 +229,7 @@ def test_tidying_passes_over_keys_that_somebody_has_locked(db: Connection, store
     assert tidy(db) == []
 
 
-def test_a_longer_retention_than_the_registrys_is_kept_by_history(db: Connection) -> None:
+def test_history_answers_for_keys_that_the_registry_has_removed(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="3 days")
     assert tidy(db) == []
@@ -247,7 +247,7 @@ def with_queues(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_a_key_moves_from_queue_to_queue_as_one_row(with_queues: Connection) -> None:
+def test_a_key_that_moves_between_queues_has_one_row(with_queues: Connection) -> None:
     db = with_queues
     first = schedule(db, key="k", queue="orders")
     second = schedule(db, key="k")
@@ -265,7 +265,7 @@ def outcome(db: Connection, **arguments: Any) -> tuple[Any, ...]:
     return row(db, query.encode(), given)
 
 
-def test_the_outcome_says_what_became_of_a_call(db: Connection) -> None:
+def test_the_outcome_says_what_a_call_did(db: Connection) -> None:
     id, *first = outcome(db)
     assert first == ["created", True]
     assert outcome(db) == (id, "replaced", True)
@@ -279,27 +279,27 @@ def test_the_outcome_says_what_became_of_a_call(db: Connection) -> None:
     assert outcome(db, on_conflict="debounce")[1:] == ("created", True)
 
 
-def test_the_outcome_of_what_has_no_key_is_a_new_row(db: Connection) -> None:
+def test_without_a_key_each_call_creates_a_row(db: Connection) -> None:
     first, second = outcome(db, key=None), outcome(db, key=None)
     assert (first[1:], second[1:]) == (("created", True), ("created", True))
     assert first[0] != second[0]
 
 
-def test_what_moves_to_another_ordering_key_was_replaced(db: Connection) -> None:
+def test_moving_to_another_ordering_key_counts_as_replaced(db: Connection) -> None:
     id, *_ = outcome(db, ordering_key="a")
     moved, *rest = outcome(db, ordering_key="b")
     assert moved != id
     assert rest == ["replaced", True]
 
 
-def test_the_outcome_says_what_became_of_a_job(db: Connection) -> None:
+def test_the_outcome_says_what_a_call_did_to_a_job(db: Connection) -> None:
     id, *first = outcome(db, every="1 hour")
     assert first == ["created", False]
     assert outcome(db, every="2 hours") == (id, "replaced", False)
     assert outcome(db, every="3 hours", on_conflict="keep") == (id, "existing", False)
 
 
-def test_the_outcome_of_what_waits_for_another_has_no_instant(db: Connection) -> None:
+def test_the_outcome_of_a_dependent_has_no_instant(db: Connection) -> None:
     before = schedule(db)
     assert outcome(db, after=[str(before)])[1:] == ("created", False)
     assert outcome(db, after=[str(before)])[1:] == ("replaced", False)
@@ -307,7 +307,9 @@ def test_the_outcome_of_what_waits_for_another_has_no_instant(db: Connection) ->
 
 @pytest.mark.parametrize("ended", ["failed", "expired", "cancelled", "skipped"])
 @pytest.mark.parametrize("on_conflict", ["replace", "keep", "reject"])
-def test_what_did_not_succeed_can_be_scheduled_again_at_once(db: Connection, ended: str, on_conflict: str) -> None:
+def test_an_execution_that_did_not_succeed_can_be_scheduled_again_at_once(
+    db: Connection, ended: str, on_conflict: str
+) -> None:
     id = schedule(db, key="k")
     finish(db, id, ended=ended)
     again, *rest = outcome(db, on_conflict=on_conflict)
@@ -322,7 +324,7 @@ def test_a_success_after_a_failure_answers_for_the_key(db: Connection) -> None:
     assert outcome(db) == (id, "ended", False)
 
 
-async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) -> None:
+async def test_upkeep_tidies_keys_in_batches(db: Connection, store_url: str) -> None:
     for n in range(5):
         finish(db, schedule(db, key=f"ended-{n}"), ago="25 hours")
     waits = schedule(db, key="waits")
@@ -333,7 +335,7 @@ async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) 
     assert column(db, "select id from pgsched_internal.keys") == [waits]
 
 
-def test_a_replay_of_many_does_not_wait_for_a_key_that_a_client_has_open(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_does_not_wait_for_a_key_in_an_open_transaction(db: Connection, store_url: str) -> None:
     dead_letter(db, key="open", client="shop")
     dead_letter(db, key="free", client="shop")
     asked = bulk(db, "replay", {"client": "shop"}, rate=1000)

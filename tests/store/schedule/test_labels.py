@@ -1,4 +1,4 @@
-"""Labels of one-shots: given by every way in, kept to the end and beyond, and looked up by."""
+"""Labels of one-shots: set wherever one is scheduled, kept in history, and used in filters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +56,7 @@ def test_labels_are_kept_from_scheduling_into_history(db: Connection, way: str) 
     assert labels_of(db, id) == SPRING
 
 
-def test_scheduling_again_replaces_labels_and_debouncing_leaves_them(db: Connection) -> None:
+def test_replacing_replaces_labels_and_debouncing_keeps_them(db: Connection) -> None:
     id = schedule(db, key="k", labels=SPRING)
     schedule(db, key="k", labels={"team": "sales"}, on_conflict="debounce")
     assert labels_of(db, id) == SPRING
@@ -66,7 +66,7 @@ def test_scheduling_again_replaces_labels_and_debouncing_leaves_them(db: Connect
     assert labels_of(db, id) is None
 
 
-def test_a_dead_letter_has_its_labels_and_what_it_is_replayed_as_has_them_too(db: Connection) -> None:
+def test_a_dead_letter_and_its_replay_keep_the_labels(db: Connection) -> None:
     id = schedule(db, labels=SPRING)
     finish(db, id, ended="failed", ago="40 days")
     assert labels_of(db, call(db, "replay", id=id)) == SPRING
@@ -83,7 +83,7 @@ MANY = {f"n{n}": "a" for n in range(33)}
     "labels",
     [[], "team", {"team": 1}, {"team": None}, {"x" * 64: "a"}, {"a": "x" * 201}, MANY, {"": "a"}, {"a=b": "c"}],
 )
-def test_labels_of_an_execution_are_a_few_short_texts(db: Connection, labels: Any) -> None:
+def test_invalid_labels_are_refused(db: Connection, labels: Any) -> None:
     with refused("PS000", hint="write labels"):
         row(db, "select pgsched.schedule('notify:a', labels => %s)", [Jsonb(labels)])
     with refused("PS000", hint="write labels"):
@@ -91,7 +91,7 @@ def test_labels_of_an_execution_are_a_few_short_texts(db: Connection, labels: An
                    [Jsonb(labels)])  # fmt: skip
 
 
-def test_a_client_gives_labels_and_sees_its_own(db: Connection, store_url: str) -> None:
+def test_a_client_sets_labels_and_sees_only_its_own(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     schedule(db, labels=SPRING, client="shop")
@@ -117,7 +117,7 @@ def test_a_client_gives_labels_and_sees_its_own(db: Connection, store_url: str) 
         ({"mail": "team"}, []),
     ],
 )
-async def test_executions_are_listed_by_all_of_their_labels(
+async def test_a_filter_matches_executions_with_all_its_labels(
     db: Connection, worker: connect.Connection, labels: dict[str, str], expected: list[str]
 ) -> None:
     ids = {"ended": schedule(db, client="shop", labels={"team": "mail", "campaign": "autumn"})}
@@ -132,9 +132,7 @@ async def test_executions_are_listed_by_all_of_their_labels(
         assert (foreign in found) is (client is None and labels == {"team": "mail"})
 
 
-async def test_dead_letters_are_listed_counted_and_replayed_by_their_labels(
-    db: Connection, worker: connect.Connection
-) -> None:
+async def test_a_filter_by_labels_applies_to_dead_letters(db: Connection, worker: connect.Connection) -> None:
     ids = [schedule(db, labels={"team": team}) for team in ("mail", "sales")]
     ids.append(schedule(db))
     for id in ids:
@@ -148,6 +146,6 @@ async def test_dead_letters_are_listed_counted_and_replayed_by_their_labels(
 @pytest.mark.parametrize(
     "filter", ['{"labels": {}}', '{"labels": "team"}', '{"labels": {"team": 5}}', '{"labels": null}']
 )
-def test_labels_that_name_no_dead_letters_are_refused(db: Connection, filter: str) -> None:
+def test_a_bulk_filter_with_invalid_labels_is_refused(db: Connection, filter: str) -> None:
     with refused("PS000"):
         db.execute("select pgsched.bulk('discard', %s)", [filter])

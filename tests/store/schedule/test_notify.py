@@ -1,4 +1,4 @@
-"""Who is told of new rows: workers, once a statement, and only of what is due before they would look by themselves."""
+"""Notifications of new rows: one a statement to workers, and only for rows due before their next poll."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ def partition_of(db: Connection) -> int:
 
 @pytest.fixture(autouse=True)
 def unwatched(db: Connection) -> None:
-    """What another test's watch says is believed for a moment longer than that test."""
+    """Clear the watch of an earlier test, which is believed for a moment after its end."""
     db.execute("select setval('pgsched_internal.watch_0', 1)")
 
 
-def test_a_near_row_is_told_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
+def test_a_near_row_is_notified_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="1 second")
         [payload] = heard(listener, db)
@@ -29,14 +29,14 @@ def test_a_near_row_is_told_with_its_partition_and_instant(db: Connection, store
     assert payload == f"{partition_of(db)}@{instant}"
 
 
-def test_a_far_row_is_not_told(db: Connection, store_url: str) -> None:
+def test_a_far_row_is_not_notified(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="10 seconds")
         schedule(db, delay="10 seconds", key="k")
         assert heard(listener, db) == []
 
 
-def test_an_insert_of_many_rows_is_told_once(db: Connection, store_url: str) -> None:
+def test_an_insert_of_many_rows_notifies_once(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition)"
@@ -55,7 +55,7 @@ def test_an_insert_of_many_rows_is_told_once(db: Connection, store_url: str) -> 
     assert set(told) == {"0", "1", "2", "3"}
 
 
-def test_only_the_near_rows_of_an_insert_are_told(db: Connection, store_url: str) -> None:
+def test_only_the_near_rows_of_an_insert_are_notified(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition)"
@@ -67,7 +67,7 @@ def test_only_the_near_rows_of_an_insert_are_told(db: Connection, store_url: str
     assert "," not in payload
 
 
-def test_a_rollback_tells_nobody(db: Connection, store_url: str) -> None:
+def test_a_rollback_notifies_nobody(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         with db.transaction(force_rollback=True):
             schedule(db, delay="0")
@@ -75,7 +75,7 @@ def test_a_rollback_tells_nobody(db: Connection, store_url: str) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_the_setting_notify_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
+def test_notify_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
     with listening(store_url) as listener:
         db.execute("set pgsched.notify = off")
         id = schedule(db, delay="0", key=key)
@@ -83,7 +83,7 @@ def test_the_setting_notify_off_silences_a_session(db: Connection, store_url: st
         assert heard(listener, db) == []
 
 
-def test_a_key_brought_forward_is_told(db: Connection, store_url: str) -> None:
+def test_a_key_brought_forward_is_notified(db: Connection, store_url: str) -> None:
     schedule(db, key="k", delay="1 hour")
     with listening(store_url) as listener:
         schedule(db, key="k", delay="0")
@@ -91,7 +91,7 @@ def test_a_key_brought_forward_is_told(db: Connection, store_url: str) -> None:
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
+def test_rescheduling_to_now_is_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
@@ -99,7 +99,7 @@ def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> None:
+def test_rescheduling_to_later_is_not_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
@@ -108,14 +108,14 @@ def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> No
 
 @contextmanager
 def watching(url: str, queue_number: int) -> Iterator[None]:
-    """A worker that looks at all partitions of a queue by itself, as one that is woken often does."""
+    """Watch a queue, as a worker does that is woken often: it polls all partitions by itself."""
     with psycopg.connect(url, autocommit=True) as watcher:
         watcher.execute("select pgsched_internal.take_watch(%s, 1)", [queue_number])
         yield
         watcher.execute("select pgsched_internal.leave_watch(%s, 1)", [queue_number])
 
 
-def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: str) -> None:
+def test_a_watched_queue_is_not_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener, watching(store_url, 0):
         schedule(db, delay="0")
@@ -128,13 +128,13 @@ def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: st
         assert heard(listener, db) == []
 
 
-def test_a_queue_is_told_of_while_another_is_watched(db: Connection, store_url: str) -> None:
+def test_a_queue_is_notified_while_another_is_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, watching(store_url, 1):
         schedule(db, delay="0")
         assert len(heard(listener, db)) == 1
 
 
-def test_once_nobody_watches_they_are_told_again(db: Connection, store_url: str) -> None:
+def test_notifications_resume_when_a_watch_ends(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         with watching(store_url, 0):
             schedule(db, delay="0")
@@ -142,7 +142,7 @@ def test_once_nobody_watches_they_are_told_again(db: Connection, store_url: str)
         assert len(heard(listener, db)) == 1
 
 
-def test_no_lock_of_any_login_makes_a_queue_look_watched(db: Connection, store_url: str) -> None:
+def test_advisory_locks_of_others_do_not_make_a_queue_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, psycopg.connect(store_url, autocommit=True) as outsider:
         outsider.execute("select pg_advisory_lock(1885631331, -1)")
         outsider.execute("select pg_advisory_lock((1885631331::bigint << 32) | 4294967295)")
@@ -150,7 +150,7 @@ def test_no_lock_of_any_login_makes_a_queue_look_watched(db: Connection, store_u
         assert len(heard(listener, db)) == 1
 
 
-def test_what_a_worker_that_is_gone_said_last_is_believed_for_a_moment_only(db: Connection, store_url: str) -> None:
+def test_the_watch_of_a_lost_worker_is_believed_only_for_a_moment(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         value(db, "select pgsched_internal.take_watch(0, 1)")
         past, far = ("(extract(epoch from clock_timestamp()) * 1000)::bigint " + by for by in ("- 1", "+ 3600000"))
@@ -160,7 +160,7 @@ def test_what_a_worker_that_is_gone_said_last_is_believed_for_a_moment_only(db: 
             assert len(heard(listener, db)) == 1
 
 
-def test_the_watch_of_one_worker_is_not_taken_by_another(db: Connection) -> None:
+def test_a_watch_cannot_be_taken_by_another_worker(db: Connection) -> None:
     assert value(db, "select pgsched_internal.take_watch(0, 1)")
     assert not value(db, "select pgsched_internal.take_watch(0, 2)")
     value(db, "select pgsched_internal.leave_watch(0, 2)")
@@ -169,7 +169,7 @@ def test_the_watch_of_one_worker_is_not_taken_by_another(db: Connection) -> None
     assert value(db, "select pgsched_internal.take_watch(0, 2)")
 
 
-def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) -> None:
+def test_a_new_or_edited_job_wakes_a_planner(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, every="1 hour", key="hourly")
         assert heard(listener, db) == ["plan"]
@@ -185,7 +185,7 @@ def test_a_resumed_job_wakes_a_planner(db: Connection, store_url: str) -> None:
         assert heard(listener, db) == ["plan"]
 
 
-def test_a_triggered_job_is_told_like_any_row(db: Connection, store_url: str) -> None:
+def test_a_triggered_job_is_notified_like_any_row(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
     with listening(store_url) as listener:
         call(db, "trigger", job_id=job)
@@ -193,9 +193,9 @@ def test_a_triggered_job_is_told_like_any_row(db: Connection, store_url: str) ->
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_an_insert_into_hundreds_of_partitions_is_told_within_the_limit_of_a_message(database_url: str) -> None:
+def test_an_insert_into_hundreds_of_partitions_fits_the_message_limit(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db, listening(database_url) as listener:
-        with db.transaction(), db.pipeline():  # each by itself would take the longer the more there are
+        with db.transaction(), db.pipeline():  # separate transactions would take longer with each partition
             for n in range(16, 448):
                 db.execute(
                     f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"

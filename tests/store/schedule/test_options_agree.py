@@ -1,4 +1,4 @@
-"""What the database takes as options workers can read, and what is certain to fail it refuses, with what to write."""
+"""Workers can read the options that the database accepts, and options certain to fail are refused with advice."""
 
 from typing import Any
 
@@ -148,14 +148,14 @@ def taken_by_sql(db: Connection, raw: bytes, check: str = "check_options") -> bo
 
 
 def encoded(options: Any) -> bytes | None:
-    """Nothing where PostgreSQL has no such text: that is refused before anything looks at it."""
+    """None if PostgreSQL cannot hold the text, which is then refused before anything reads it."""
     raw = orjson.dumps(options)
     return None if b"\\u0000" in raw else raw
 
 
 @QUIET
 @given(options=OPTIONS)
-def test_workers_can_read_the_options_that_sql_takes(db: Connection, options: Any) -> None:
+def test_workers_can_read_the_options_that_sql_accepts(db: Connection, options: Any) -> None:
     raw = encoded(options)
     if raw is not None and taken_by_sql(db, raw):
         parse_options(raw)
@@ -191,7 +191,7 @@ def test_python_and_sql_make_bodies_of_the_same_payloads(db: Connection, format:
 
 @QUIET
 @given(name=st.sampled_from(["headers", "timeout", "backoff", "retry_on", "priority"]), data=st.data())
-def test_workers_can_read_each_option_that_sql_takes(db: Connection, name: str, data: st.DataObject) -> None:
+def test_workers_can_read_each_option_that_sql_accepts(db: Connection, name: str, data: st.DataObject) -> None:
     parts = {"headers": HEADERS, "timeout": DURATIONS, "backoff": JUNK, "retry_on": CODES, "priority": JUNK}
     raw = encoded({name: data.draw(parts[name])})
     if raw is not None and taken_by_sql(db, raw):
@@ -200,7 +200,7 @@ def test_workers_can_read_each_option_that_sql_takes(db: Connection, name: str, 
 
 @QUIET
 @given(options=OPTIONS)
-def test_workers_can_read_the_defaults_that_sql_takes(db: Connection, options: Any) -> None:
+def test_workers_can_read_the_defaults_that_sql_accepts(db: Connection, options: Any) -> None:
     raw = encoded(options)
     if raw is not None and taken_by_sql(db, raw, "check_defaults"):
         parse_options(b"{}", raw)
@@ -276,7 +276,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("options", "says"), REFUSED, ids=lambda given: str(given)[:40])
-def test_what_is_certain_to_fail_is_refused(db: Connection, options: Any, says: str) -> None:
+def test_options_that_are_certain_to_fail_are_refused(db: Connection, options: Any, says: str) -> None:
     with pytest.raises(psycopg.Error, match=says) as refused:
         db.execute("select pgsched_internal.check_options(%s::jsonb)", [orjson.dumps(options).decode()])
     assert refused.value.sqlstate in {"PS004", "PS001"}

@@ -1,4 +1,4 @@
-"""pgsched.schedule and plain inserts: what they write, and that all of it is the caller's transaction's."""
+"""pgsched.schedule and plain inserts: what they write, all of it in the caller's transaction."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, counts, 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
-def test_an_execution_is_written_as_it_was_asked_for(db: Connection) -> None:
+def test_an_execution_is_written_as_requested(db: Connection) -> None:
     id = schedule(db, payload={"merchant": 42}, options={"timeout": "PT5S"}, ordering_key="42", fire_at="2040-01-01Z")
     assert row(
         db,
@@ -27,7 +27,7 @@ def test_a_delay_counts_from_the_start_of_the_transaction(db: Connection) -> Non
     assert ahead == timedelta(minutes=10)
 
 
-def test_without_an_instant_it_fires_now(db: Connection) -> None:
+def test_an_execution_without_an_instant_fires_now(db: Connection) -> None:
     with db.transaction():
         id = call(db, "schedule", target=TARGET)
         assert value(db, "select fire_at = pgsched.now() from pgsched.executions where id = %s", [id])
@@ -52,14 +52,14 @@ def test_an_instant_in_the_past_is_due_at_once(db: Connection) -> None:
         "kafka:orders.v1",
     ],
 )
-def test_every_kind_of_target_is_taken(db: Connection, target: str) -> None:
+def test_every_kind_of_target_is_accepted(db: Connection, target: str) -> None:
     id = schedule(db, target=target)
     assert value(db, "select target from pgsched.executions where id = %s", [id]) == target
 
 
-def test_ids_come_in_the_order_of_their_making(db: Connection) -> None:
+def test_ids_are_in_order_of_creation(db: Connection) -> None:
     first = schedule(db)
-    db.execute("select pg_sleep(0.002)")  # version 7 orders by millisecond
+    db.execute("select pg_sleep(0.002)")  # UUIDs of version 7 are in order by millisecond
     second = schedule(db)
     assert first < second
     assert first.version == second.version == 7
@@ -79,7 +79,7 @@ def test_rows_without_keys_spread_over_the_partitions_of_their_queue(db: Connect
     assert len(partitions) > 4
 
 
-def test_a_queue_of_its_own_has_partitions_of_its_own(database_url: str) -> None:
+def test_a_queue_has_its_own_partitions(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         for n in range(16, 32):
@@ -114,17 +114,17 @@ def test_an_interval_job_is_written(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("cron", ["@daily", "*/5 * * * *", "0 */5 * * * *", "0 9 * * mon-fri"])
-def test_what_looks_like_a_cron_expression_is_taken(db: Connection, cron: str) -> None:
+def test_valid_cron_expressions_are_accepted(db: Connection, cron: str) -> None:
     assert value(db, "select cron from pgsched.jobs where id = %s", [schedule(db, cron=cron)]) == cron
 
 
-def test_a_job_scheduled_again_under_its_key_is_edited(db: Connection) -> None:
+def test_scheduling_again_under_its_key_edits_a_job(db: Connection) -> None:
     first = schedule(db, cron="30 2 * * *", key="nightly")
     assert schedule(db, cron="30 3 * * *", key="nightly", target="python:nightly") == first
     assert row(db, "select cron, target, revision from pgsched.jobs") == ("30 3 * * *", "python:nightly", 2)
 
 
-def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
+def test_an_edit_deletes_the_planned_row(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -138,21 +138,21 @@ def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
     assert counts(db) == (0, 1, 0)
 
 
-def test_a_paused_job_stays_paused_when_it_is_edited(db: Connection) -> None:
+def test_an_edit_keeps_a_paused_job_paused(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     call(db, "pause", kind="job", name=str(job))
     schedule(db, every="2 hours", key="hourly")
     assert value(db, "select state::text from pgsched.jobs") == "paused"
 
 
-def test_a_job_found_invalid_is_active_again_once_it_is_edited(db: Connection) -> None:
+def test_an_edit_makes_an_invalid_job_active(db: Connection) -> None:
     schedule(db, cron="0 0 30-31 2 *", key="never")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'there is no 31st of February'")
     schedule(db, cron="0 0 28 2 *", key="never")
     assert row(db, "select state::text, reason from pgsched.jobs") == ("active", None)
 
 
-def test_a_cancelled_job_leaves_its_key_to_a_new_one(db: Connection) -> None:
+def test_a_cancelled_job_frees_its_key_for_a_new_one(db: Connection) -> None:
     first = schedule(db, every="1 hour", key="hourly")
     call(db, "cancel", id=first)
     assert schedule(db, every="1 hour", key="hourly") != first
@@ -168,14 +168,14 @@ def test_a_rollback_leaves_nothing(db: Connection) -> None:
     assert counts(db) == (0, 0, 0)
 
 
-def test_what_is_scheduled_is_seen_by_others_only_after_the_commit(db: Connection, store_url: str) -> None:
+def test_scheduled_rows_are_visible_to_others_only_after_the_commit(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url, autocommit=True) as other, db.transaction():
         schedule(db)
         assert counts(other) == (0, 0, 0)
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_plain_insert_needs_a_target_and_an_instant_only(db: Connection) -> None:
+def test_a_plain_insert_needs_only_a_target_and_an_instant(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, payload, fire_at)"
         " select %s, jsonb_build_object('n', n), now() + n * interval '1 second' from generate_series(1, 200) n",
@@ -187,7 +187,7 @@ def test_a_plain_insert_needs_a_target_and_an_instant_only(db: Connection) -> No
     assert value(db, "select distinct client_id from pgsched.executions") == "default"
 
 
-def test_a_plain_insert_with_a_key_calls_for_its_partition(db: Connection) -> None:
+def test_a_plain_insert_with_a_key_uses_partition_for(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at, client_id, key, partition)"
         " values (%s, now(), 'payments', 'k', pgsched.partition_for('default', 'payments', 'k'))",
@@ -197,7 +197,7 @@ def test_a_plain_insert_with_a_key_calls_for_its_partition(db: Connection) -> No
     assert schedule(db, client="payments", key="k") == waiting
 
 
-def test_a_plain_insert_of_a_job_is_left_to_the_planner(db: Connection) -> None:
+def test_an_inserted_job_is_left_to_the_planner(db: Connection) -> None:
     db.execute(
         "insert into pgsched.jobs (client_id, key, cron, timezone, target) values ('payments', 'n',"
         " '@daily', 'UTC', %s)",

@@ -1,4 +1,4 @@
-"""What is refused: under which SQLSTATE or constraint, with what advice, and that nothing was written."""
+"""Refused input: under which SQLSTATE or constraint, with what hint, and that nothing was written."""
 
 from typing import Any
 
@@ -111,7 +111,9 @@ def test_a_target_that_cannot_be_called_is_refused(db: Connection, target: str |
 
 @pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
 @pytest.mark.parametrize(("target", "hint"), [pair for pair in TARGETS if pair[0] is not None])
-def test_a_target_to_be_told_is_one_that_can_be_called(db: Connection, target: str, hint: str, name: str) -> None:
+def test_a_target_for_outcomes_must_be_one_that_can_be_called(
+    db: Connection, target: str, hint: str, name: str
+) -> None:
     with refused("PS001", hint=hint):
         schedule(db, options={name: target})
     assert counts(db) == (0, 0, 0)
@@ -145,7 +147,7 @@ def test_a_plain_insert_refuses_the_same_targets(db: Connection, target: str, hi
         "kafka:orders.v1",
     ],
 )
-def test_a_target_that_can_be_called_is_taken(db: Connection, target: str) -> None:
+def test_a_target_that_can_be_called_is_accepted(db: Connection, target: str) -> None:
     schedule(db, target=target)
     schedule(db, target=target, key="k")
     schedule(db, target=target, every="1 hour")
@@ -168,7 +170,7 @@ def test_a_target_that_can_be_called_is_taken(db: Connection, target: str) -> No
         "python:a\n",
     ],
 )
-def test_what_is_nearly_a_target_is_refused(db: Connection, target: str) -> None:
+def test_a_malformed_target_is_refused(db: Connection, target: str) -> None:
     with refused("PS001"):
         call(db, "pgsched_internal.check_target", target=target)
     with refused("PS001"):
@@ -179,21 +181,21 @@ def test_what_is_nearly_a_target_is_refused(db: Connection, target: str) -> None
 
 
 @pytest.mark.parametrize(("arguments", "hint"), SCHEDULES)
-def test_a_schedule_that_makes_no_sense_is_refused(db: Connection, arguments: dict[str, Any], hint: str) -> None:
+def test_an_invalid_schedule_is_refused(db: Connection, arguments: dict[str, Any], hint: str) -> None:
     with refused("PS002", hint=hint):
         schedule(db, **arguments)
     assert counts(db) == (0, 0, 0)
 
 
-def test_an_endless_delay_is_refused(db: Connection) -> None:
-    # PostgreSQL has infinite intervals since version 17; before it does not read the word.
+def test_an_infinite_delay_is_refused(db: Connection) -> None:
+    # PostgreSQL has infinite intervals from version 17 on; earlier versions do not read the word.
     with refused("PS002" if db.info.server_version >= 170000 else "22007"):
         schedule(db, delay="infinity")
     assert counts(db) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("options", "hint"), OPTIONS)
-def test_options_that_cannot_be_followed_are_refused(db: Connection, options: Any, hint: str) -> None:
+def test_invalid_options_are_refused(db: Connection, options: Any, hint: str) -> None:
     with refused("PS004", hint=hint):
         schedule(db, options=Jsonb(options))
     with refused("PS004", hint=hint):
@@ -201,7 +203,7 @@ def test_options_that_cannot_be_followed_are_refused(db: Connection, options: An
     assert counts(db) == (0, 0, 0)
 
 
-def test_every_option_is_taken_in_its_right_form(db: Connection) -> None:
+def test_every_option_is_accepted_in_its_valid_form(db: Connection) -> None:
     schedule(
         db,
         options={
@@ -228,7 +230,7 @@ def test_a_payload_over_one_mebibyte_is_refused(db: Connection, when: dict[str, 
     assert counts(db) == (0, 0, 0)
 
 
-def test_a_payload_just_under_one_mebibyte_is_taken(db: Connection) -> None:
+def test_a_payload_just_under_one_mebibyte_is_accepted(db: Connection) -> None:
     schedule(db, payload={"text": "x" * 1_048_500})
     assert counts(db) == (1, 0, 0)
 
@@ -245,7 +247,7 @@ def test_a_payload_just_under_one_mebibyte_is_taken(db: Connection) -> None:
         ({"client": "c" * 101}, "client_id_is_1_to_100_characters"),
     ],
 )
-def test_a_name_that_is_empty_or_too_long_breaks_a_constraint_that_says_so(
+def test_a_name_that_is_empty_or_too_long_breaks_a_named_constraint(
     db: Connection, arguments: dict[str, Any], constraint: str, when: dict[str, Any]
 ) -> None:
     with refused("23514", constraint=constraint):
@@ -255,7 +257,7 @@ def test_a_name_that_is_empty_or_too_long_breaks_a_constraint_that_says_so(
 
 @pytest.mark.parametrize("when", [{}, {"key": "k"}, {"every": "1 hour"}])
 @pytest.mark.parametrize("queue", ["orders", "", None])
-def test_a_queue_that_is_not_there_is_not_found(db: Connection, queue: str | None, when: dict[str, Any]) -> None:
+def test_an_unknown_queue_is_not_found(db: Connection, queue: str | None, when: dict[str, Any]) -> None:
     with refused("PS010", hint="pgsched.queues"):
         schedule(db, queue=queue, **when)
     assert counts(db) == (0, 0, 0)
@@ -272,7 +274,7 @@ def test_a_keyed_row_in_the_wrong_partition_is_refused(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("both", [{"cron": "@daily", "every": "1 hour"}, {}])
-def test_a_plain_job_has_either_cron_or_every(db: Connection, both: dict[str, Any]) -> None:
+def test_an_inserted_job_needs_either_cron_or_every(db: Connection, both: dict[str, Any]) -> None:
     with refused("PS002", hint="exactly one"):
         db.execute(
             "insert into pgsched.jobs (target, cron, every) values (%s, %s, %s)",
@@ -282,7 +284,7 @@ def test_a_plain_job_has_either_cron_or_every(db: Connection, both: dict[str, An
 
 
 @pytest.mark.parametrize("instant", ["-infinity", "0044-03-15 BC"])
-def test_a_plain_insert_before_all_time_is_refused(db: Connection, instant: str) -> None:
+def test_an_inserted_instant_before_the_earliest_is_refused(db: Connection, instant: str) -> None:
     with refused("PS002", hint="now()"):
         db.execute("insert into pgsched.executions (target, fire_at) values (%s, %s)", [TARGET, instant])
     assert counts(db) == (0, 0, 0)
@@ -304,14 +306,14 @@ def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
         call(db, function, **on_job(function, "00000000-0000-7000-8000-000000000000"))
 
 
-def test_a_null_beside_one_that_has_a_value_is_as_good_as_left_out(db: Connection) -> None:
+def test_a_null_beside_another_value_counts_as_left_out(db: Connection) -> None:
     db.execute("select pgsched.schedule('python:a', delay => '1 hour', fire_at => null, cron => null, every => null)")
     db.execute("select pgsched.schedule('python:a', every => '1 hour', cron => null)")
     assert counts(db) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("name", ["fire_at", "delay", "cron", "every"])
-def test_null_is_no_instant_and_does_not_fire_now(db: Connection, name: str) -> None:
+def test_a_null_instant_is_refused_and_does_not_mean_now(db: Connection, name: str) -> None:
     with refused("PS002", hint="leave it out"):
         db.execute(f"select pgsched.schedule('python:a', {name} => null)".encode())
     with refused("PS002", hint="leave it out"):

@@ -1,4 +1,4 @@
-"""A job that is scheduled again under its key, as a deployment does each time it starts."""
+"""A job scheduled again under its key, as a deployment does each time it starts."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from tests.store.store_arrange import call, row, value
 
 
 async def scheduled(db: Session, worker: Connection, **changed: Any) -> UUID:
-    """Planned, if there was anything to plan."""
+    """Schedule the job, and plan it if necessary."""
     given = {"target": "python:x", "every": HOUR, "key": "sync", **changed}
     id = call(db, "schedule", **given)
     assert isinstance(id, UUID)
@@ -23,7 +23,7 @@ async def scheduled(db: Session, worker: Connection, **changed: Any) -> UUID:
 
 
 async def due(db: Session, worker: Connection) -> UUID:
-    """Its row has been due for a minute, and nobody has claimed it."""
+    """Schedule a job whose row has been due for a minute and is not claimed."""
     id, long_ago = await scheduled(db, worker), HOUR + timedelta(minutes=1)
     db.execute("update pgsched.jobs set anchor = anchor - %s, updated_at = updated_at - %s", [long_ago, long_ago])
     db.execute(
@@ -37,7 +37,7 @@ def planned(db: Session, id: UUID) -> tuple[Any, ...]:
     return row(db, "select id, pgsched.now() - scheduled_for, payload from pgsched.executions where job_id = %s", [id])
 
 
-async def test_what_is_due_stays_due(db: Session, worker: Connection) -> None:
+async def test_a_due_row_stays_due(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     before = planned(db, id)
     assert await scheduled(db, worker) == id
@@ -45,7 +45,7 @@ async def test_what_is_due_stays_due(db: Session, worker: Connection) -> None:
     assert value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_what_is_due_runs_with_the_new_payload(db: Session, worker: Connection) -> None:
+async def test_a_due_row_runs_with_the_new_payload(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     await scheduled(db, worker, payload={"shop": 7})
     _, late, payload = planned(db, id)
@@ -53,14 +53,14 @@ async def test_what_is_due_runs_with_the_new_payload(db: Session, worker: Connec
     assert late > timedelta(seconds=59)
 
 
-async def test_another_schedule_takes_back_what_was_due(db: Session, worker: Connection) -> None:
+async def test_another_schedule_skips_a_due_row(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     await scheduled(db, worker, every=2 * HOUR)
     assert planned(db, id)[1] < timedelta(0)
     assert row(db, "select status::text, reason from pgsched.history") == ("skipped", "replaced")
 
 
-async def test_another_policy_for_clocks_is_planned_by(db: Session, worker: Connection, store_url: str) -> None:
+async def test_another_clock_policy_plans_the_job_again(db: Session, worker: Connection, store_url: str) -> None:
     await scheduled(db, worker, every=None, cron="30 2 * * *", timezone="Europe/Berlin")
     db.execute("update pgsched.jobs set updated_at = updated_at - interval '1 hour'")
     async with await AsyncConnection.connect(store_url) as connection, connection.transaction():

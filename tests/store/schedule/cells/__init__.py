@@ -1,1 +1,1 @@
-"""The cells of the tables in docs/reference/schedules.md: each is a story that is told to a real database."""
+"""The cells of the tables in docs/reference/schedules.md: each is a story played against a real database."""

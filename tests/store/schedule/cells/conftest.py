@@ -1,4 +1,4 @@
-"""One database for all cells, its clock set by hand; one worker, whose statements stay planned."""
+"""One database for all cells, with a clock set by hand, and one worker that keeps its prepared statements."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -1,4 +1,4 @@
-"""The columns of the table of missed instants that are told in another way than those of the other tables."""
+"""Columns of the table of missed instants whose stories differ from those of the other tables."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ async def clock_back(stage: Stage, row: Row) -> str:
 
 
 async def _down_over_the_change(stage: Stage, row: Row, night: datetime, length: timedelta) -> str:
-    """No worker from half past midnight to 04:35 on the clock of Berlin."""
+    """No worker from half past midnight to 04:35, Berlin time."""
     story = await told(stage, row, night)
     stage.travel(night + length + LATER)
     await stage.work()
@@ -26,7 +26,7 @@ async def _down_over_the_change(stage: Stage, row: Row, night: datetime, length:
 
 
 async def deleted_while_running(stage: Stage, row: Row) -> str:
-    """No worker for three hours; deleted a minute after the first run has begun then."""
+    """No worker for three hours; deleted a minute after the first run has then begun."""
     story = await told(stage, row, MADE)
     stage.travel(story.instant + 3 * HOUR + LATER)
     await stage.plan()

@@ -1,4 +1,4 @@
-"""The columns of the table of overlaps: the job's first run is in hand, and goes on, when further instants come."""
+"""The columns of the table of overlaps: the job's first run is still in hand when further instants come."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ async def _going_on(stage: Stage, row: Row, made: datetime = MADE) -> Told:
 
 
 async def _become(stage: Stage, story: Told, *, times: bool = False) -> str:
-    """What became of the instants after the first, once its run has ended as well."""
+    """What happened to the instants after the first, once its run has ended too."""
     until = stage.now
     await stage.finish()
     words = fates(stage, story.row, story.instant + MINUTE, until, times=times)
@@ -26,7 +26,7 @@ async def _become(stage: Stage, story: Told, *, times: bool = False) -> str:
 
 
 async def normal(stage: Stage, row: Row) -> str:
-    """It goes on over three instants, and some minutes more."""
+    """The run goes on over three instants, and some minutes more."""
     story = await _going_on(stage, row)
     await stage.live(story.instant + 3 * HOUR + RUN)
     return await _become(stage, story)
@@ -40,7 +40,7 @@ async def late_by_seconds(stage: Stage, row: Row) -> str:
 
 
 async def down_for_a_day(stage: Stage, row: Row) -> str:
-    """Nothing is claimed for a day from the second instant on; the worker that has the first run has kept it."""
+    """Nothing is claimed for a day from the second instant on; the worker of the first run keeps it."""
     story = await _going_on(stage, row)
     stage.travel(story.instant + HOUR + DAY + LATER)
     await stage.work()
@@ -78,7 +78,7 @@ async def edited_before_the_instant(stage: Stage, row: Row) -> str:
 
 
 async def deleted_while_running(stage: Stage, row: Row) -> str:
-    """Some minutes after the second instant; the first run has not ended even then."""
+    """Deleted some minutes after the second instant, while the first run still goes on."""
     story = await _going_on(stage, row)
     await stage.live(story.instant + HOUR + LATER)
     assert call(stage.db, "cancel", id=story.id)

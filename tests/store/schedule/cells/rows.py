@@ -13,9 +13,9 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What is given to ``pgsched.schedule`` at a moment, and the job's columns that it has no argument for.
+    """The arguments for ``pgsched.schedule`` at a moment, and columns of the job for which it has no argument.
 
-    ``spread`` is the stretch within which a run starts, with the word for it.
+    ``spread`` is the time within which a run starts, and the words for it.
     """
 
     arguments: Callable[[datetime], Arguments]

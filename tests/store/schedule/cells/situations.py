@@ -1,4 +1,4 @@
-"""The columns of the tables: a story for each, told with what a row schedules, that ends with the words of its cell."""
+"""The columns of the tables: each is a story, played with the schedule of a row, that returns the words of its cell."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -21,7 +21,7 @@ _FIRST = "select id, coalesce(scheduled_for, fire_at), fire_at from pgsched.exec
 
 
 class Told:
-    """What a row has scheduled at a moment: its id, and the instant and start of its first row."""
+    """What a row has scheduled at a moment: its id, and the instant and start of its first execution."""
 
     def __init__(self, stage: Stage, row: Row, made: datetime) -> None:
         self.stage, self.row, self.made = stage, row, made
@@ -51,7 +51,7 @@ class Told:
         return fates(self.stage, self.row, self.instant, self.stage.now)
 
     def ending(self) -> str:
-        """What is to be said of a job that has no further instant."""
+        """The words for a job that has no further instant."""
         if not self.recurs or value(self.stage.db, "select count(*) from pgsched.executions"):
             return ""
         state, reason = self.stage.db.execute("select state::text, reason from pgsched.jobs").fetchall()[0]
@@ -59,14 +59,14 @@ class Told:
 
 
 async def told(stage: Stage, row: Row, made: datetime = MADE) -> Told:
-    """The beginning of each story: it is scheduled, and planned."""
+    """The beginning of each story: schedule the row, and plan it."""
     story = Told(stage, row, made)
     await story.begin()
     return story
 
 
 async def normal(stage: Stage, row: Row) -> str:
-    """A worker is there at its instant, and the run takes a while."""
+    """A worker is there at the instant, and the run takes a while."""
     story = await told(stage, row)
     stage.travel(story.start)
     await stage.hold()
@@ -90,7 +90,7 @@ async def down_for_a_day(stage: Stage, row: Row) -> str:
     story = await told(stage, row)
     stage.travel(story.instant + DAY + LATER)
     await stage.work()
-    await stage.live(stage.now + RUN)  # jitter and windows are kept also by what runs for others
+    await stage.live(stage.now + RUN)  # a coalesced run keeps its jitter or window, too
     return story.fates() + story.ending()
 
 
@@ -103,14 +103,14 @@ async def clock_back(stage: Stage, row: Row) -> str:
 
 
 async def _over_the_change(stage: Stage, row: Row, night: datetime, until: datetime) -> str:
-    """From half past midnight to shortly before four in the morning, on the clock of Berlin."""
+    """From half past midnight to shortly before four in the morning, Berlin time."""
     story = await told(stage, row, night)
     await stage.live(until)
     return fates(stage, row, night, until, times=True) + story.ending()
 
 
 async def paused_over_the_instant(stage: Stage, row: Row) -> str:
-    """From ten minutes before the instant to ten minutes after it, or after the end of its jitter or window."""
+    """Paused from ten minutes before the instant to ten minutes after it, or after the end of its jitter or window."""
     story = await told(stage, row)
     if not story.recurs:
         with pytest.raises(psycopg.Error, match="there is no job"):
@@ -127,7 +127,7 @@ async def paused_over_the_instant(stage: Stage, row: Row) -> str:
 
 
 async def edited_before_the_instant(stage: Stage, row: Row) -> str:
-    """Scheduled again under its key, with another payload, ten minutes before; then a worker is there in time."""
+    """Scheduled again under its key, with another payload, ten minutes before. Then a worker is there in time."""
     story = await told(stage, row)
     stage.travel(max(story.instant - 10 * MINUTE, story.made))
     story.schedule({"said": "second"})
@@ -141,14 +141,14 @@ async def edited_before_the_instant(stage: Stage, row: Row) -> str:
 
 
 def _put_off(stage: Stage, story: Told) -> str:
-    """By how much the run was put off that would have been at the instant."""
+    """The words for how much later than its instant it ran."""
     ran = value(stage.db, "select max(scheduled_for) from pgsched.history where status = 'succeeded'")
     minutes = round((ran - story.instant) / MINUTE) if story.recurs else 0
     return f" {minutes} min later" if minutes else ""
 
 
 async def deleted_while_running(stage: Stage, row: Row) -> str:
-    """A minute after the start of the run; a day later everything is looked at."""
+    """Deleted a minute after the start of the run, and looked at a day later."""
     story = await told(stage, row)
     stage.travel(story.start)
     await stage.hold()

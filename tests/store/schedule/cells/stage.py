@@ -1,7 +1,7 @@
-"""A database whose clock is set by hand, and a worker that does what it is told.
+"""A database whose clock is set by hand, and a worker that acts only when called.
 
-``pgsched.now()`` is replaced by a function that reads the hand of that clock from a table, so that planning, claiming,
-pausing and settling all believe in the same moment. Nothing sleeps.
+``pgsched.now()`` is replaced by a function that reads the clock from a table, so that planning, claiming, pausing and
+settling all see the same moment. Nothing sleeps.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ _QUEUED = "select id::text from pgsched.executions where fire_at = 'infinity' an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """A run's beginning: when, when it was to be, and what it had to do with the run that was not over."""
+    """The beginning of a run: when it was, when it was due, and its relation to a run that had not ended."""
 
     at: datetime
     fire_at: datetime
@@ -48,7 +48,7 @@ class Start:
 
 @dataclass(slots=True)
 class Stage:
-    """One story's hands on the database. ``in_hand`` are runs that go on; ``starts`` are of all runs, by their ids."""
+    """The state of one story. ``in_hand`` are runs that have not ended; ``starts`` has all runs, by id."""
 
     db: Session
     worker: Connection
@@ -64,13 +64,13 @@ class Stage:
         self.db.execute("update public.clock set hand = %s", [to])
 
     async def plan(self) -> None:
-        """What upkeep does: jobs that are new or were edited get their row, and what waited for an end is released."""
+        """Do what upkeep does: plan jobs that are new or edited, and release dependents."""
         await unplanned_jobs.plan_jobs(self.worker, batch=10, seconds=60)
         while (await dependencies.release(self.worker, most=10))[0]:
             pass
 
     async def claim(self) -> list[ClaimedExecution]:
-        """The rows that run, of those due now; all that a worker decides when it takes up rows is decided."""
+        """Claim what is due now, with everything that a claim decides, and return the rows that run."""
         due = column(self.db, _DUE, [self.now + _TICK])
         if not due:
             return []
@@ -85,7 +85,7 @@ class Stage:
         return rows
 
     async def settle(self, rows: Iterable[ClaimedExecution]) -> None:
-        """Each has succeeded; or expires, where it may not begin any more."""
+        """Settle each as succeeded, or as expired if it may no longer begin."""
         for row in rows:
             age = (self.starts[row.uuid].at - row.nominal).total_seconds()
             late = is_late(parse_options(row.options), row.attempt, age)
@@ -94,17 +94,17 @@ class Stage:
             await executions.settle_finished(self.worker, row.partition, [ended])
 
     async def hold(self) -> None:
-        """Takes up what is due, and has it in hand until ``finish``."""
+        """Claim what is due, and keep it in hand until ``finish``."""
         self.in_hand = await self.claim()
-        assert self.in_hand, "nothing is due that could be held"
+        assert self.in_hand, "nothing is due"
 
     async def finish(self) -> None:
-        """What is in hand ends, and all that follows from that is done."""
+        """End what is in hand, and do all that follows."""
         await self.settle(self.in_hand)
         await self.work()
 
     async def work(self) -> None:
-        """Does all that is to be done by now, one turn after the other, each run ending at once."""
+        """Do everything that is due now, one turn after another. Each run ends at once."""
         for _ in range(_MANY_TURNS):
             await self.plan()
             due = self.next_start()
@@ -112,10 +112,10 @@ class Stage:
                 return
             self.travel(self.now + _TICK)
             await self.settle(await self.claim())
-        raise AssertionError("there is always one more to run")
+        raise AssertionError("the work never ends")
 
     async def live(self, until: datetime) -> None:
-        """Works from now on, each row at its instant, until that moment."""
+        """Work until that moment, claiming each row at its instant."""
         await self.plan()
         while (due := self.next_start()) is not None and due <= until:
             self.travel(max(self.now, due))

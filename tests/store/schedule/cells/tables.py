@@ -1,4 +1,4 @@
-"""Which rows are told under which columns, and what docs/reference/schedules.md says of each."""
+"""The stories of each table in docs/reference/schedules.md, and the text of its cells."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "schedules.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of the page, by the heading of its first column."""
+    """A table of the page, named by the heading of its first column."""
 
     rows: dict[str, Row]
     stories: dict[str, Story]
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 
 def _stories(*modules: ModuleType) -> dict[str, Story]:
-    """The story of each column, from the first module that tells it."""
+    """The story of each column, from the first module that has it."""
     found: dict[str, Story] = {}
     for column in _COLUMNS:
         name = column.replace(" ", "_")

@@ -1,4 +1,4 @@
-"""Every cell of the tables in docs/reference/schedules.md is what comes of its row in the situation of its column."""
+"""Each cell of the tables in docs/reference/schedules.md says what happens to its row in the column's situation."""
 
 import pytest
 

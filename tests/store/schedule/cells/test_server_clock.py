@@ -1,4 +1,4 @@
-"""The clock of the server itself is set: nothing is lost, and nothing runs twice."""
+"""Setting the server's clock loses no instant and runs none twice."""
 
 from datetime import timedelta
 
@@ -13,14 +13,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 _RAN = "select scheduled_for from pgsched.history where status = 'succeeded' order by 1"
 
 
-async def test_set_forward_it_is_as_if_the_time_between_had_been_missed(stage: Stage) -> None:
+async def test_a_clock_set_forward_coalesces_the_instants_between(stage: Stage) -> None:
     story = await told(stage, OVERLAP["`skip` (default)"])
     stage.travel(story.instant + 3 * HOUR + MINUTE)
     await stage.work()
     assert story.fates() == "3 skipped (coalesced), then runs"
 
 
-async def test_set_back_no_instant_runs_a_second_time(stage: Stage) -> None:
+async def test_a_clock_set_back_runs_no_instant_twice(stage: Stage) -> None:
     story = await told(stage, OVERLAP["`skip` (default)"])
     await stage.live(story.instant + MINUTE)
     stage.travel(story.instant - HOUR / 2)

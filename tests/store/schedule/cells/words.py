@@ -1,4 +1,4 @@
-"""What became of a schedule, in the words of the tables."""
+"""What happened to a schedule, in the words of the tables."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ _NEXT = "select scheduled_for from pgsched.status where status in ('scheduled', 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fate:
-    """What became of so many consecutive instants."""
+    """What happened to ``count`` consecutive instants."""
 
     words: str
     count: int
@@ -28,7 +28,7 @@ class _Fate:
 
 
 def fates(stage: Stage, row: Row, since: datetime, until: datetime, *, times: bool = False) -> str:
-    """What became of the instants between two moments, both included; with the local times at which they ran."""
+    """What happened to the instants from ``since`` to ``until``, both included; ``times`` adds local times."""
     found = [
         _Fate(
             words=_words(stage, row, id, status, at, reason),
@@ -63,7 +63,7 @@ def _group(group: list[_Fate], *, times: bool) -> str:
 
 
 def _shown(at: datetime) -> str:
-    """On the clock of Berlin, where a time can come twice."""
+    """Berlin time, where a time can come twice."""
     local = at.astimezone(_BERLIN)
     return f"second {local:%H:%M}" if local.fold else f"{local:%H:%M}"
 
