@@ -1,4 +1,4 @@
-"""A worker in a thread of its own, whose event loop a handler can block while the test's own goes on."""
+"""A worker in its own thread: a handler can block its event loop without blocking the test's."""
 
 import asyncio
 import threading
@@ -16,8 +16,8 @@ _PATIENCE = 60.0
 
 
 class Blockable:
-    """Handlers ``note``, ``slow`` (it ends when told to) and ``block`` (it keeps the loop until told not to), and the
-    executions for which each was called."""
+    """Handlers ``note``, ``slow`` (runs until freed) and ``block`` (blocks the event loop until freed), and the
+    executions that each was called for."""
 
     def __init__(self, *, blocks: bool) -> None:
         self.app = App()
@@ -42,14 +42,14 @@ class Blockable:
                 self.go.wait(_PATIENCE)
 
     def free(self) -> None:
-        """Nothing is kept waiting any more."""
+        """Let all waiting handlers finish."""
         self.go.set()
         self.end.set()
 
 
 @asynccontextmanager
 async def in_a_thread(settings: Settings, made: Blockable, events: Events) -> AsyncIterator[Worker]:
-    """A worker whose loop is not the test's, drained at the end."""
+    """A worker with its own thread and event loop, drained at the end."""
     found: list[Worker] = []
     up, stop = threading.Event(), threading.Event()
 
@@ -74,12 +74,12 @@ async def in_a_thread(settings: Settings, made: Blockable, events: Events) -> As
 
 
 async def told(event: threading.Event) -> None:
-    """Waits without keeping the test's loop."""
+    """Wait for an event of another thread without blocking the test's loop."""
     assert await asyncio.to_thread(event.wait, 30)
 
 
 async def until_so(condition: Callable[[], bool]) -> None:
-    """Waits for something that another thread brings about."""
+    """Wait until another thread has made the condition true."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  set by another thread
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A client whose role has a schema with functions, for the tests of sql: targets."""
+"""A client whose role owns a schema with functions, for the tests of sql: targets."""
 
 import json
 from typing import Any
@@ -27,12 +27,12 @@ DROP = "drop schema billing cascade; drop owned by billing; drop role billing"
 
 
 async def define(db: Connection, sql: str) -> None:
-    """What the client's role makes for itself."""
+    """Run SQL as the client's role."""
     await db.execute(f"set role billing; {sql}; reset role".encode())
 
 
 async def acting(db: Connection, body: str) -> None:
-    """The function ``billing.act``, which does this."""
+    """Create the function ``billing.act`` with this body."""
     await define(
         db, f"create function billing.act(payload jsonb) returns void language plpgsql as $$ begin {body}; end $$"
     )
@@ -46,13 +46,13 @@ async def schedule(
 
 
 async def reason(db: Connection) -> str:
-    """Why the only execution failed for good, and that it was tried once."""
+    """The reason why the only execution failed, in its only attempt."""
     await until_history(db, 1, status="failed")
     assert await value(db, "select attempt from pgsched.history") == 1
     return str(await value(db, "select reason from pgsched.history"))
 
 
 def make_client(url: str) -> None:
-    """The client ``shop`` on a server of the test's own."""
+    """Create the client ``shop`` on the test's own server."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(MAKE.encode())

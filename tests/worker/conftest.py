@@ -1,4 +1,4 @@
-"""A whole worker in the test's own event loop, and conditions to wait for."""
+"""A whole worker in the test's event loop, and conditions to wait for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -22,8 +22,8 @@ from tests.kept_sessions import KeptConnection
 
 Connection = psycopg.AsyncConnection[Any]
 PATIENCE = 25.0
-"""Seconds: a busy machine takes seconds to do what takes milliseconds. Where a worker polls every half minute, what is
-found meanwhile is not found by the poll."""
+"""Seconds, since a busy machine can take seconds instead of milliseconds. Shorter than a poll interval of 30 s: a row
+found within this time was not found by polling."""
 
 _DAYS = 1
 _MAKE_DAYS = f"""
@@ -32,7 +32,7 @@ select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_interna
 
 
 def counting_app() -> tuple[App, list[str]]:
-    """An application whose handler ``count`` notes the ids of its executions, and these."""
+    """An application whose handler ``count`` records the ids of its executions, and the list of these ids."""
     app, calls = App(), list[str]()
 
     @app.handler("count")
@@ -43,14 +43,14 @@ def counting_app() -> tuple[App, list[str]]:
 
 
 def numbered(number: int) -> Assignment:
-    """The assignment of a worker that has this number and serves no queue."""
+    """The assignment of a worker with this number that serves no queue."""
     made = Assignment(name="test", instance="test", queues=(), lease=timedelta(seconds=30))
     made.number = number
     return made
 
 
 class Recorder:
-    """A listener that remembers, and lets a test wait for an event."""
+    """A listener that records events and lets a test wait for one."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, Field]]] = []
@@ -73,13 +73,13 @@ class Recorder:
 
 @pytest.fixture(autouse=True)
 def _few_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers make two days of history, not fifteen: to plan statements over them took most of the server's time."""
+    """Workers create two days of history, not fifteen: planning statements over all took most of the server's time."""
     monkeypatch.setattr(retention, "_AHEAD", _DAYS)
 
 
 @pytest.fixture(autouse=True)
 def _kept_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker has the sessions of the one before: to open and plan anew took a third of what these tests take."""
+    """Reuse sessions between workers: opening and planning anew took a third of these tests' time."""
     monkeypatch.setattr(connect, "AsyncConnection", KeptConnection)
 
 
@@ -90,7 +90,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture(scope="session")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
-    """With the days that a worker makes in its first turn, so that they are no change to a database's catalog."""
+    """Databases that already have the days of a worker's first turn, so that their catalog does not change."""
     with lending_with(_MAKE_DAYS, "pgsched_days", janitor=janitor, template=template) as found:
         yield found
 
@@ -103,7 +103,7 @@ async def db(database_url: str) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 async def billing(db: Connection) -> AsyncIterator[Connection]:
-    """The client ``shop``, with its role and its functions; a connection of the database's owner."""
+    """A connection of the database's owner; the client ``shop`` has its role and functions."""
     from tests.worker import call_arrange
 
     await db.execute(call_arrange.MAKE.encode())
@@ -138,8 +138,8 @@ async def value(db: Connection, query: str, *parameters: Any) -> Any:
 
 
 async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE) -> Any:
-    """Waits for a condition of the database to hold, and answers with it."""
-    pause = 0.01  # longer in time: to ask took as much of the server as what is waited for
+    """Wait until the condition returns a true value, and return it."""
+    pause = 0.01  # grows, because constant asking took as much of the server as the work itself
     async with asyncio.timeout(seconds):
         while not (found := await condition()):
             await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""Handlers for worker processes, which note in a file what is called; and one under which its process stops."""
+"""Handlers for worker processes that record their calls in a file; some stop, end or fork their process."""
 
 import asyncio
 import multiprocessing
@@ -19,7 +19,7 @@ async def note(context: Context) -> None:
 
 @app.handler("stop")
 async def stop(context: Context) -> None:
-    """As where a machine hangs, or a handler does not let go of the interpreter's lock."""
+    """Stop the process, as if the machine hung or a handler never released the GIL."""
     os.write(_ledger, f"stop {context.execution_id}\n".encode())
     os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -31,7 +31,7 @@ async def leave(context: Context) -> None:
 
 
 def _fork(how: str) -> bool:
-    """Whether this is the child. The other one waits for its end."""
+    """Fork. Return True in the child; the parent waits for the child's end first."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -45,7 +45,7 @@ def _fork(how: str) -> bool:
 
 @app.handler("fork")
 async def fork(payload: str) -> None:
-    """Both processes go on from here."""
+    """Fork; both processes continue from here."""
     if _fork(payload) and payload == "await":
         await asyncio.sleep(60)
 

@@ -1,24 +1,24 @@
-"""The database's clock, read off the monotonic one."""
+"""The database's clock, derived from the monotonic clock."""
 
 import pytest
 
 from pgsched.worker.clock import DatabaseClock
 
 
-def test_it_is_never_ahead_of_the_reading() -> None:
+def test_clock_is_never_ahead_of_the_reading() -> None:
     clock = DatabaseClock()
     clock.observe(1_000_000_000, sent=5.0, received=5.5)
     assert clock.monotonic(1_000_000_000) == pytest.approx(5.5)
 
 
-def test_a_shorter_round_trip_is_believed_rather_than_a_longer_one() -> None:
+def test_reading_with_the_shortest_round_trip_wins() -> None:
     clock = DatabaseClock()
     clock.observe(1_000_000_000, sent=5.0, received=5.001)
     clock.observe(1_001_000_000, sent=6.0, received=6.005)
     assert clock.monotonic(1_000_000_000) == pytest.approx(5.001)
 
 
-def test_a_step_of_either_clock_is_believed_at_once() -> None:
+def test_step_of_either_clock_is_adopted_at_once() -> None:
     clock = DatabaseClock()
     clock.observe(1_000_000_000, sent=5.0, received=5.001)
     clock.observe(1_061_000_000, sent=6.0, received=6.002)

@@ -1,4 +1,4 @@
-"""How many connections to the database a worker holds: few while it is idle, whatever it has done before."""
+"""How many database connections a worker holds: few when idle, whatever it did before."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def test_an_idle_worker_holds_seven_connections(running: Running, db: Conn
         await holds(db, IDLE)
 
 
-async def test_what_is_needed_seldom_is_closed_when_unused(
+async def test_rarely_needed_connections_are_closed_when_unused(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = App()

@@ -1,4 +1,4 @@
-"""A worker that was told to drain finishes what it has in hand and begins nothing more, until it is resumed."""
+"""A drained worker finishes its executions in flight and starts no more until it is resumed."""
 
 import asyncio
 from dataclasses import replace
@@ -18,7 +18,7 @@ async def _drained(worker: Any) -> bool:
     return not worker.parts.assignment.open
 
 
-async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_resumed(
+async def test_drained_worker_finishes_its_execution_and_starts_no_other(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
@@ -46,7 +46,7 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
         await until_history(db, 2)
 
 
-async def test_it_stays_drained_where_it_has_to_register_anew(
+async def test_worker_stays_drained_after_registering_again(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(App()) as worker:
@@ -64,7 +64,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
         assert await _drained(worker)
 
 
-async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from_renewing_or_leaving(
+async def test_uncommitted_drain_does_not_block_renewing_or_leaving(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(App()) as worker:
@@ -82,7 +82,7 @@ def _seen(id: int, **more: Any) -> Seen:
     return Seen(id=id, now=0.0, gone=False, lost=False, **given, **more)
 
 
-def test_the_others_have_its_share() -> None:
+def test_partitions_of_a_drained_worker_go_to_the_others() -> None:
     assignment = Assignment(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
     assignment.number = 1
     both = [_seen(1), _seen(2)]

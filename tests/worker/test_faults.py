@@ -1,4 +1,4 @@
-"""A fault is said once when it comes and once when it is over, however many services try however often."""
+"""A fault is logged once when it starts and once when it ends, however many services fail however often."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ AWAY: dict[str, Field] = {"away": True, "error": "OperationalError: connection r
 
 
 class Heard:
-    """What is passed on."""
+    """The events that are passed on."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, dict[str, Field]]] = []
@@ -25,7 +25,7 @@ class Heard:
         return [event for event, _ in self.lines]
 
 
-def test_while_the_database_is_away_one_line_says_so_and_one_that_it_is_back() -> None:
+def test_database_outage_is_one_line_when_lost_and_one_when_back() -> None:
     heard = Heard()
     for _ in range(10):
         for service in ("claimer", "settler", "listener"):
@@ -40,7 +40,7 @@ def test_while_the_database_is_away_one_line_says_so_and_one_that_it_is_back() -
     assert heard.lines[1][1]["failures"] == 30
 
 
-def test_an_error_that_becomes_another_one_is_said_once() -> None:
+def test_changed_error_during_an_outage_is_logged_once() -> None:
     heard = Heard()
     heard.events = Events(Faults(lambda event, fields: heard.lines.append((event, fields)), say_again_after=0.0))
     refused = "OperationalError: FATAL: password authentication failed"
@@ -51,7 +51,7 @@ def test_an_error_that_becomes_another_one_is_said_once() -> None:
     assert heard.lines[1][1]["error"] == refused
 
 
-def test_the_next_time_it_is_away_is_said_again() -> None:
+def test_next_outage_is_logged_again() -> None:
     heard = Heard()
     for _ in range(2):
         heard.events.emit("service.failed", service="claimer", **AWAY)
@@ -59,7 +59,7 @@ def test_the_next_time_it_is_away_is_said_again() -> None:
     assert heard.names == ["database.lost", "database.back"] * 2
 
 
-def test_another_failure_of_a_service_is_said_and_the_same_one_is_counted() -> None:
+def test_new_error_of_a_service_is_logged_and_a_repeated_one_counted() -> None:
     heard = Heard()
     for error in ("ValueError: a", "ValueError: a", "ValueError: b", "ValueError: b"):
         heard.events.emit("service.failed", service="planner", away=False, error=error)
@@ -69,7 +69,7 @@ def test_another_failure_of_a_service_is_said_and_the_same_one_is_counted() -> N
     assert heard.names[2:] == ["service.recovered", "service.failed"]
 
 
-def test_what_goes_on_is_said_again_after_a_while_with_how_often_it_came() -> None:
+def test_ongoing_fault_is_logged_again_with_its_count() -> None:
     said: list[dict[str, Field]] = []
     faults = Faults(lambda event, fields: said.append(fields), remind_after=0.0)
     faults._said["service.failed", "planner", "ValueError"] = 0.0, 7
@@ -77,7 +77,7 @@ def test_what_goes_on_is_said_again_after_a_while_with_how_often_it_came() -> No
     assert said == [{"service": "planner", "error": "ValueError", "times": 8}]
 
 
-def test_what_the_database_refuses_is_one_fault_of_all_services_also_where_it_comes_and_goes() -> None:
+def test_database_error_is_one_fault_of_all_services_even_if_it_flaps() -> None:
     heard = Heard()
     for number in range(50):
         for service in ("claimer", "settler"):
@@ -92,7 +92,7 @@ def test_what_the_database_refuses_is_one_fault_of_all_services_also_where_it_co
     assert heard.names[2:] == ["service.failed"] * 2
 
 
-def test_of_errors_that_are_never_the_same_a_thousand_are_remembered() -> None:
+def test_at_most_a_thousand_distinct_errors_are_remembered() -> None:
     heard = Heard()
     for number in range(3_000):
         error = "".join(chr(97 + int(digit)) for digit in str(number))
@@ -103,14 +103,14 @@ def test_of_errors_that_are_never_the_same_a_thousand_are_remembered() -> None:
     assert len(heard.lines) == 3_000
 
 
-def test_everything_else_is_passed_on() -> None:
+def test_other_events_are_passed_on() -> None:
     heard = Heard()
     for _ in range(3):
         heard.events.emit("lease.doubted", count=1)
     assert heard.names == ["lease.doubted"] * 3
 
 
-def test_hundreds_of_refused_outcomes_are_a_few_lines_that_lose_none_of_them() -> None:
+def test_refused_outcomes_are_summed_up_in_few_lines() -> None:
     heard = Heard()
     for _ in range(400):
         heard.events.emit("lease.refused", count=1)
@@ -123,7 +123,7 @@ def test_hundreds_of_refused_outcomes_are_a_few_lines_that_lose_none_of_them() -
     assert said == [{"count": 401}, {"count": 1}]
 
 
-async def test_a_worker_without_a_database_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_worker_without_a_database_logs_it_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pgsched")
     tried: list[str] = []
     events = Events(lambda event, fields: tried.append(event), logging_listener(logging.getLogger("pgsched")))
@@ -138,7 +138,7 @@ async def test_a_worker_without_a_database_says_so_once(caplog: pytest.LogCaptur
     assert lines[0].startswith("database.lost ")
 
 
-async def test_a_service_that_failed_says_when_its_turn_succeeds(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_service_reports_its_recovery(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[tuple[str, Field]] = []
 
     class Stumbling(Service):

@@ -1,4 +1,4 @@
-"""What must not stop a worker: strange handlers, rows meant to do harm, edits at the wrong moment."""
+"""What must not stop a worker: misbehaving handlers, malicious rows, edits at the wrong moment."""
 
 import asyncio
 import time
@@ -15,10 +15,10 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 
 
 class Panic(BaseException):
-    """What foreign code raises when it breaks."""
+    """Raised by foreign code, and not an ``Exception``."""
 
 
-async def test_a_lane_outlives_whatever_a_handler_raises(db: Connection, running: Running) -> None:
+async def test_lane_survives_a_base_exception_of_a_handler(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("panic")
@@ -33,7 +33,7 @@ async def test_a_lane_outlives_whatever_a_handler_raises(db: Connection, running
     assert await value(db, "select reason from pgsched.history limit 1") == "Panic: broken"
 
 
-async def test_a_handler_deaf_to_cancellation_does_not_hold_up_the_drain(
+async def test_handler_that_ignores_cancellation_does_not_block_the_drain(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.run.dispatcher._DEAF_AFTER", 0.2)
@@ -52,13 +52,13 @@ async def test_a_handler_deaf_to_cancellation_does_not_hold_up_the_drain(
         await db.execute("select pgsched.schedule('python:deaf')")
         await started.wait()
         began = time.monotonic()
-    assert time.monotonic() - began < 60  # it would never end
+    assert time.monotonic() - began < 60  # unbounded, the drain would never end
     assert worker.has_stragglers
     assert await value(db, "select lease_token is null from pgsched.executions")
     end.set()
 
 
-async def test_a_backlog_of_several_claims_is_worked_off(db: Connection, running: Running) -> None:
+async def test_backlog_of_many_claims_is_worked_off(db: Connection, running: Running) -> None:
     app, done = App(), set[str]()
 
     @app.handler("mark")
@@ -88,7 +88,7 @@ async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statem
         await db.execute(statement.encode())
 
 
-async def test_an_edit_while_the_next_run_is_in_hand_goes_on_behind_it(db: Connection) -> None:
+async def test_edited_job_continues_after_its_run_in_flight(db: Connection) -> None:
     job = await value(db, "select pgsched.schedule('python:x', every => '1 second', key => 'tick')")
     await plan_jobs(db, batch=10, seconds=60)
     await db.execute(
@@ -103,9 +103,7 @@ async def test_an_edit_while_the_next_run_is_in_hand_goes_on_behind_it(db: Conne
     assert await value(db, query, job) - in_hand == timedelta(seconds=1)
 
 
-async def test_the_living_keep_their_rows_when_the_database_was_away_longer_than_the_lease(
-    db: Connection, running: Running
-) -> None:
+async def test_live_worker_keeps_its_rows_after_an_outage_beyond_the_lease(db: Connection, running: Running) -> None:
     app, reached, go, calls = App(), asyncio.Event(), asyncio.Event(), list[int]()
 
     @app.handler("slow")
@@ -128,7 +126,7 @@ async def test_the_living_keep_their_rows_when_the_database_was_away_longer_than
     assert calls == [1]
 
 
-async def test_a_client_may_not_write_rows_of_anothers_job(db: Connection, database_url: str) -> None:
+async def test_client_cannot_write_rows_of_another_clients_job(db: Connection, database_url: str) -> None:
     role = f"shop_{time.monotonic_ns()}"
     job = await value(db, "select pgsched.schedule('python:x', every => '1 hour', client => 'other')")
     await db.execute(f"create role {role} in role pgsched_client".encode())

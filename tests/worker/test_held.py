@@ -1,4 +1,4 @@
-"""A worker on a database that was copied or restored: it claims nothing until somebody has looked."""
+"""A worker on a copied or restored database claims nothing until the installation is released."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def noting_app() -> tuple[App, list[Any]]:
     return app, calls
 
 
-async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
+async def test_worker_on_a_copy_claims_nothing_until_released(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = noting_app()
@@ -36,7 +36,7 @@ async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
     async with running(app) as worker:
         held = await recorder.wait_for("installation.held")
         await recorder.wait_for("worker.joined")
-        await db.execute("select pgsched.schedule('python:note', '2')")  # the notification of which changes nothing
+        await db.execute("select pgsched.schedule('python:note', '2')")  # its notification changes nothing
         assert "this is a copy" in str(held["why"])
         await worker.parts.claimer.turn()
         assert (worker.parts.assignment.open, calls) == ([], [])
@@ -48,13 +48,13 @@ async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
     assert recorder.named("service.failed") == []
 
 
-async def test_a_worker_that_comes_back_to_another_server_stops_at_once(
+async def test_worker_that_reconnects_to_another_server_stops_at_once(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = noting_app()
     async with running(app):
         await db.execute("select pgsched.schedule('python:note', '1')")
-        await db.execute("select pgsched.schedule('python:note', '3', delay => '1 hour')")  # or it would go on
+        await db.execute("select pgsched.schedule('python:note', '3', delay => '1 hour')")  # only waiting work is held
         await until_history(db, 1)
         await db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
         await db.execute(_CUT, ["pgsched %"])

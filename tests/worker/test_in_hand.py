@@ -1,4 +1,4 @@
-"""Rows leave the hand under their tokens, and attempts that stand for others are few, however large a batch becomes."""
+"""Rows in hand leave only under their tokens, and claim times are kept for the newest tokens only."""
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.in_hand import InHand
@@ -8,13 +8,13 @@ def row(id: bytes, token: int, client: str = "shop") -> ClaimedExecution:
     return ClaimedExecution(0, id, token, 1, 0, 0, client, "python:do", None, None, None, None, None, None)
 
 
-def test_rows_leave_under_their_own_tokens_alone() -> None:
+def test_rows_leave_only_under_their_tokens() -> None:
     in_hand = InHand()
     eased, left = list[int](), list[list[bytes]]()
     in_hand.eased.connect(lambda: eased.append(1))
     in_hand.left.connect(lambda ids: left.append([*ids]))
     in_hand.take([row(b"a", 1), row(b"b", 1, "bank"), row(b"c", 1)])
-    in_hand.take([row(b"c", 2)])  # claimed again: what was sent under the former token does not count
+    in_hand.take([row(b"c", 2)])  # claimed again: outcomes sent under the former token do not count
     in_hand.announced = {b"b", b"c"}
     assert in_hand.leave([b"a", b"b"], [1, 1]) == ["shop", "bank"]
     assert in_hand.leave([b"a", b"c"], [1, 1]) == []
@@ -24,7 +24,7 @@ def test_rows_leave_under_their_own_tokens_alone() -> None:
     assert (left, in_hand.announced, len(eased)) == ([[b"b"], [b"c"]], set(), 3)
 
 
-def test_when_rows_were_claimed_is_known_of_the_last_thousands_of_tokens() -> None:
+def test_claim_times_are_kept_for_the_newest_ten_thousand_tokens() -> None:
     in_hand = InHand()
     in_hand.take([row(b"a", 1), row(b"b", 2)])
     assert in_hand.claimed_at.keys() == {1, 2}

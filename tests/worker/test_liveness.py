@@ -1,5 +1,7 @@
-"""Who counts as lost: a worker all of whose sessions are gone, or that is silent; nobody who is merely cut off or kept
-waiting by the database, and nobody because of what any login may do."""
+"""Which workers count as lost: those without sessions and those that fall silent.
+
+A worker that is briefly cut off, or that the database keeps waiting, is not lost, and no other login can make it so.
+"""
 
 import asyncio
 import os
@@ -28,7 +30,7 @@ LOST = "the worker was lost"
 
 
 class Slow:
-    """A handler ``slow`` that ends when it is told to, and the executions it was called for."""
+    """A handler ``slow`` that runs until ``go`` is set, and the executions that it was called for."""
 
     def __init__(self) -> None:
         self.app, self.calls, self.go = App(), list[str](), asyncio.Event()
@@ -49,7 +51,7 @@ async def schedule(db: Connection, count: int) -> None:
 
 
 async def seen_since(worker: Worker, turns: int) -> None:
-    """Returns once the worker's reaper has had so many more turns."""
+    """Return once the worker's reaper has had this many more turns."""
     reaper, done, turn = worker.parts.upkeep.reaper, asyncio.Event(), worker.parts.upkeep.reaper.turn
     left = turns
 
@@ -68,7 +70,7 @@ async def seen_since(worker: Worker, turns: int) -> None:
     reaper.turn = turn  # type: ignore[method-assign]
 
 
-async def test_a_worker_whose_listener_is_away_is_not_lost(
+async def test_worker_without_its_listener_is_not_lost(
     db: Connection, running: Running, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, back = Slow(), asyncio.Event()
@@ -92,7 +94,7 @@ async def _after(event: asyncio.Event, get: Any) -> Any:
     return await get()
 
 
-async def test_no_advisory_lock_of_any_login_has_a_worker_declared_lost(
+async def test_foreign_advisory_locks_do_not_make_a_worker_lost(
     db: Connection, running: Running, recorder: Recorder, database_url: str
 ) -> None:
     slow = Slow()
@@ -109,7 +111,7 @@ async def test_no_advisory_lock_of_any_login_has_a_worker_declared_lost(
     assert not recorder.named("worker.lost")
 
 
-async def test_a_step_of_the_databases_clock_has_nothing_run_twice(
+async def test_step_of_the_database_clock_runs_nothing_twice(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     slow = Slow()
@@ -127,9 +129,7 @@ async def test_a_step_of_the_databases_clock_has_nothing_run_twice(
     assert not recorder.named("worker.lost")
 
 
-async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clock_was_set_back(
-    db: Connection, running: Running
-) -> None:
+async def test_reaper_spares_leases_once_the_clock_was_set_back(db: Connection, running: Running) -> None:
     slow = Slow()
     async with running(slow.app) as judge, running(slow.app):
         await schedule(db, 10)
@@ -145,9 +145,7 @@ async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clo
     assert len(slow.calls) == 10
 
 
-async def test_a_lost_worker_that_served_one_more_queue_is_forgotten_and_its_gates_are_free(
-    db: Connection, running: Running
-) -> None:
+async def test_lost_worker_of_another_queue_is_removed_and_frees_its_gates(db: Connection, running: Running) -> None:
     await db.execute("select pgsched.create_queue('orders')")
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value "
@@ -168,7 +166,7 @@ async def test_a_lost_worker_that_served_one_more_queue_is_forgotten_and_its_gat
         assert await value(db, f"select count(*) from {gate_use}") == 0
 
 
-async def test_a_worker_that_was_declared_lost_cannot_renew_but_registers_anew(
+async def test_lost_worker_cannot_renew_and_registers_again(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(lease=3.0) as worker:
@@ -201,7 +199,7 @@ def own_server(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[EmbeddedPos
 
 @contextmanager
 def frozen(server: EmbeddedPostgres) -> Iterator[None]:
-    """All processes of a server stand still."""
+    """Freeze all processes of a server."""
     with psycopg.connect(server.url) as connection:
         [found] = connection.execute("select pg_read_file('postmaster.pid')").fetchone() or ("",)
     postmaster = int(found.split()[0])
@@ -220,7 +218,7 @@ def frozen(server: EmbeddedPostgres) -> Iterator[None]:
 
 @pytest.fixture
 async def two_workers(own_server: EmbeddedPostgres, recorder: Recorder) -> AsyncIterator[tuple[Connection, Slow]]:
-    """Two workers with short leases that have twenty slow executions in hand."""
+    """Two workers with short leases and twenty slow executions in flight."""
     slow = Slow()
     async with AsyncExitStack() as stack:
         db = await stack.enter_async_context(await psycopg.AsyncConnection.connect(own_server.url, autocommit=True))
@@ -235,7 +233,7 @@ async def two_workers(own_server: EmbeddedPostgres, recorder: Recorder) -> Async
         yield db, slow
 
 
-async def test_after_a_frozen_database_nothing_is_delivered_twice(
+async def test_nothing_is_delivered_twice_after_a_database_freeze(
     two_workers: tuple[Connection, Slow], own_server: EmbeddedPostgres, recorder: Recorder
 ) -> None:
     db, slow = two_workers

@@ -1,4 +1,4 @@
-"""All connections of the server are taken by logins that have no right of ours."""
+"""Logins without any pgsched role take all connections of the server."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -26,7 +26,7 @@ _CUT = "select pg_terminate_backend(pid) from pg_stat_activity where application
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    """A server of PostgreSQL 18 with few connections, of which some are reserved."""
+    """A PostgreSQL 18 server with few connections, some of them reserved."""
     with EmbeddedPostgres(tmp_path_factory.mktemp("small") / "postgres", settings=_SETTINGS) as running:
         migrate(running.url)
         with psycopg.connect(running.url) as connection:
@@ -43,7 +43,7 @@ async def owner(small: EmbeddedPostgres) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 def taken() -> Iterator[ExitStack]:
-    """What is closed when all has been seen, or before."""
+    """The connections of others, closed by the test or after it."""
     with ExitStack() as stack:
         yield stack
 
@@ -54,7 +54,7 @@ def _as(url: str, role: str) -> str:
 
 
 def _take_all(url: str, stack: ExitStack) -> None:
-    """Takes what anybody may have."""
+    """Take every connection that any login may have."""
     while True:
         try:
             stack.callback(psycopg.connect(_as(url, "nobody")).close)
@@ -79,7 +79,7 @@ async def _deliver(owner: Connection, count: int) -> None:
     await until_history(owner, count)
 
 
-async def test_a_worker_that_has_its_connections_goes_on(
+async def test_worker_that_has_its_connections_keeps_working(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -93,7 +93,7 @@ async def test_a_worker_that_has_its_connections_goes_on(
         await worker.drain()
 
 
-async def test_a_worker_that_finds_none_says_so_and_is_back_when_there_are_some(
+async def test_worker_that_finds_no_connection_reports_it_and_recovers(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -115,7 +115,7 @@ async def test_a_worker_that_finds_none_says_so_and_is_back_when_there_are_some(
         await worker.drain()
 
 
-async def test_reserved_connections_are_the_workers_whatever_others_take(
+async def test_worker_gets_reserved_connections_whatever_others_take(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "reserved", recorder)
@@ -131,7 +131,7 @@ async def test_reserved_connections_are_the_workers_whatever_others_take(
         await worker.drain()
 
 
-async def test_a_worker_renews_by_another_session_if_its_own_was_ended(
+async def test_worker_renews_on_another_session_if_its_own_was_ended(
     small: EmbeddedPostgres, owner: Connection, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)

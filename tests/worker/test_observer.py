@@ -1,4 +1,4 @@
-"""Observers are told of each batch that a worker claims and settles."""
+"""Observers receive each batch that a worker claims and settles."""
 
 import asyncio
 from collections import Counter
@@ -18,12 +18,12 @@ from tests.worker.conftest import Connection, until_history
 MANY = """
 insert into pgsched.executions (target, payload, fire_at, options)
 select %s, %s::jsonb, now(), %s::jsonb from generate_series(1, %s)"""
-# Not at once: an attempt is not counted whose retry is claimed before its worker has heard that its end is committed.
+# With a pause: an attempt is not counted if its retry is claimed before the worker knows that the end is committed.
 ONCE_MORE = '{"max_attempts": 2, "backoff": {"initial": "1s"}}'
 
 
 class Noting(Observer):
-    """Keeps what it is told."""
+    """Keeps the batches that it receives."""
 
     def __init__(self) -> None:
         self.claims, self.settles = list[BatchClaimed](), list[BatchSettled]()
@@ -36,7 +36,7 @@ class Noting(Observer):
 
     @property
     def outcomes(self) -> Counter[str]:
-        """All batches together."""
+        """The outcomes of all batches together."""
         return sum((Counter(batch.outcomes) for batch in self.settles), Counter[str]())
 
 
@@ -60,7 +60,7 @@ def noting() -> Noting:
 
 
 async def run(url: str, db: Connection, observers: list[Observer], *, until: tuple[tuple[str, int], ...]) -> None:
-    """A worker, from its start until history has so many of each status, and its drain."""
+    """Start a worker, wait until history has this many rows of each status, and drain it."""
     settings = Settings(database_url=url, concurrency=20)
     worker = Worker(settings, app=an_app(), events=Events(observers=observers))
     async with AsyncExitStack() as stack:
@@ -70,7 +70,7 @@ async def run(url: str, db: Connection, observers: list[Observer], *, until: tup
             await until_history(db, count, status=status)
 
 
-async def test_rows_are_told_of_by_the_batch_from_claim_to_settle(
+async def test_observers_receive_rows_by_the_batch_from_claim_to_settle(
     db: Connection, database_url: str, noting: Noting
 ) -> None:
     await db.execute(MANY, ["python:do", "{}", None, 500])
@@ -81,7 +81,9 @@ async def test_rows_are_told_of_by_the_batch_from_claim_to_settle(
     assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.settles)
 
 
-async def test_each_batch_tells_its_statements_and_its_time(db: Connection, database_url: str, noting: Noting) -> None:
+async def test_each_batch_has_its_statement_count_and_duration(
+    db: Connection, database_url: str, noting: Noting
+) -> None:
     await db.execute(MANY, ["python:do", "{}", None, 100])
     await run(database_url, db, [noting], until=(("succeeded", 100),))
     assert all(batch.statements >= 3 or batch.at_once for batch in noting.claims)
@@ -90,9 +92,7 @@ async def test_each_batch_tells_its_statements_and_its_time(db: Connection, data
     assert min(seconds) > 0
 
 
-async def test_outcomes_are_counted_by_what_becomes_of_the_rows(
-    db: Connection, database_url: str, noting: Noting
-) -> None:
+async def test_outcomes_are_counted_by_kind(db: Connection, database_url: str, noting: Noting) -> None:
     await db.execute(MANY, ["python:do", '"fail"', None, 3])
     await db.execute(MANY, ["python:do", '"retry"', ONCE_MORE, 2])
     await db.execute(MANY, ["python:do", '"well"', None, 4])
@@ -100,7 +100,9 @@ async def test_outcomes_are_counted_by_what_becomes_of_the_rows(
     assert noting.outcomes == {"succeeded": 4, "failed": 5, "retrying": 2}
 
 
-async def test_what_a_drain_hands_back_is_told_as_released(db: Connection, database_url: str, noting: Noting) -> None:
+async def test_rows_that_a_drain_hands_back_count_as_released(
+    db: Connection, database_url: str, noting: Noting
+) -> None:
     app, begun = App(), asyncio.Event()
 
     @app.handler("do")
@@ -117,7 +119,7 @@ async def test_what_a_drain_hands_back_is_told_as_released(db: Connection, datab
     assert noting.outcomes == {"released": 1}
 
 
-async def test_several_observers_are_told_the_same(db: Connection, database_url: str) -> None:
+async def test_several_observers_receive_the_same(db: Connection, database_url: str) -> None:
     one, other = Noting(), Noting()
     await db.execute(MANY, ["python:do", "{}", None, 10])
     await run(database_url, db, [one, other], until=(("succeeded", 10),))

@@ -1,4 +1,4 @@
-"""Runs that are over just before the next instant hinder it in nothing, whatever is to become of overlaps."""
+"""A run that ends just before the next instant is no overlap under any policy."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ LATE = "select max(finished_at - scheduled_for) < interval '2 s' from pgsched.hi
 
 
 @pytest.mark.timed
-async def test_runs_that_end_before_the_next_instant_all_run(running: Running, db: Connection) -> None:
+async def test_runs_that_end_before_the_next_instant_do_not_overlap(running: Running, db: Connection) -> None:
     app = App()
 
     @app.handler("long")

@@ -17,13 +17,13 @@ WAITING = "select count(*) from pgsched.executions where job_id is not null and 
 
 @pytest.fixture
 def orders(database_url: str) -> Iterator[Consumer]:
-    """A session of a consumer; there is a queue orders that it pulls from."""
+    """A consumer's session, and the queue ``orders`` that it pulls from."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         pulled_queue(connection)
         yield connection
 
 
-async def test_workers_leave_it_to_its_consumers(db: Connection, running: Running, orders: Consumer) -> None:
+async def test_workers_do_not_claim_from_a_pulled_queue(db: Connection, running: Running, orders: Consumer) -> None:
     put(orders)
     async with running(queues="default,orders") as worker:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
@@ -31,12 +31,12 @@ async def test_workers_leave_it_to_its_consumers(db: Connection, running: Runnin
         assert len(claim(orders)) == 1
 
 
-def test_a_worker_that_is_to_serve_it_is_refused(orders: Consumer) -> None:
+def test_worker_that_is_to_serve_a_pulled_queue_is_refused(orders: Consumer) -> None:
     with pytest.raises(Conflict, match="consumers pull from the queue 'orders'"):
         check_queues(orders, ["default", "orders"])
 
 
-async def test_a_jobs_runs_are_handed_out_and_each_has_its_successor(
+async def test_runs_of_a_job_are_handed_out_and_each_has_a_successor(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     async with running():
@@ -53,7 +53,7 @@ async def test_a_jobs_runs_are_handed_out_and_each_has_its_successor(
         assert await value(db, query, job) == 1
 
 
-async def test_a_run_that_nobody_fetched_is_not_over(db: Connection, running: Running, orders: Consumer) -> None:
+async def test_run_that_nobody_fetched_still_overlaps(db: Connection, running: Running, orders: Consumer) -> None:
     async with running():
         call(orders, "schedule", target="queue:", queue="orders", every="1 s")
         query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"
@@ -61,7 +61,7 @@ async def test_a_run_that_nobody_fetched_is_not_over(db: Connection, running: Ru
         assert await value(db, WAITING) == 1
 
 
-async def test_queues_that_are_dropped_are_let_go_of_at_once(
+async def test_dropping_pulled_queues_does_not_fail_the_service(
     db: Connection, running: Running, orders: Consumer, recorder: Recorder
 ) -> None:
     for number in range(4):
@@ -77,12 +77,12 @@ async def test_queues_that_are_dropped_are_let_go_of_at_once(
 
 
 async def orders_are_passed_on(db: Connection) -> None:
-    """Two more runs are, so that the service has had its turns meanwhile."""
+    """Wait for two more runs, so that the service has had its turns meanwhile."""
     known = await value(db, WAITING)
     await until(lambda: value(db, f"select ({WAITING}) > %s + 1", known))
 
 
-async def test_what_a_dead_consumer_had_fails_without_another(
+async def test_execution_of_a_dead_consumer_fails_without_other_consumers(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     put(orders, options={"max_attempts": 1})
@@ -92,7 +92,7 @@ async def test_what_a_dead_consumer_had_fails_without_another(
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where status = 'failed'"))
 
 
-async def test_what_was_said_of_a_locked_execution_is_recorded_once_it_is_free(
+async def test_result_of_a_locked_execution_is_recorded_once_it_is_unlocked(
     db: Connection, running: Running, orders: Consumer, database_url: str
 ) -> None:
     ids = [put(orders), put(orders)]
@@ -110,7 +110,7 @@ async def _claimed(orders: Consumer) -> list[Handed]:
     return claim(orders)
 
 
-async def test_a_held_clients_backlog_is_set_aside_and_comes_back_with_it(
+async def test_backlog_of_a_held_client_is_set_aside_until_it_is_resumed(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     await db.execute(

@@ -1,4 +1,4 @@
-"""The releaser's turns: what it looks for, and when it looks."""
+"""The releaser's turns: what it looks for, and when."""
 
 from collections.abc import AsyncIterator
 
@@ -25,25 +25,25 @@ async def first_and_next(db: Connection) -> tuple[str, str]:
 
 
 async def turn(releaser: DependentReleaser) -> float:
-    """One that is not put off for the one before."""
+    """Take a turn at once, however recent the last one was."""
     releaser._turned_at = float("-inf")
     return await releaser.turn()
 
 
-async def test_while_nobody_waits_a_settle_does_not_wake_it(releaser: DependentReleaser) -> None:
+async def test_settle_without_dependents_does_not_wake_it(releaser: DependentReleaser) -> None:
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert not releaser._wake.is_set()
 
 
-async def test_while_somebody_waits_each_settle_wakes_it(db: Connection, releaser: DependentReleaser) -> None:
+async def test_settle_wakes_it_while_a_dependent_waits(db: Connection, releaser: DependentReleaser) -> None:
     await first_and_next(db)
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert releaser._wake.is_set()
 
 
-async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: DependentReleaser) -> None:
+async def test_settle_wakes_it_after_a_notice_of_a_new_dependent(releaser: DependentReleaser) -> None:
     await turn(releaser)
     releaser.look()
     releaser._wake.clear()
@@ -57,7 +57,7 @@ async def test_two_turns_are_a_moment_apart(releaser: DependentReleaser, monkeyp
     assert 7.0 < await releaser.turn() <= 60.0
 
 
-async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(
+async def test_expired_row_behind_a_gate_ends_and_the_next_one_sets_the_pause(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     for seconds in (5, 63):
@@ -75,7 +75,7 @@ async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(
     assert 0 < await turn(releaser) <= 3
 
 
-async def test_it_releases_who_waited_and_looks_again_at_once(
+async def test_dependents_are_released_and_it_looks_again_at_once(
     db: Connection, releaser: DependentReleaser, recorder: Recorder
 ) -> None:
     first, following = await first_and_next(db)
@@ -86,14 +86,14 @@ async def test_it_releases_who_waited_and_looks_again_at_once(
     assert await turn(releaser) == 7.0
 
 
-async def test_the_sweep_finds_who_waits_for_what_is_nowhere(db: Connection, releaser: DependentReleaser) -> None:
+async def test_sweep_finds_dependents_of_a_missing_execution(db: Connection, releaser: DependentReleaser) -> None:
     first, following = await first_and_next(db)
     await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
     await turn(releaser)
     assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
 
 
-async def test_an_end_for_which_thousands_wait_keeps_no_other_waiting(
+async def test_end_with_thousands_of_dependents_does_not_delay_other_ends(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     large, _ = await first_and_next(db)

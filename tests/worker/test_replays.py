@@ -1,4 +1,4 @@
-"""A worker replays dead letters, tells of them, and keeps them beyond their day."""
+"""A worker replays dead letters, delivers them to the client's target, and keeps them beyond their day."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 
-async def test_each_dead_letter_of_a_filter_is_run_once(
+async def test_bulk_replay_runs_each_matching_dead_letter_once(
     running: Running, db: Connection, recorder: Recorder, database_url: str
 ) -> None:
     app, seen, all_seen = App(), list[int](), asyncio.Event()
@@ -37,7 +37,7 @@ async def test_each_dead_letter_of_a_filter_is_run_once(
     assert found == ("finished", 60, 0)
 
 
-async def test_many_executions_are_cancelled_and_one_that_runs_is_stopped(
+async def test_bulk_cancel_ends_waiting_executions_and_stops_a_running_one(
     running: Running, db: Connection, recorder: Recorder
 ) -> None:
     app, begun, stopped = App(), asyncio.Event(), asyncio.Event()
@@ -60,7 +60,7 @@ async def test_many_executions_are_cancelled_and_one_that_runs_is_stopped(
     assert await value(db, "select count(*) from pgsched.history where status = 'cancelled'") == 61
 
 
-async def test_a_replay_long_after_its_instant_is_not_taken_for_late(
+async def test_replay_long_after_its_instant_does_not_expire(
     running: Running, db: Connection, database_url: str
 ) -> None:
     app, seen = App(), list[datetime]()
@@ -79,7 +79,7 @@ async def test_a_replay_long_after_its_instant_is_not_taken_for_late(
     assert seen == [nominal]
 
 
-async def test_the_clients_target_is_told_once(running: Running, db: Connection) -> None:
+async def test_dead_letter_is_delivered_once_even_if_its_delivery_fails(running: Running, db: Connection) -> None:
     app, told = App(), list[str]()
 
     @app.handler("settle")
@@ -89,7 +89,7 @@ async def test_the_clients_target_is_told_once(running: Running, db: Connection)
     @app.handler("dead")
     async def dead(payload: dict[str, Any]) -> None:
         told.append(payload["reason"])
-        raise Fail("nor can this be told")
+        raise Fail("the dead letter cannot be delivered either")
 
     await db.execute("update pgsched.clients set dead_letter_target = 'python:dead' where client_id = 'default'")
     async with running(app), asyncio.timeout(20):
@@ -100,7 +100,7 @@ async def test_the_clients_target_is_told_once(running: Running, db: Connection)
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_the_upkeep_of_days_moves_dead_letters_out_of_them(
+async def test_upkeep_moves_dead_letters_out_of_old_days(
     running: Running, db: Connection, recorder: Recorder, database_url: str
 ) -> None:
     with psycopg.connect(database_url, autocommit=True) as session:

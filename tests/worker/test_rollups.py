@@ -1,4 +1,4 @@
-"""What workers count of the minutes: each end once, whoever counts it, and when it is lost."""
+"""Workers count by the minute: each end once, whichever worker counts it, even after a failed write."""
 
 import psycopg
 import pytest
@@ -35,10 +35,10 @@ def attempts(client: str, count: int = 1, *, queue: int = 0) -> AttemptsEnded:
     )
 
 
-async def test_each_end_is_counted_once_and_each_attempt(db: Connection, database_url: str) -> None:
+async def test_each_end_and_each_attempt_is_counted_once(db: Connection, database_url: str) -> None:
     await db.execute(MANY, ['"well"', None, "shop", 300])
     await db.execute(MANY, ['"well"', None, "bank", 5])
-    await db.execute(MANY, ['"well"', '{"on_success": "python:do"}', "bank", 1])  # it is told, and that succeeds
+    await db.execute(MANY, ['"well"', '{"on_success": "python:do"}', "bank", 1])  # and one success of its on_success
     await db.execute(MANY, ['"fail"', None, "bank", 3])
     await db.execute(MANY, ['"retry"', ONCE_MORE, "shop", 2])
     counters = Counters()
@@ -60,7 +60,7 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     counted = await (await db.execute(f"{timed} where client_id = ''", [BUCKETS.index(2.5) + 1])).fetchone()
     assert counted is not None
     assert counted[0] == 314
-    assert counted[1] > 290  # the others are retries, and what is told of an end
+    assert counted[1] > 290  # the others are retries, and the on_success execution
     spread, names = counters.counts({}, {}).histograms, ("lateness", "queue_time", "worker_wait")
     late, unclaimed, waiting = (spread[f"pgsched_{name}_seconds"]["0",] for name in names)
     assert sum(late.counts) == sum(unclaimed.counts) == sum(waiting.counts) == 314
@@ -69,14 +69,14 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
-def test_an_attempt_is_timed_in_a_minute_in_which_no_end_is_counted() -> None:
+def test_attempt_is_timed_in_a_minute_without_ends() -> None:
     minutes = Minutes(DatabaseClock(), lambda _: True)
     minutes.ended(AttemptsEnded(clients={}, timed=[Timed(0, "shop", 0.002, 0.5, 3)]))
     [counted] = minutes.take()
     assert (counted.client_id, counted.attempts, sum(counted.duration)) == (EVERYBODY, 0, 3)
 
 
-async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
+async def test_counts_of_a_failed_write_are_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
     minutes, link = Minutes(DatabaseClock(), lambda _: True), Link(database_url, "upkeep")
     service = Rollups(link, Events(), minutes, queue_names=lambda: {0: "default"})
     minutes.ended(attempts("shop", 2))
@@ -91,7 +91,7 @@ async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Con
     assert sorted(found, key=str) == [("shop", 3, 0, 3, 0), (None, 3, 0, 3, 0)]
 
 
-def test_of_names_that_anybody_can_make_up_so_many_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_busiest_unknown_clients_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.worker.settle.minute_counts._MOST_STRANGERS", 2)
     minutes = Minutes(DatabaseClock(), {"known"}.__contains__)
     for client in ("a", "b", "c", "known", "c", "a"):  # b is the least busy
@@ -103,7 +103,7 @@ def test_of_names_that_anybody_can_make_up_so_many_are_told_apart(monkeypatch: p
     assert minutes.take() == []
 
 
-def test_minutes_and_queues_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minutes_and_queues_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = DatabaseClock()
     minutes, now = Minutes(clock, lambda _: True), [0]
     monkeypatch.setattr(clock, "now", lambda: now[0])

@@ -1,5 +1,4 @@
-"""An execution visits the modules that the page on the architecture lists, and no others: a plain one, and a run of a
-recurring job."""
+"""A plain execution and a job's run visit exactly the modules that the architecture page lists."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,14 +13,14 @@ WALK = "The walk of one row"
 DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 second')"
 JOB = "select pgsched.schedule('python:do', every => '1 second')"
 NOTICED = {"worker/claim/listener.py", "domain/wake_notice.py"}
-"""What takes notifications: a run of a job is planned before its instant, and none is needed."""
+"""The modules that receive notifications. A job's run needs none, since it is planned before its instant."""
 EARLY_OR_LATE = {"worker/run/upcoming.py", "worker/run/precise_timer.py", "worker/claim/claim_order.py"}
-"""What holds a row that was claimed before its instant, as the run of a job is unless the machine is slow; and what
-goes first by its priority once claims are late."""
+"""The modules that hold a row claimed before its instant, as a job's run is unless the machine is slow; and the one
+that claims by priority once claims are late."""
 
 
 def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
-    """Whether a task is the listener's, the claimer's, the settler's or a lane's; callbacks of the loop have none."""
+    """Tell the tasks of the listener, claimer, settler and lanes from others. Callbacks of the loop have no task."""
     named = dict(zip((service.name for service in worker.services), worker._tasks, strict=True))
     tasks = {
         named["listener"],
@@ -41,7 +40,7 @@ def doing() -> App:
     return app
 
 
-async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running: Running, db: Connection) -> None:
+async def test_plain_execution_visits_the_listed_modules(running: Running, db: Connection) -> None:
     async with running(doing(), poll_interval=30.0) as worker:
         await db.execute(DUE)
         await until_history(db, 1)
@@ -54,7 +53,7 @@ async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running:
     assert set.intersection(*walks) == listed(WALK)
 
 
-async def test_a_run_of_a_job_also_visits_what_the_page_lists(running: Running, db: Connection) -> None:
+async def test_run_of_a_job_also_visits_the_modules_listed_for_jobs(running: Running, db: Connection) -> None:
     async with running(doing(), poll_interval=30.0) as worker:
         await db.execute(JOB)
         await until_history(db, 1)

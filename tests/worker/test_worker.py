@@ -1,4 +1,4 @@
-"""One worker process from end to end, on a real database."""
+"""One worker, end to end, on a real database."""
 
 import asyncio
 import itertools
@@ -40,7 +40,7 @@ async def test_a_rolled_back_insert_is_never_delivered(db: Connection, running: 
 
 
 @pytest.mark.timed
-async def test_nothing_starts_before_its_instant_nor_much_after(db: Connection, running: Running) -> None:
+async def test_nothing_starts_before_its_instant_or_long_after(db: Connection, running: Running) -> None:
     app, late = App(), list[float]()
 
     @app.handler("stamp")
@@ -58,7 +58,7 @@ async def test_nothing_starts_before_its_instant_nor_much_after(db: Connection, 
     assert sorted(late)[25] < 0.05
 
 
-async def test_a_retryable_failure_is_tried_again_and_each_try_recorded(db: Connection, running: Running) -> None:
+async def test_retryable_failure_is_retried_and_each_attempt_recorded(db: Connection, running: Running) -> None:
     app, tries = App(), list[int]()
 
     @app.handler("flaky")
@@ -78,7 +78,7 @@ async def test_a_retryable_failure_is_tried_again_and_each_try_recorded(db: Conn
     assert await value(db, "select scheduled_for < fire_at from pgsched.history")
 
 
-async def test_past_its_relevancy_window_an_execution_expires_undelivered(db: Connection, running: Running) -> None:
+async def test_execution_past_its_relevancy_window_expires_undelivered(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         for options in ('{"relevant_for": "30s"}', '{"relevant_for": "2m"}'):
@@ -126,7 +126,7 @@ async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: R
     assert await value(db, "select finished_at < scheduled_for + interval '30 seconds' from pgsched.history")
 
 
-async def test_exhausted_retries_are_dead_letters(db: Connection, running: Running) -> None:
+async def test_exhausted_retries_end_in_a_dead_letter(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("broken")
@@ -141,7 +141,7 @@ async def test_exhausted_retries_are_dead_letters(db: Connection, running: Runni
     assert await value(db, "select count(*) from pgsched.attempts") == 2
 
 
-async def test_a_final_failure_is_not_tried_again(db: Connection, running: Running) -> None:
+async def test_final_failure_is_not_retried(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("refuse")
@@ -154,7 +154,7 @@ async def test_a_final_failure_is_not_tried_again(db: Connection, running: Runni
     assert await value(db, "select attempt from pgsched.history") == 1
 
 
-async def test_what_a_handler_returns_is_kept(db: Connection, running: Running) -> None:
+async def test_result_of_a_handler_is_kept(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("sum")
@@ -181,7 +181,7 @@ async def test_an_attempt_ends_at_its_timeout(db: Connection, running: Running) 
     assert await value(db, "select reason from pgsched.history") == "no answer within 0.1 s"
 
 
-async def test_a_handler_that_cancels_itself_has_failed(db: Connection, running: Running) -> None:
+async def test_handler_that_cancels_itself_fails(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("cancel")
@@ -194,7 +194,7 @@ async def test_a_handler_that_cancels_itself_has_failed(db: Connection, running:
     assert await value(db, "select reason from pgsched.history") == "the handler cancelled itself"
 
 
-async def test_a_transactional_handler_takes_effect_with_its_completion(db: Connection, running: Running) -> None:
+async def test_transactional_handler_commits_with_its_completion(db: Connection, running: Running) -> None:
     app = App()
     await db.execute("create table ledger (entry text)")
 
@@ -212,7 +212,7 @@ async def test_a_transactional_handler_takes_effect_with_its_completion(db: Conn
     assert await value(db, "select array_agg(entry) from ledger") == ["good"]
 
 
-async def test_a_transactional_handlers_names_are_its_own_and_ours_are_not_looked_up_with_them(
+async def test_search_path_applies_to_the_handler_but_not_to_pgsched(
     db: Connection, running: Running, database_url: str
 ) -> None:
     app, name = App(), database_url.partition("?")[0].rsplit("/", 1)[1]
@@ -233,7 +233,7 @@ async def test_a_transactional_handlers_names_are_its_own_and_ours_are_not_looke
     assert await value(db, "select array_agg(entry) from books.ledger") == ["good"]
 
 
-async def test_a_transactional_handler_whose_lease_went_stale_leaves_no_trace(
+async def test_transactional_handler_with_a_stale_lease_leaves_no_trace(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
@@ -258,7 +258,7 @@ async def test_a_transactional_handler_whose_lease_went_stale_leaves_no_trace(
     assert await value(db, "select attempt from pgsched.history") == 2
 
 
-async def test_a_late_result_of_a_row_leased_anew_is_refused(
+async def test_late_result_of_a_row_leased_again_is_refused(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
@@ -278,9 +278,7 @@ async def test_a_late_result_of_a_row_leased_anew_is_refused(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_draining_hands_back_what_has_not_started_and_finishes_what_runs(
-    db: Connection, running: Running
-) -> None:
+async def test_drain_hands_back_unstarted_rows_and_finishes_running_ones(db: Connection, running: Running) -> None:
     app, started, go = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("wait")
@@ -301,7 +299,7 @@ async def test_draining_hands_back_what_has_not_started_and_finishes_what_runs(
     assert await value(db, "select count(*) from pgsched.workers") == 0
 
 
-async def test_draining_hands_back_what_does_not_finish_in_time(db: Connection, running: Running) -> None:
+async def test_drain_hands_back_rows_that_do_not_finish_in_time(db: Connection, running: Running) -> None:
     app, started = App(), asyncio.Event()
 
     @app.handler("hang")
@@ -332,14 +330,14 @@ async def test_a_recurring_job_fires_every_instant_once(db: Connection, running:
     assert await value(db, "select count(*) from pgsched.executions where plan is not null") == 1
 
 
-async def test_a_job_inserted_by_sql_that_makes_no_sense_says_so(db: Connection, running: Running) -> None:
+async def test_impossible_job_inserted_by_sql_becomes_invalid(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("insert into pgsched.jobs (target, cron) values ('python:count', '0 0 30-31 2 *')")
         await until(lambda: value(db, "select state = 'invalid' from pgsched.jobs"))
     assert "never" in await value(db, "select reason from pgsched.jobs")
 
 
-async def test_a_client_that_keeps_nothing_leaves_nothing(db: Connection, running: Running) -> None:
+async def test_client_that_keeps_nothing_leaves_no_history(db: Connection, running: Running) -> None:
     await db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'nothing')")
     app, calls = counting_app()
     async with running(app):
@@ -350,7 +348,7 @@ async def test_a_client_that_keeps_nothing_leaves_nothing(db: Connection, runnin
 
 
 @pytest.mark.parametrize("role", ["claim", "settle", "listen", "upkeep"])
-async def test_a_worker_outlives_any_of_its_connections(db: Connection, running: Running, role: str) -> None:
+async def test_worker_survives_the_loss_of_any_connection(db: Connection, running: Running, role: str) -> None:
     app, _ = counting_app()
     async with running(app):
         await db.execute("select pgsched.schedule('python:count', '{}')")
@@ -360,7 +358,7 @@ async def test_a_worker_outlives_any_of_its_connections(db: Connection, running:
         await until_history(db, 2)
 
 
-async def test_the_listener_comes_back_by_itself(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_listener_reconnects_by_itself(db: Connection, running: Running, recorder: Recorder) -> None:
     listening = "select count(*) from pg_stat_activity where application_name like 'pgsched listen %%'"
     app, _ = counting_app()
     async with running(app):
@@ -372,7 +370,7 @@ async def test_the_listener_comes_back_by_itself(db: Connection, running: Runnin
 
 
 @pytest.mark.timed
-async def test_without_notifications_a_row_waits_no_longer_than_the_poll(db: Connection, running: Running) -> None:
+async def test_row_waits_at_most_one_poll_without_notifications(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app, poll_interval=0.5, notify=False):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
@@ -380,7 +378,7 @@ async def test_without_notifications_a_row_waits_no_longer_than_the_poll(db: Con
         await until_history(db, 1, seconds=2)
 
 
-async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_lease_ends(
+async def test_worker_without_a_session_is_reaped_before_its_lease_ends(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
@@ -399,7 +397,7 @@ async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_
     assert await value(db, "select count(*) from pgsched.workers where id = 99999") == 0
 
 
-async def test_a_lease_that_ran_out_is_taken_back(db: Connection, running: Running) -> None:
+async def test_expired_lease_is_reaped(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     await db.execute(
         "insert into pgsched.executions "
@@ -412,7 +410,7 @@ async def test_a_lease_that_ran_out_is_taken_back(db: Connection, running: Runni
 
 
 @pytest.mark.timed
-async def test_long_runs_are_renewed(db: Connection, running: Running) -> None:
+async def test_lease_of_a_long_run_is_renewed(db: Connection, running: Running) -> None:
     app, go = App(), asyncio.Event()
 
     @app.handler("long")
@@ -446,7 +444,7 @@ async def _shared(first: Any, second: Any) -> bool:
     return len(first.parts.assignment.own) == len(second.parts.assignment.own) == 8
 
 
-async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
+async def test_job_continues_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 hour')")
@@ -462,7 +460,7 @@ async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, ru
     assert apart.total_seconds() == 3600
 
 
-async def test_a_payload_that_python_cannot_count_does_not_stop_planning(db: Connection, running: Running) -> None:
+async def test_payload_with_a_huge_number_does_not_stop_planning(db: Connection, running: Running) -> None:
     async with running():
         await db.execute(
             "select pgsched.schedule('python:count', to_jsonb(('0.' || repeat('9', 5000))::numeric), every => '1 hour')"
@@ -471,7 +469,7 @@ async def test_a_payload_that_python_cannot_count_does_not_stop_planning(db: Con
         await until(lambda: value(db, "select count(*) = 2 from pgsched.executions where plan is not null"))
 
 
-def test_no_token_is_told_by_another() -> None:
+def test_no_token_predicts_another() -> None:
     tokens = [new_token() for _ in range(1000)]
     assert len(set(tokens)) == 1000
     assert all(0 < token < 2**63 for token in tokens)
