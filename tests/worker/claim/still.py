@@ -1,4 +1,4 @@
-"""A clock for the laws of the sweeper: it stands still until a test moves it."""
+"""A clock for the sweeper's property tests that stands still until a test moves it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,6 @@ from pgsched.worker.claim import sweeper
 
 
 class Clock:
-    """Stands still until it is moved."""
-
     now = 0.0
 
     def monotonic(self) -> float:
@@ -22,6 +20,6 @@ CLOCK = Clock()
 
 @contextmanager
 def stopped_clock() -> Iterator[None]:
-    """Has services and sweeps read it instead of the time."""
+    """Let services and sweeps read this clock instead of the time."""
     with mock.patch.object(service, "time", CLOCK), mock.patch.object(sweeper, "time", CLOCK):
         yield

@@ -1,4 +1,4 @@
-"""What a worker knows of its partitions, and from where it reads them."""
+"""What a worker knows about its partitions, and where it starts to read them."""
 
 import time
 
@@ -25,7 +25,7 @@ def made() -> EarliestDue:
 
 @pytest.fixture
 def earliest_due() -> EarliestDue:
-    """What is known after a look that found a row due in partition 1 in a minute, and nothing in partition 2."""
+    """After a look that found a row of partition 1 due in a minute, and none in partition 2."""
     found = made()
     found.asking()
     found.seen([1, 2], {1: NOW + 60 * SECOND}, NOW)
@@ -39,29 +39,29 @@ def row(fire_at: int, *, partition: int = 1) -> ClaimedExecution:
     )  # fmt: skip
 
 
-def test_before_the_first_look_everything_is_read() -> None:
+def test_everything_is_read_before_the_first_look() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
-def test_a_look_tells_what_is_due(earliest_due: EarliestDue) -> None:
+def test_look_finds_what_is_due(earliest_due: EarliestDue) -> None:
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_after_a_look_reading_begins_a_moment_back(earliest_due: EarliestDue) -> None:
+def test_reading_starts_shortly_before_the_last_look(earliest_due: EarliestDue) -> None:
     assert NOW - 5 * SECOND < earliest_due.front.low(1) == earliest_due.front.low(2) < NOW
 
 
-def test_a_row_that_waits_from_earlier_on_is_not_left_behind(earliest_due: EarliestDue) -> None:
+def test_low_mark_moves_back_to_an_older_waiting_row(earliest_due: EarliestDue) -> None:
     earliest_due.seen([1], {1: NOW - 3600 * SECOND}, NOW)
     assert earliest_due.front.low(1) == earliest_due.due[1] == NOW - 3600 * SECOND
 
 
-def test_a_row_heard_of_behind_the_low_mark_moves_it_back(earliest_due: EarliestDue) -> None:
+def test_notice_of_a_row_before_the_low_mark_moves_it_back(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW - 3600 * SECOND)
     assert earliest_due.front.low(2) == earliest_due.due[2] == NOW - 3600 * SECOND
 
 
-def test_reaching_back_reads_from_there_on_and_forgets_nothing(earliest_due: EarliestDue) -> None:
+def test_reaching_back_lowers_the_marks_and_keeps_what_is_known(earliest_due: EarliestDue) -> None:
     earliest_due.front.reach_back(NOW - 3600 * SECOND)
     assert earliest_due.front.low(1) == earliest_due.front.low(2) == NOW - 3600 * SECOND
     earliest_due.front.reach_back(NOW)
@@ -69,13 +69,13 @@ def test_reaching_back_reads_from_there_on_and_forgets_nothing(earliest_due: Ear
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_a_row_heard_of_that_is_later_than_the_next_changes_nothing(earliest_due: EarliestDue) -> None:
+def test_notice_of_a_row_after_the_next_due_changes_nothing(earliest_due: EarliestDue) -> None:
     before = earliest_due.front.low(1)
     earliest_due.hear(1, NOW + 61 * SECOND)
     assert (earliest_due.due[1], earliest_due.front.low(1)) == (NOW + 60 * SECOND, before)
 
 
-def test_what_was_heard_while_a_look_was_under_way_outlives_its_answer(earliest_due: EarliestDue) -> None:
+def test_notice_during_a_look_outlives_its_answer(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(2, NOW - 3600 * SECOND)
     earliest_due.seen([1, 2], {}, NOW)
@@ -83,28 +83,28 @@ def test_what_was_heard_while_a_look_was_under_way_outlives_its_answer(earliest_
     assert earliest_due.front.low(2) == NOW - 3600 * SECOND
 
 
-def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(earliest_due: EarliestDue) -> None:
+def test_notice_before_a_look_is_replaced_by_its_answer(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW)
     earliest_due.asking()
     earliest_due.seen([1, 2], {}, NOW)
     assert earliest_due.due == {}
 
 
-def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(earliest_due: EarliestDue) -> None:
+def test_notice_during_a_claim_outlives_its_answer(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(1, NOW)
     earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
     assert earliest_due.due[1] == NOW
 
 
-def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(earliest_due: EarliestDue) -> None:
+def test_next_claim_starts_where_a_full_share_ended(earliest_due: EarliestDue) -> None:
     taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
     assert earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 3)], Claimed(taken, taken, {})) == []
     assert earliest_due.front.low(1) == earliest_due.due[1] == NOW + 2
     assert earliest_due._taken[1] == 3
 
 
-def test_a_share_not_taken_whole_has_nothing_left(earliest_due: EarliestDue) -> None:
+def test_partly_filled_share_has_nothing_left(earliest_due: EarliestDue) -> None:
     low = earliest_due.front.low(1)
     assert earliest_due.claimed([PartitionShare(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
     assert 1 not in earliest_due.due
@@ -113,7 +113,7 @@ def test_a_share_not_taken_whole_has_nothing_left(earliest_due: EarliestDue) -> 
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_successor_that_is_overdue_is_next(earliest_due: EarliestDue, batch: int) -> None:
+def test_overdue_successor_is_next(earliest_due: EarliestDue, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
     earliest_due.claimed(
         [PartitionShare(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned)
@@ -121,19 +121,19 @@ def test_a_successor_that_is_overdue_is_next(earliest_due: EarliestDue, batch: i
     assert earliest_due.due[1] == earliest_due.front.low(1) == NOW - 3600 * SECOND
 
 
-def test_after_forgetting_everything_is_read(earliest_due: EarliestDue) -> None:
+def test_everything_is_read_after_forgetting(earliest_due: EarliestDue) -> None:
     earliest_due.forget()
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-def test_what_was_forgotten_while_a_look_was_under_way_stays_forgotten(earliest_due: EarliestDue) -> None:
+def test_partition_forgotten_during_a_look_stays_forgotten(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.forget()
     earliest_due.seen([1], {}, NOW)
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_just_came_in(
+async def test_full_claim_of_new_rows_does_not_skip_a_successor(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
@@ -144,7 +144,7 @@ async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_j
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, 1)
-        worker.parts.sweeper.stop()  # it would find the row two seconds later
+        worker.parts.sweeper.stop()  # it would find the row after two seconds
         await db.execute(
             "insert into pgsched.executions (target, payload, fire_at, partition, job_id, plan)"
             " select 'python:count', '{}', now() + n * interval '1 microsecond', 0,"
@@ -164,7 +164,7 @@ async def orders(db: Connection) -> int:
     return 16
 
 
-async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
+async def test_rows_of_an_unserved_queue_do_not_wake_a_worker(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     app, _ = counting_app()
@@ -182,7 +182,7 @@ async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
 async def test_rows_of_an_unserved_queue_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)  # it would stay on it
+    monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)  # it would keep polling
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):

@@ -1,4 +1,4 @@
-"""Fair shares, claim by claim: who is claimed from apart, and what share of the room each has."""
+"""Fair shares, claim by claim: which clients get their own streams, and how much room each has."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> l
 
 
 def clients(weights: dict[str, int] | None = None, *, several: bool = True) -> KnownSettings:
-    """The settings of clients with these weights."""
+    """Settings for clients with these weights."""
     made = KnownSettings(Link("postgresql://", "nowhere"), Events())
     known = dict.fromkeys(["one", "another"] if several else ["one"], 1) | (weights or {})
     made._clients = {name: replace(_NO_SETTINGS, client_id=name, weight=weight) for name, weight in known.items()}
@@ -38,7 +38,7 @@ def fairness(weights: dict[str, int] | None = None, *, several: bool = True) -> 
 
 
 def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 100) -> Counter[str]:
-    """What each of these clients, who all have more than enough, is served in so many turns."""
+    """The rows that each of these clients, all with endless backlogs, is served in this many turns."""
     found: Counter[str] = Counter()
     for _ in range(turns):
         left = free
@@ -47,14 +47,14 @@ def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 
             found[stream.client] += budget
             left -= budget
         first = next((client for client in clients if client not in shares.apart), None)
-        asked = max(left, 10)  # there is always a little room to find out who else is there
+        asked = max(left, 10)  # there is always a little room to discover other clients
         taken = rows(first, asked) if first else []
         found.update(row.client_id for row in taken)
         shares.observe(taken, asked, NOW)
     return found
 
 
-def test_a_client_that_fills_a_claim_with_overdue_rows_is_claimed_from_apart() -> None:
+def test_client_that_fills_a_claim_with_overdue_rows_gets_a_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     assert tuple(shares.apart) == ("flood",)
@@ -64,17 +64,17 @@ def test_a_client_that_fills_a_claim_with_overdue_rows_is_claimed_from_apart() -
     ("taken", "asked"),
     [
         (rows("flood", 90), 100),  # the claim found less than it asked for
-        (rows("flood", 90) + rows("light", 10, at=NOW), 100),  # it came as far as what is due now
+        (rows("flood", 90) + rows("light", 10, at=NOW), 100),  # the claim reached rows that are due now
         ([], 0),
     ],
 )
-def test_nobody_is_apart_while_there_is_room_for_all(taken: list[ClaimedExecution], asked: int) -> None:
+def test_no_client_gets_a_stream_while_there_is_room_for_all(taken: list[ClaimedExecution], asked: int) -> None:
     shares = fairness()
     shares.observe(taken, asked, NOW)
     assert not shares.apart
 
 
-def test_claims_are_behind_where_many_clients_have_few_overdue_rows_each() -> None:
+def test_claims_are_behind_if_many_clients_have_few_overdue_rows() -> None:
     shares = fairness()
     shares.observe([row for n in range(50) for row in rows(f"client-{n}", 2)], 100, NOW)
     assert (shares.apart, shares.is_behind) == ({}, True)
@@ -82,19 +82,19 @@ def test_claims_are_behind_where_many_clients_have_few_overdue_rows_each() -> No
     assert not shares.is_behind
 
 
-def test_with_one_client_claims_go_by_instant_however_late_they_are() -> None:
+def test_claims_for_a_single_client_are_never_behind() -> None:
     shares = fairness(several=False)
     shares.observe(rows("only", 100), 100, NOW)
     assert not shares.is_behind
 
 
-def test_nobody_is_apart_where_there_is_but_one_client() -> None:
+def test_single_client_gets_no_stream() -> None:
     shares = fairness(several=False)
     shares.observe(rows("flood", 100), 100, NOW)
     assert not shares.apart
 
 
-def test_a_client_within_its_weight_stays_among_the_others() -> None:
+def test_client_within_its_weight_gets_no_stream() -> None:
     shares = fairness({"heavy": 9})
     shares.observe(rows("heavy", 90) + rows("light", 10), 100, NOW)
     assert not shares.apart
@@ -103,13 +103,13 @@ def test_a_client_within_its_weight_stays_among_the_others() -> None:
 def test_saturating_clients_are_served_by_weight() -> None:
     weights = {"a": 1, "b": 2, "c": 5}
     shares = fairness(weights)
-    served(shares, ["a", "b", "c"], turns=10)  # in which all are found out
+    served(shares, ["a", "b", "c"], turns=10)  # until all have their own streams
     found = served(shares, ["a", "b", "c"], turns=1_000)
     for client, weight in weights.items():
         assert found[client] / found.total() == pytest.approx(weight / 8, rel=0.05)
 
 
-def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> None:
+def test_client_that_uses_less_than_half_its_share_loses_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(stream, budget)] = shares.budgets(100, capacity=100, taken=lambda _: 0)
@@ -117,14 +117,14 @@ def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> N
     assert not shares.apart
 
 
-def test_a_client_whose_gate_holds_its_backlog_is_not_claimed_from_apart() -> None:
+def test_client_with_a_held_backlog_loses_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     shares.leave(["flood", "nobody"])
     assert not shares.apart
 
 
-def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next() -> None:
+def test_unused_share_never_exceeds_the_room_of_the_next_turn() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     for _ in range(50):
@@ -133,14 +133,14 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
     assert budget <= 100
 
 
-def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
+def test_at_most_sixteen_clients_have_streams() -> None:
     shares = fairness()
     for number in range(40):
         shares.observe(rows(f"client-{number}", 100), 100, NOW)
     assert len(shares.apart) == 16
 
 
-def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
+def test_streams_end_when_only_one_client_is_left() -> None:
     known_settings = clients()
     shares = Fairness(known_settings)
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
@@ -150,7 +150,7 @@ def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
 
 
 class Answers:
-    """Answers each claim with as many overdue rows as were asked for, or with none of a priority."""
+    """Answers each claim with as many overdue rows as requested, or with none if it is for priorities."""
 
     def __init__(self) -> None:
         self.asked: list[list[PartitionShare]] = []
@@ -162,7 +162,7 @@ class Answers:
         return Claimed([row for one in shares for row in rows("flood", one.batch, partition=one.partition)], [], {})
 
 
-async def test_a_stream_is_read_a_few_partitions_at_a_time_and_all_in_turn() -> None:
+async def test_stream_reads_few_partitions_at_a_time_and_all_in_turn() -> None:
     stream, answers = Stream("flood"), Answers()
     for _ in range(4):
         await stream.claim(answers, range(16), 40, ALL_ROWS, batch=500)
@@ -170,14 +170,14 @@ async def test_a_stream_is_read_a_few_partitions_at_a_time_and_all_in_turn() -> 
     assert {share.partition for shares in answers.asked for share in shares} == set(range(16))
 
 
-async def test_a_stream_is_read_on_from_where_it_has_been_read_to() -> None:
+async def test_stream_continues_where_it_stopped_reading() -> None:
     stream, answers = Stream("flood"), Answers()
     for _ in range(2):
         assert await stream.claim(answers, [3], 10, ALL_ROWS, batch=500) == (10, 10)
     assert answers.asked == [[PartitionShare(3, LONG_AGO, 10)], [PartitionShare(3, OVERDUE + 9, 10)]]
 
 
-def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_share_is() -> None:
+def test_client_that_fills_its_claim_keeps_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(stream, _)] = shares.budgets(4_000, capacity=4_000, taken=lambda _: 0)
@@ -185,7 +185,7 @@ def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_
     assert tuple(shares.apart) == ("flood",)
 
 
-def test_a_client_has_no_more_in_hand_than_its_share_while_others_may_come() -> None:
+def test_rows_in_hand_of_a_client_are_limited_to_its_share() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(_, budget)] = shares.budgets(2_000, capacity=4_000, taken={"flood": 1_900}.__getitem__)
@@ -193,14 +193,14 @@ def test_a_client_has_no_more_in_hand_than_its_share_while_others_may_come() -> 
     assert not list(shares.budgets(2_000, capacity=4_000, taken={"flood": 2_000}.__getitem__))
 
 
-def test_of_very_many_clients_none_is_claimed_from_apart_for_one_row_more_than_the_others_have() -> None:
+def test_one_row_more_than_many_other_clients_gets_no_stream() -> None:
     shares = fairness()
     taken = [row for number in range(900) for row in rows(f"client-{number}", 1)] + rows("one", 2)
     shares.observe(taken, len(taken), NOW)
     assert (shares.apart, shares.is_behind) == ({}, True)
 
 
-def test_what_is_delivered_during_earlier_claims_makes_room_for_a_client() -> None:
+def test_deliveries_during_earlier_claims_make_room_for_a_client() -> None:
     shares = fairness({"light": 1, "heavy": 3})
     shares.observe(rows("light", 50) + rows("heavy", 50), 100, NOW)
     shares.observe(rows("heavy", 100), 100, NOW)

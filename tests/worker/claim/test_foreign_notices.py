@@ -1,4 +1,4 @@
-"""Whoever may connect may notify: what comes from a stranger stops no worker and no part of one."""
+"""Any login may notify: forged notifications stop no worker and no part of one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ import pytest
 from pgsched.delivery.app import App
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
-POLL = 30.0  # nothing is found by it
+POLL = 30.0  # longer than any wait here
 PAYLOADS = [
     "3@-99999999999999999999999", "3@-999999999999999999", "1@--5", "²@²", "3@" + "9" * 5000, "99999999999@1", "stop ²",
     "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "bulk", "",
@@ -20,7 +20,7 @@ ECHO = "select pg_notify('pgsched_worker_' || instance, '') from pgsched.workers
 
 @pytest.fixture
 async def stranger(db: Connection, database_url: str) -> AsyncIterator[Connection]:
-    """A session of a role that has no right of ours."""
+    """A session of a role without any pgsched role."""
     await db.execute("create role a_stranger")
     try:
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
@@ -40,7 +40,7 @@ def app_that_does_nothing() -> App:
     return app
 
 
-async def test_a_forged_notification_stops_nothing(
+async def test_forged_notification_stops_nothing(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing(), poll_interval=POLL):
@@ -55,7 +55,7 @@ async def test_a_forged_notification_stops_nothing(
     assert not recorder.named("service.failed")
 
 
-async def test_during_a_flood_of_forged_notifications_every_row_is_found(
+async def test_every_row_is_found_during_a_flood_of_forged_notifications(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     flood = """
@@ -73,7 +73,7 @@ async def test_during_a_flood_of_forged_notifications_every_row_is_found(
     assert not recorder.named("service.failed")
 
 
-async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners_echo(
+async def test_notification_of_a_stranger_is_not_the_listeners_echo(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing()) as worker:
@@ -83,7 +83,7 @@ async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners
         await until(lambda: value(db, "select exists (select from pgsched.workers)"))
         names = await (await db.execute(ECHO)).fetchall()
         assert names
-        await connection.execute("unlisten *")  # as deaf as a listener behind a pooler
+        await connection.execute("unlisten *")  # hears nothing, like a listener behind a pooler
         async with asyncio.timeout(20):
             while not recorder.named("listener.lost"):
                 await stranger.execute("select pg_notify(%s, '')", [worker.parts.assignment.channel])

@@ -1,6 +1,6 @@
-"""A session that listens and stays in its transaction keeps the queue of notifications from being emptied.
+"""A session that listens and stays in its transaction fills the notification queue.
 
-Once it is full no transaction that notifies can commit: ours do not notify by then, and the poll finds what came.
+Once the queue is full, no transaction that notifies can commit. So pgsched stops notifying before, and workers poll.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from tests.worker.conftest import Connection, Recorder, until_history, value
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database whose queue of notifications holds half a megabyte."""
+    """A database whose notification queue holds half a megabyte."""
     directory: Path = tmp_path_factory.mktemp("small") / "postgres"
     settings = {"fsync": "off", "max_notify_queue_pages": "64"}
     with EmbeddedPostgres(directory, bin_dir=bundled_bin_dir(), settings=settings) as running:
@@ -33,16 +33,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 async def clogged(small: str) -> AsyncIterator[Connection]:
-    """A session in that database, in which nobody can notify."""
+    """A session in that database while nobody can notify."""
     async with (
         await psycopg.AsyncConnection.connect(small, autocommit=True) as deaf,
         await psycopg.AsyncConnection.connect(small, autocommit=True) as db,
     ):
         await deaf.execute("listen anything")
         await deaf.execute("begin; select 1")
-        assert (
-            await value(db, "select pg_notification_queue_usage()") < 0.1
-        )  # which also empties what is no longer read
+        assert await value(db, "select pg_notification_queue_usage()") < 0.1  # this also removes what all have read
         with contextlib.suppress(psycopg.errors.ProgramLimitExceeded):
             for _ in range(200):
                 await db.execute("select pg_notify('pgsched_wake', repeat('x', 7000))")
@@ -52,7 +50,7 @@ async def clogged(small: str) -> AsyncIterator[Connection]:
         await db.execute("truncate pgsched.history")
 
 
-async def test_everything_is_scheduled_delivered_and_settled_all_the_same(
+async def test_executions_are_still_scheduled_delivered_and_settled(
     small: str, clogged: Connection, recorder: Recorder
 ) -> None:
     settings = Settings(database_url=small, concurrency=20, poll_interval=0.5, drain_timeout=5.0)
@@ -73,9 +71,7 @@ async def test_everything_is_scheduled_delivered_and_settled_all_the_same(
     assert not recorder.named("service.failed")
 
 
-async def test_workers_that_are_not_told_look_for_what_comes_in(
-    small: str, clogged: Connection, recorder: Recorder
-) -> None:
+async def test_unnotified_workers_look_for_new_rows(small: str, clogged: Connection, recorder: Recorder) -> None:
     worker = Worker(
         Settings(database_url=small, poll_interval=60, drain_timeout=5.0),
         app=app_that_does_nothing(),
@@ -83,7 +79,7 @@ async def test_workers_that_are_not_told_look_for_what_comes_in(
     )
     await worker.start()
     try:
-        for count in (1, 2, 3):  # the first may be found by the look with which a worker begins
+        for count in (1, 2, 3):  # a worker's first look may find the first row
             await clogged.execute("select pgsched.schedule('python:nothing')")
             await until_history(clogged, count)
     finally:
@@ -91,7 +87,7 @@ async def test_workers_that_are_not_told_look_for_what_comes_in(
 
 
 @pytest.mark.usefixtures("clogged")
-async def test_what_is_scheduled_over_http_is_taken(small: str) -> None:
+async def test_execution_scheduled_over_http_is_accepted(small: str) -> None:
     async with serving(create_app(Settings(database_url=small))) as api:
         answer = await api.post("/v1/jobs", json={"target": "notify:a"})
     assert answer.status_code == 201

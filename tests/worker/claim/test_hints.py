@@ -1,4 +1,4 @@
-"""The pace at which notifications are passed on: at once while few come, and bounded however many do."""
+"""The pace at which notifications are passed on: at once while they are few, and bounded however many arrive."""
 
 import asyncio
 from collections.abc import Collection
@@ -13,7 +13,7 @@ UNIX = 946_684_800_000_000
 
 
 class Heard:
-    """What was passed on, and a condition to wait for it."""
+    """Records what is passed on, and lets a test wait for it."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int]] = []
@@ -64,19 +64,19 @@ def told(partition: int, instant: int = NOW) -> str:
     return f"{partition}@{instant + UNIX}"
 
 
-async def test_a_row_is_passed_on_at_once(heard: Heard) -> None:
+async def test_notice_of_a_row_is_passed_on_at_once(heard: Heard) -> None:
     heard.hints.take(told(3))
     assert (heard.rows, heard.polls) == ([(3, NOW)], 0)
 
 
 @pytest.mark.parametrize(("partition", "polls"), [(3, 1), (20, 0)], ids=["served", "unserved"])
-async def test_many_rows_of_a_queue_it_serves_make_it_poll(heard: Heard, partition: int, polls: int) -> None:
+async def test_many_rows_of_a_served_queue_start_polling(heard: Heard, partition: int, polls: int) -> None:
     for _ in range(20):
         heard.hints.take(told(partition))
     assert heard.polls == polls
 
 
-async def test_of_a_flood_of_rows_the_earliest_of_each_partition_is_passed_on_together(heard: Heard) -> None:
+async def test_flood_of_rows_passes_on_the_earliest_of_each_partition(heard: Heard) -> None:
     for n in range(500):
         heard.hints.take(told(3, NOW - n))
     assert len(heard.rows) == 20
@@ -85,7 +85,7 @@ async def test_of_a_flood_of_rows_the_earliest_of_each_partition_is_passed_on_to
     assert heard.polls <= 2
 
 
-async def test_a_flood_of_one_word_wakes_whom_it_wakes_twice(heard: Heard) -> None:
+async def test_flood_of_one_word_wakes_its_service_twice(heard: Heard) -> None:
     for _ in range(100_000):
         heard.hints.take("plan")
     assert heard.planned == 1
@@ -93,7 +93,7 @@ async def test_a_flood_of_one_word_wakes_whom_it_wakes_twice(heard: Heard) -> No
     assert heard.planned == 2
 
 
-async def test_rows_of_long_ago_are_passed_on_a_few_times_a_second_however_many_are_told_of(heard: Heard) -> None:
+async def test_flood_of_long_overdue_rows_is_passed_on_at_a_bounded_rate(heard: Heard) -> None:
     for n in range(300):
         heard.hints.take(told(3, n))
     assert heard.rows == [(3, 0)]
@@ -101,7 +101,7 @@ async def test_rows_of_long_ago_are_passed_on_a_few_times_a_second_however_many_
     assert heard.rows == [(3, 0), (3, 1)]
 
 
-async def test_of_more_than_can_be_read_it_is_told_that_somebody_rang_so_that_the_worker_looks_by_itself(
+async def test_more_notifications_than_can_be_read_make_the_worker_look(
     heard: Heard,
 ) -> None:
     for _ in range(1_000):
@@ -111,7 +111,7 @@ async def test_of_more_than_can_be_read_it_is_told_that_somebody_rang_so_that_th
     assert heard.polls
 
 
-async def test_of_the_executions_that_are_said_to_have_ended_only_so_many_are_remembered(heard: Heard) -> None:
+async def test_number_of_remembered_ended_executions_is_bounded(heard: Heard) -> None:
     heard.hints.take("stop " + str(uuid4()))
     for _ in range(200):
         heard.hints.take("stop " + ",".join(str(uuid4()) for _ in range(100)))
@@ -119,13 +119,13 @@ async def test_of_the_executions_that_are_said_to_have_ended_only_so_many_are_re
     assert 1 < len(heard.ended) <= 10_100
 
 
-async def test_a_name_that_nobody_knows_wakes_nobody(heard: Heard) -> None:
+async def test_unknown_word_wakes_nothing(heard: Heard) -> None:
     for payload in ("", "that was all", "plans", "stop nothing"):
         heard.hints.take(payload)
     assert (heard.rows, heard.planned, heard.ended, heard.looks) == ([], 0, [], 0)
 
 
-async def test_long_ones_keep_no_row_from_being_told_of_at_once(heard: Heard) -> None:
+async def test_long_notifications_do_not_delay_the_notice_of_a_row(heard: Heard) -> None:
     for _ in range(1_000):
         heard.hints.take("stop " + "x" * 7_000)
         heard.hints.take("x" * 7_999)

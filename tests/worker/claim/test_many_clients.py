@@ -1,5 +1,4 @@
-"""Many clients, each of which has but a few rows of a backlog: nobody is over its share, and who comes later does not
-wait for all of it."""
+"""Many clients with a few backlogged rows each: none exceeds its share, and a newcomer does not wait for them all."""
 
 import asyncio
 
@@ -13,9 +12,7 @@ select 'small-' || n % 200, 'python:work', now() - interval '1 minute' from gene
 LATER = "insert into pgsched.executions (client_id, target, fire_at) values ('later', 'python:later', now())"
 
 
-async def test_what_becomes_due_during_a_backlog_of_many_clients_does_not_wait_for_all_of_it(
-    db: Connection, running: Running
-) -> None:
+async def test_new_row_does_not_wait_for_the_backlog_of_many_clients(db: Connection, running: Running) -> None:
     app, done, before = App(), list[int](), list[int]()
     has_come = asyncio.Event()
 

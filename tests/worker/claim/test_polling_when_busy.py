@@ -1,6 +1,6 @@
-"""Polling: a worker that is notified often looks by itself, and tells writers that they need not notify.
+"""Polling: a worker that is notified often polls instead, and tells writers not to notify.
 
-The poll interval is half a minute here, so that nothing is found by it.
+The idle poll interval is half a minute here, so that it finds nothing.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.worker.conftest import Connection, Recorder, Running, counting_app, u
 
 POLL = 30.0
 RINGS = 30
-RUNG = 1 + RINGS  # executed once a worker is polling: a first row, and those it was rung for
+RUNG = 1 + RINGS  # executed once a worker polls: a first row, and the rows of `ring`
 ALONE: dict[str, Any] = {"poll_interval": POLL, "concurrency": 200}
 RING = """
 select count(pgsched.schedule('python:count', '{}', fire_at => now() + n * interval '1 microsecond'))
@@ -34,13 +34,13 @@ IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partit
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch is worth it however little comes in, and called to by rings that a slow machine hears one by one."""
+    """Polling starts even if a slow machine hears the notifications one by one, and goes on however few rows arrive."""
     monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
 
 
 async def watchers(db: Connection) -> list[int]:
-    """The number of the worker that polls the queue default, if one is."""
+    """The number of the worker that polls the queue ``default``, if one does."""
     return await value(db, WATCHERS) or []
 
 
@@ -49,20 +49,20 @@ async def nobody_watches(db: Connection) -> bool:
 
 
 async def settle_in(db: Connection, recorder: Recorder) -> None:
-    """Returns once the worker is up: it executed a first row."""
+    """Return once the worker is up and has executed a first row."""
     await recorder.wait_for("worker.joined")
     await db.execute("select pgsched.schedule('python:count', '{}')")
     await until_history(db, 1)
 
 
 async def ring(db: Connection) -> None:
-    """Rings the workers thirty times in one commit."""
+    """Notify the workers thirty times in one commit."""
     await db.execute(RING, [RINGS])
 
 
 @asynccontextmanager
 async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIterator[Worker]:
-    """A worker that was rung, started polling and has executed what it was rung for."""
+    """A worker that was notified often, started polling and has executed those rows."""
     async with worker as entered:
         await settle_in(db, recorder)
         await ring(db)
@@ -72,12 +72,12 @@ async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIter
 
 
 @pytest.mark.timed
-async def test_a_worker_that_is_notified_often_polls(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_worker_that_is_notified_often_polls(db: Connection, running: Running, recorder: Recorder) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE):
         await settle_in(db, recorder)
         rung = 0
-        while not await watchers(db):  # a machine may be too slow for one time
+        while not await watchers(db):  # one time may not suffice on a slow machine
             assert rung < 5
             await ring(db)
             rung += 1
@@ -85,7 +85,7 @@ async def test_a_worker_that_is_notified_often_polls(db: Connection, running: Ru
     assert len(calls) == len(set(calls)) == 1 + rung * RINGS
 
 
-async def test_a_worker_that_is_notified_now_and_then_does_not(
+async def test_worker_that_is_notified_now_and_then_does_not_poll(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -133,7 +133,7 @@ async def test_polling_with_little_room_covers_every_partition(
         assert await watchers(db)
 
 
-async def test_it_leaves_when_nothing_comes_in(
+async def test_polling_ends_when_no_rows_arrive(
     db: Connection, running: Running, recorder: Recorder, endless: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, _ = counting_app()
@@ -144,7 +144,7 @@ async def test_it_leaves_when_nothing_comes_in(
         await until_history(db, RUNG + 1)
 
 
-async def test_a_row_committed_after_polling_ended_is_found(
+async def test_row_committed_after_polling_ended_is_found(
     db: Connection, running: Running, recorder: Recorder, database_url: str, endless: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -160,7 +160,7 @@ async def test_a_row_committed_after_polling_ended_is_found(
         await until_history(db, RUNG + 1)
 
 
-async def test_it_leaves_when_it_has_no_room(
+async def test_polling_ends_when_the_worker_has_no_room(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -179,7 +179,7 @@ async def test_it_leaves_when_it_has_no_room(
         go.set()
 
 
-async def test_draining_stops_polling_before_attempts_end(
+async def test_drain_stops_polling_before_attempts_end(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -234,7 +234,9 @@ async def test_a_failed_claim_stops_polling(
         await until_history(db, RUNG + 1)
 
 
-async def test_of_two_workers_one_polls(db: Connection, silent: Connection, running: Running, endless: None) -> None:
+async def test_only_one_of_two_workers_polls(
+    db: Connection, silent: Connection, running: Running, endless: None
+) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE), running(app, **ALONE):
         await until(lambda: value(db, "select count(*) = 2 from pgsched.workers"))
@@ -257,7 +259,7 @@ async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
         yield first, second
 
 
-async def test_a_worker_that_may_not_poll_waits_for_new_notifications(
+async def test_worker_that_may_not_poll_waits_for_new_notifications(
     sessions: tuple[Session, Session],
 ) -> None:
     mine, yours = Polling(), Polling()
@@ -270,7 +272,7 @@ async def test_a_worker_that_may_not_poll_waits_for_new_notifications(
     assert (mine.on, yours.on) == (False, True)
 
 
-def test_a_claim_that_took_long_is_followed_by_another_soon_all_the_same() -> None:
+def test_slow_claim_does_not_delay_the_next_poll() -> None:
     kept = Polling()
     kept.found(100, 0.3)
     assert kept.interval <= 0.02

@@ -1,4 +1,4 @@
-"""Where there is more due than can be done, priority says what goes first."""
+"""When more is due than workers can do, priority decides what goes first."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ async def due(db: Connection, name: str, count: int, *, priority: int = 0, ago: 
 
 
 async def order(running: Running, db: Connection, count: int) -> list[str]:
-    """The names of these executions, in the order in which one worker with two lanes begins them."""
+    """The names of the executions in the order in which one worker with two lanes starts them."""
     began: list[str] = []
     app = App()
 
@@ -36,7 +36,7 @@ async def order(running: Running, db: Connection, count: int) -> list[str]:
     return began
 
 
-async def test_what_has_a_higher_priority_goes_first_although_it_is_due_later(running: Running, db: Connection) -> None:
+async def test_higher_priority_goes_first_even_if_due_later(running: Running, db: Connection) -> None:
     await due(db, "ordinary", 120, ago=60)
     await due(db, "high", 5, priority=10, ago=5)
     await due(db, "highest", 5, priority=90, ago=1)
@@ -45,21 +45,21 @@ async def test_what_has_a_higher_priority_goes_first_although_it_is_due_later(ru
     assert max(place for place, name in enumerate(began) if name == "high") < 60
 
 
-async def test_what_has_a_priority_below_0_goes_last(running: Running, db: Connection) -> None:
+async def test_priority_below_0_goes_last(running: Running, db: Connection) -> None:
     await due(db, "low", 150, priority=-5, ago=60)
     await due(db, "ordinary", 30, ago=5)
     began = await order(running, db, 180)
     assert max(place for place, name in enumerate(began) if name == "ordinary") < 130
 
 
-async def test_priorities_that_lie_in_the_future_keep_nothing_waiting(running: Running, db: Connection) -> None:
+async def test_high_priority_in_the_future_delays_nothing(running: Running, db: Connection) -> None:
     await due(db, "later", 20, priority=50, ago=-3600)
     await due(db, "ordinary", 40)
     assert await order(running, db, 40) == ["ordinary"] * 40
 
 
 class Backlog:
-    """More rows than are asked for, of every kind."""
+    """An endless backlog of every kind."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -79,7 +79,7 @@ async def test_one_row_in_four_goes_by_its_instant() -> None:
     assert by_instant == 100
 
 
-async def test_claims_ask_for_what_is_ordinary_once_they_have_brought_something_below_0() -> None:
+async def test_claims_ask_for_ordinary_rows_after_one_of_low_priority() -> None:
     stream, backlog = Stream(), Backlog()
     await stream.claim_by_priority(backlog, [0], 8, ALL_ROWS)
     stream.went_by_instant([ROW._replace(options=b'{"priority": -1}')], asked=1)

@@ -1,4 +1,4 @@
-"""Rows that stand behind the front are found, whoever is passed over meanwhile, with whole workers."""
+"""Rows behind the front are found whichever clients are skipped meanwhile; with whole workers."""
 
 import asyncio
 import multiprocessing
@@ -42,7 +42,7 @@ POLL = 1.0
 
 @pytest.fixture
 async def shut(db: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
-    """A database whose client ``flood`` has passed its limit for this hour; parts that the sweeper reads are small."""
+    """A database whose client ``flood`` has used up its limit of this hour. The sweeper reads in small parts."""
     monkeypatch.setattr(sweeper, "_PART", 50)
     await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
     return db
@@ -66,7 +66,7 @@ def _spin() -> None:
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    """Four processes for each core that never rest."""
+    """Four busy processes on each core."""
     spinning = [multiprocessing.get_context("fork").Process(target=_spin) for _ in range(4 * (os.cpu_count() or 1))]
     for process in spinning:
         process.start()
@@ -77,7 +77,7 @@ def busy_machine() -> Iterator[None]:
 
 
 async def seconds_until_found(silent: Connection, *, client: str = "default") -> float:
-    """Inserts a row behind the front of each partition, and waits until all of them have ended."""
+    """Insert a row behind the front of each partition, and wait until all of them have ended."""
     before = await value(silent, ENDED, client)
     started = time.monotonic()
     await silent.execute(ONE_A_PARTITION.encode(), [client])
@@ -90,7 +90,7 @@ async def seconds_until_found(silent: Connection, *, client: str = "default") ->
 
 
 @pytest.mark.parametrize("spread", [10, 0])
-async def test_others_overdue_rows_are_found_in_the_middle_of_a_backlog(
+async def test_overdue_rows_of_others_are_found_amid_a_backlog(
     shut: Connection, running: Running, app: App, spread: int
 ) -> None:
     await shut.execute(FLOOD.encode(), [spread])
@@ -99,7 +99,7 @@ async def test_others_overdue_rows_are_found_in_the_middle_of_a_backlog(
         await until(lambda: value(shut, DONE))
 
 
-async def test_more_rows_than_a_claim_takes_are_found_close_to_each_other(
+async def test_more_rows_than_a_claim_takes_are_found_close_together(
     shut: Connection, running: Running, app: App
 ) -> None:
     await shut.execute(FLOOD.encode(), [10])
@@ -111,7 +111,7 @@ async def test_more_rows_than_a_claim_takes_are_found_close_to_each_other(
         await until(lambda: value(shut, "select count(*) = 5000 from pgsched.history where client_id = 'default'"))
 
 
-async def test_what_comes_in_behind_the_claims_is_found(
+async def test_rows_inserted_behind_the_claims_are_found(
     shut: Connection, silent: Connection, running: Running, app: App
 ) -> None:
     await shut.execute(FLOOD.encode(), [10])
@@ -121,9 +121,7 @@ async def test_what_comes_in_behind_the_claims_is_found(
         await until(lambda: value(shut, DONE))
 
 
-async def test_the_backlog_itself_goes_on_once_its_limit_is_dropped(
-    shut: Connection, running: Running, app: App
-) -> None:
+async def test_backlog_continues_once_its_limit_is_dropped(shut: Connection, running: Running, app: App) -> None:
     await shut.execute(FLOOD.encode(), [10])
     async with running(app):
         await until(lambda: value(shut, HELD))
@@ -132,10 +130,10 @@ async def test_the_backlog_itself_goes_on_once_its_limit_is_dropped(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_rows_behind_a_limited_client_are_found_again_and_again(
+async def test_rows_behind_a_limited_client_are_found_each_time(
     db: Connection, silent: Connection, running: Running, app: App, workers: int
 ) -> None:
-    """The limit lets one pass a second, so whether the client is passed over changes all the time."""
+    """The limit lets one execution a second pass, so whether the client is skipped changes all the time."""
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
     await db.execute(FLOOD.encode(), [1])
     async with AsyncExitStack() as stack:
@@ -163,7 +161,7 @@ async def test_rows_behind_a_held_client_are_found_on_a_busy_machine(
 async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
     db: Connection, silent: Connection, running: Running, app: App, concurrency: int
 ) -> None:
-    """One client is over its limit, one on hold, one has more than its share, and one has rows that go first."""
+    """One client is over its limit, one is held, one exceeds its share, and one has a higher priority."""
 
     @app.handler("slow")
     async def slow() -> None:
@@ -181,7 +179,9 @@ async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
             await seconds_until_found(silent, client="late")
 
 
-async def test_run_decisions_follow_quickly_behind_a_limited_client(db: Connection, running: Running, app: App) -> None:
+async def test_missed_runs_are_decided_quickly_behind_a_limited_client(
+    db: Connection, running: Running, app: App
+) -> None:
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
     await db.execute(FLOOD.encode(), [1])
     await db.execute(JOB)
@@ -189,7 +189,7 @@ async def test_run_decisions_follow_quickly_behind_a_limited_client(db: Connecti
         await until(lambda: value(db, "select count(*) = 60 from pgsched.history where job_id is not null"))
 
 
-async def test_a_row_that_came_in_silently_behind_the_low_mark_is_found(
+async def test_unnotified_row_behind_the_low_mark_is_found(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     async with running(app):
@@ -199,7 +199,7 @@ async def test_a_row_that_came_in_silently_behind_the_low_mark_is_found(
         await seconds_until_found(silent)
 
 
-async def test_rows_one_behind_the_other_are_found_together(
+async def test_rows_behind_each_other_are_found_together(
     db: Connection, silent: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = counting_app()
@@ -215,7 +215,7 @@ async def test_rows_one_behind_the_other_are_found_together(
     assert len(calls) == len(set(calls)) == 51
 
 
-async def test_rows_are_found_again_after_the_connections_were_cut(
+async def test_rows_are_found_after_the_sweep_connection_was_cut(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     sessions = "pg_stat_activity where application_name like 'pgsched sweep %%'"
@@ -227,7 +227,7 @@ async def test_rows_are_found_again_after_the_connections_were_cut(
         await seconds_until_found(silent)
 
 
-async def test_a_worker_without_partitions_reads_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_worker_without_partitions_sweeps_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
         worker.parts.assignment.open, worker.parts.assignment.own = [], []
@@ -235,7 +235,7 @@ async def test_a_worker_without_partitions_reads_nothing(db: Connection, running
         assert recorder.named("service.failed") == []
 
 
-async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
+async def test_idle_worker_finds_rows_behind_a_busy_one(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):
@@ -245,5 +245,5 @@ async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
 
         await until(has_half)
         for service in (busy.parts.claimer, busy.parts.sweeper):
-            service.stop()  # as if it had no room for a long while
+            service.stop()  # as if it had no room for long
         await seconds_until_found(silent)

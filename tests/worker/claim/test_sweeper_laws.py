@@ -1,4 +1,4 @@
-"""The law of what the sweeper reads and has claimed: every row that is not passed over is claimed, however rows lie."""
+"""A law of the sweeper: every row that is not skipped is claimed, wherever rows lie."""
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass
 class World:
-    """Waiting rows, and a sweeper whose statements are answered from them as the database would answer."""
+    """Waiting rows, and a sweeper whose statements they answer as the database would."""
 
     rows: list[Row]
     batch: int
@@ -114,11 +114,11 @@ rows = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(rows=rows, later=rows, batch=st.integers(1, 40), free=st.integers(1, 40))
-def test_each_row_that_is_not_passed_over_is_claimed(rows: list[Row], later: list[Row], batch: int, free: int) -> None:
-    """Also those that come in behind what has been read."""
+def test_each_row_that_is_not_skipped_is_claimed(rows: list[Row], later: list[Row], batch: int, free: int) -> None:
+    """Also rows that are inserted behind what has been read."""
     world = World(rows, batch, free)
     for more in ([], later, []):
         world.rows += more
-        turns = 4 * (len(world.rows) + 2)  # each takes a row at least, reads past one, or ends a sweep
+        turns = 4 * (len(world.rows) + 2)  # each takes a row, reads past one, or ends a sweep
         asyncio.run(world.run(turns))
     assert [row for row in world.rows if not row.is_passed_over] == []

@@ -1,4 +1,4 @@
-"""The law of the sweeper: every row is read within a bound, however slow reading is."""
+"""A law of the sweeper: every row is read within a bound, however slow reading is."""
 
 import math
 from collections.abc import Iterator
@@ -29,22 +29,22 @@ def sweeps() -> Sweeps:
 
 @dataclass
 class World:
-    """Partitions with rows that are passed over, one an instant. Only reading and waiting take time."""
+    """Partitions with one skipped row at each instant. Only reading and waiting take time."""
 
     depths: list[int]
     slowness: float
     sweeps: Sweeps = field(default_factory=lambda: Sweeps(every=EVERY))
     began: dict[int, int] = field(default_factory=dict)
-    """The marks from which the last statement read, and up to where in ``reached``."""
+    """Where the last statement started to read each partition; ``reached`` has where it stopped."""
     reached: dict[int, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> float:
-        """Seconds that it takes to read everything once."""
+        """Seconds to read everything once."""
         return self.slowness * (sum(self.depths) / 1000 + (max(self.depths) // PART + 1) / 100)
 
     def step(self, *, is_partial: bool = False) -> float:
-        """One turn of the sweeper. Returns the seconds for which it read."""
+        """Take one turn of the sweeper. Returns the seconds that it spent reading."""
         half = len(self.depths) // 2
         self.began = self.sweeps.next(range(half), range(half, len(self.depths)), is_partial=is_partial)
         if not self.began:
@@ -71,7 +71,7 @@ WORLDS = st.builds(
 
 @settings(deadline=None, max_examples=100)
 @given(world=WORLDS, data=st.data(), is_partial=st.booleans())
-def test_a_row_is_read_within_the_bound(world: World, data: st.DataObject, is_partial: bool) -> None:
+def test_each_row_is_read_within_the_bound(world: World, data: st.DataObject, is_partial: bool) -> None:
     for _ in range(data.draw(st.integers(0, 40), label="turns before")):
         world.step(is_partial=is_partial)
     partition = data.draw(st.integers(0, len(world.depths) - 1), label="partition")
@@ -87,13 +87,13 @@ def test_a_row_is_read_within_the_bound(world: World, data: st.DataObject, is_pa
 
 @settings(deadline=None, max_examples=50)
 @given(world=WORLDS)
-def test_reading_takes_no_more_than_its_part_of_the_time(world: World) -> None:
+def test_reading_takes_no_more_than_its_share_of_the_time(world: World) -> None:
     began = CLOCK.now
     reading = sum(world.step() for _ in range(300))
     assert reading <= (CLOCK.now - began) / ONE_IN + world.whole
 
 
-def test_a_statement_that_stands_still_delays_the_next_by_seconds(sweeps: Sweeps) -> None:
+def test_frozen_statement_delays_the_next_by_seconds_only(sweeps: Sweeps) -> None:
     assert sweeps.next([1])
     with sweeps.pace.work():
         CLOCK.now += 60.0  # a server that was frozen
@@ -101,13 +101,13 @@ def test_a_statement_that_stands_still_delays_the_next_by_seconds(sweeps: Sweeps
     assert sweeps.pause <= ONE_IN
 
 
-def test_a_reading_by_somebody_else_puts_the_next_sweep_off(sweeps: Sweeps) -> None:
+def test_sweep_of_another_worker_postpones_the_next(sweeps: Sweeps) -> None:
     sweeps.swept(0.25)
     assert sweeps.pause >= EVERY
     assert sweeps.took == 0.25
 
 
-def test_some_sweeps_read_the_partitions_of_others_past_held_clients(sweeps: Sweeps) -> None:
+def test_some_sweeps_also_read_the_partitions_of_others(sweeps: Sweeps) -> None:
     read = []
     for _ in range(2 * OTHERS_ONE_IN):
         marks = sweeps.next([1], [2], is_partial=True)
@@ -118,7 +118,7 @@ def test_some_sweeps_read_the_partitions_of_others_past_held_clients(sweeps: Swe
     assert read.count([1]) == 2 * OTHERS_ONE_IN - 2
 
 
-def test_a_partition_that_is_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
+def test_partition_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
     sweeps.next([1, 2])
     sweeps.read({1: 5, 2: 5}, seconds=0.0)
     assert sweeps.next([1]) == {1: 5}

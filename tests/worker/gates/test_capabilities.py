@@ -1,4 +1,4 @@
-"""Who delivers what: claims leave alone what others can deliver, and what nobody can deliver waits and is shown."""
+"""Claims skip targets that only other workers can deliver; what no worker can deliver is held and shown."""
 
 import asyncio
 from typing import Any
@@ -26,13 +26,11 @@ def app_with(*names: str) -> tuple[App, list[str]]:
 
 
 async def knows(worker: Worker, *targets: str) -> None:
-    """Until the worker leaves these to others."""
+    """Wait until the worker leaves these targets to others."""
     await until(lambda: asyncio.sleep(0, worker.parts.capabilities.left.get(0) == targets))
 
 
-async def test_beside_workers_without_the_handler_none_fails_and_none_is_tried_twice(
-    running: Running, db: Connection
-) -> None:
+async def test_no_attempt_fails_beside_workers_without_the_handler(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running(), running(app), running():
         await db.execute(SCHEDULE, ["python:greet", 40])
@@ -42,7 +40,7 @@ async def test_beside_workers_without_the_handler_none_fails_and_none_is_tried_t
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_a_worker_leaves_alone_what_another_can_deliver(running: Running, db: Connection) -> None:
+async def test_worker_skips_what_only_another_can_deliver(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running() as without, running(app) as having:
         await knows(without, "python:greet")
@@ -53,18 +51,14 @@ async def test_a_worker_leaves_alone_what_another_can_deliver(running: Running, 
     assert len(calls) == 200
 
 
-async def test_what_nobody_can_deliver_is_held_and_shown_and_counts_no_attempt(
-    running: Running, db: Connection
-) -> None:
+async def test_undeliverable_executions_are_held_without_an_attempt(running: Running, db: Connection) -> None:
     async with running():
         await db.execute(SCHEDULE, ["python:nobody", 3])
         await until(lambda: value(db, HELD + " having count(*) = 3", "worker:python:nobody"))
     assert await value(db, "select max(attempt) from pgsched.executions") == 0
 
 
-async def test_a_worker_that_starts_with_the_handler_has_at_once_what_was_held(
-    running: Running, db: Connection
-) -> None:
+async def test_new_worker_with_the_handler_gets_held_executions_at_once(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running():
         await db.execute(SCHEDULE, ["python:greet", 30])
@@ -75,7 +69,7 @@ async def test_a_worker_that_starts_with_the_handler_has_at_once_what_was_held(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_a_handler_that_is_registered_later_is_fed_on(running: Running, db: Connection) -> None:
+async def test_handler_registered_later_gets_held_executions(running: Running, db: Connection) -> None:
     app, calls = app_with("other")
     async with running(app):
         await db.execute(SCHEDULE, ["python:greet", 5])
@@ -89,7 +83,7 @@ async def test_a_handler_that_is_registered_later_is_fed_on(running: Running, db
     assert calls == ["greet"] * 5
 
 
-async def test_the_last_one_that_could_leaves_and_what_is_due_then_waits(running: Running, db: Connection) -> None:
+async def test_executions_are_held_when_the_last_capable_worker_leaves(running: Running, db: Connection) -> None:
     app, _ = app_with("greet")
     async with running() as without:
         async with running(app):
@@ -98,9 +92,7 @@ async def test_the_last_one_that_could_leaves_and_what_is_due_then_waits(running
         await until(lambda: value(db, HELD + " having count(*) = 4", "worker:python:greet"))
 
 
-async def test_thousands_that_nobody_can_deliver_do_not_stand_before_the_others(
-    running: Running, db: Connection
-) -> None:
+async def test_thousands_of_undeliverable_executions_delay_no_others(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     await db.execute(SCHEDULE.replace("now()", "now() - interval '1 minute'"), ["python:nobody", 20_000])
     await db.execute(SCHEDULE, ["python:greet", 20])
@@ -116,7 +108,7 @@ async def test_thousands_that_nobody_can_deliver_do_not_stand_before_the_others(
     assert len(calls) == 20
 
 
-async def test_any_number_of_unknown_names_keeps_no_other_gate_from_being_fed(running: Running, db: Connection) -> None:
+async def test_thousands_of_unknown_handlers_do_not_starve_other_gates(running: Running, db: Connection) -> None:
     app, _ = app_with("greet")
     await db.execute(
         "insert into pgsched.executions (target, fire_at, scheduled_for, gate)"
@@ -134,7 +126,7 @@ async def test_any_number_of_unknown_names_keeps_no_other_gate_from_being_fed(ru
         assert not [name for name in worker.parts.admission.holding if name.startswith("worker:")]
 
 
-async def test_the_order_of_a_key_is_kept_over_the_hold(running: Running, db: Connection) -> None:
+async def test_order_of_a_key_survives_a_hold(running: Running, db: Connection) -> None:
     app, seen = App(), []
 
     @app.handler("greet")
@@ -150,7 +142,7 @@ async def test_the_order_of_a_key_is_kept_over_the_hold(running: Running, db: Co
     assert seen == [*range(10)]
 
 
-async def test_a_job_goes_on_while_nobody_can_deliver_it(running: Running, db: Connection) -> None:
+async def test_job_continues_while_no_worker_can_deliver_it(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     rules = '{"on_overlap": "allow"}'
     await db.execute("select pgsched.schedule('python:greet', every => '1 second', rules => %s)", [rules])
@@ -161,9 +153,7 @@ async def test_a_job_goes_on_while_nobody_can_deliver_it(running: Running, db: C
     assert len(calls) >= 3
 
 
-async def test_a_limit_holds_for_what_waited_for_a_worker_and_is_drawn_on_once(
-    running: Running, db: Connection
-) -> None:
+async def test_executions_that_waited_for_a_worker_count_once_to_a_limit(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     await db.execute("insert into pgsched_internal.gates (name, events, period) values ('client:default', 5, '1 hour')")
     await db.execute(SCHEDULE, ["python:greet", 12])
@@ -176,24 +166,24 @@ async def test_a_limit_holds_for_what_waited_for_a_worker_and_is_drawn_on_once(
     assert 1 <= len(calls) <= 5
 
 
-async def test_kafka_is_left_to_those_who_know_brokers(running: Running, db: Connection) -> None:
+async def test_kafka_targets_are_left_to_workers_with_brokers(running: Running, db: Connection) -> None:
     async with running() as without, running(kafka_brokers="127.0.0.1:1"):
         await knows(without, "kafka:")
 
 
-async def test_without_anybody_who_knows_brokers_messages_wait(running: Running, db: Connection) -> None:
+async def test_kafka_messages_are_held_without_a_worker_with_brokers(running: Running, db: Connection) -> None:
     async with running():
         await db.execute(SCHEDULE, ["kafka:orders", 2])
         await db.execute(SCHEDULE, ["kafka:bills", 1])
         await until(lambda: value(db, HELD + " having count(*) = 3", "worker:kafka:"))
 
 
-async def test_functions_are_left_to_those_who_were_told_a_role(running: Running, db: Connection) -> None:
+async def test_sql_targets_are_left_to_workers_with_an_sql_role(running: Running, db: Connection) -> None:
     async with running() as without, running(sql_role="somebody"):
         await knows(without, "sql:")
 
 
-async def test_what_is_due_in_a_queue_that_those_who_can_do_not_serve_waits_there(
+async def test_executions_are_held_if_capable_workers_skip_their_queue(
     running: Running, db: Connection, recorder: Recorder
 ) -> None:
     app, calls = app_with("greet")

@@ -1,4 +1,4 @@
-"""Targets that fail, with whole workers: left alone, probed, and fed again as they come back."""
+"""Failing targets, with whole workers: sidelined, probed, and called again once they recover."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ FAILED = b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"
 
 
 class Target:
-    """Answers as it is told, at all paths or at one."""
+    """A target with a configurable answer for all paths or for one."""
 
     def __init__(self) -> None:
         self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
@@ -43,7 +43,7 @@ async def call(db: Connection, receiver: Receiver, count: int, client: str = "sh
     await db.execute(CALLS.encode(), [client, receiver.url + "/", count])
 
 
-async def test_a_failing_target_is_left_alone_and_gets_everything_once_it_is_back(
+async def test_failing_target_is_sidelined_and_gets_all_calls_once_it_recovers(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -57,7 +57,7 @@ async def test_a_failing_target_is_left_alone_and_gets_everything_once_it_is_bac
     assert while_down < 150
 
 
-async def test_the_fleet_leaves_a_target_alone_for_as_long_as_it_asked_for(
+async def test_all_workers_obey_a_targets_retry_after(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail(b"retry-after: 3600\r\n")
@@ -74,7 +74,7 @@ async def test_the_fleet_leaves_a_target_alone_for_as_long_as_it_asked_for(
 
 
 @pytest.mark.parametrize("status", [b"429 Slow Down", b"503 Busy"])
-async def test_a_pause_that_a_path_asks_for_holds_back_no_other(
+async def test_retry_after_of_one_path_holds_back_no_other(
     running: Running, db: Connection, target: Target, status: bytes
 ) -> None:
     target.at["/a"] = b"HTTP/1.1 " + status + b"\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n"
@@ -86,7 +86,7 @@ async def test_a_pause_that_a_path_asks_for_holds_back_no_other(
     assert (await value(db, "select name from pgsched_internal.gates")).endswith("/a shop")
 
 
-async def test_a_path_that_fails_holds_back_no_other(running: Running, db: Connection, target: Target) -> None:
+async def test_failing_path_holds_back_no_other(running: Running, db: Connection, target: Target) -> None:
     target.at["/a"] = FAILED
     async with receiving(target) as receiver, running(sideline_after=3):
         await db.execute(CALLS.encode(), ["shop", receiver.url + "/a", 50])
@@ -97,7 +97,7 @@ async def test_a_path_that_fails_holds_back_no_other(running: Running, db: Conne
 
 
 @pytest.mark.parametrize("headers", [b"", b"retry-after: 3600\r\n"])
-async def test_a_host_of_which_many_paths_fail_is_left_alone_as_a_whole(
+async def test_host_with_many_failing_paths_is_sidelined_as_a_whole(
     running: Running, db: Connection, target: Target, headers: bytes
 ) -> None:
     target.fail(headers)
@@ -108,7 +108,9 @@ async def test_a_host_of_which_many_paths_fail_is_left_alone_as_a_whole(
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where name = %s", f"circuit:{host} shop"))
 
 
-async def test_another_clients_calls_of_the_same_host_go_on(running: Running, db: Connection, target: Target) -> None:
+async def test_calls_of_another_client_to_the_same_host_continue(
+    running: Running, db: Connection, target: Target
+) -> None:
     target.fail(b"retry-after: 3600\r\n")
     async with receiving(target) as receiver, running():
         await call(db, receiver, 1)
@@ -118,23 +120,19 @@ async def test_another_clients_calls_of_the_same_host_go_on(running: Running, db
         await until_history(db, 5)
 
 
-async def test_a_probe_that_fails_has_the_target_left_alone_for_longer(
-    running: Running, db: Connection, target: Target
-) -> None:
+async def test_failed_probe_sidelines_the_target_for_longer(running: Running, db: Connection, target: Target) -> None:
     target.fail()
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 3)
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
         requests = len(receiver.requests)
         openings = await value(db, "select openings from pgsched_internal.gates")
-        # it was left alone for a second, and then for two
+        # it was sidelined for a second, and then for two
         assert await value(db, "select failing_since < updated_at - interval '3 s' from pgsched_internal.gates")
     assert requests <= 3 + openings
 
 
-async def test_what_is_refused_for_good_is_no_fault_of_the_target(
-    running: Running, db: Connection, target: Target
-) -> None:
+async def test_final_refusals_do_not_sideline_the_target(running: Running, db: Connection, target: Target) -> None:
     target.answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 30)
@@ -142,7 +140,7 @@ async def test_what_is_refused_for_good_is_no_fault_of_the_target(
     assert await value(db, CIRCUIT) == 0
 
 
-async def test_a_circuit_is_gone_once_the_target_has_recovered(
+async def test_circuit_is_removed_once_the_target_has_recovered(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     await db.execute(
@@ -154,7 +152,7 @@ async def test_a_circuit_is_gone_once_the_target_has_recovered(
     assert await value(db, CIRCUIT) == 0
 
 
-async def test_an_answer_that_no_text_can_hold_does_not_keep_its_target_from_being_left_alone(
+async def test_answer_with_a_null_byte_still_sidelines_its_target(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.answer = b"HTTP/1.1 500 Oops\r\ncontent-length: 3\r\n\r\na\0b"
@@ -164,7 +162,7 @@ async def test_an_answer_that_no_text_can_hold_does_not_keep_its_target_from_bei
     assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched_internal.gates")
 
 
-async def test_a_verdict_that_the_database_refuses_does_not_hold_up_the_next(
+async def test_verdict_that_the_database_refuses_does_not_block_the_next(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -176,7 +174,7 @@ async def test_a_verdict_that_the_database_refuses_does_not_hold_up_the_next(
         await recorder.wait_for("target.sidelined")
 
 
-async def test_where_no_circuit_is_opened_those_there_are_close_all_the_same(
+async def test_existing_circuits_close_even_if_none_are_opened(
     running: Running, db: Connection, target: Target
 ) -> None:
     async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):

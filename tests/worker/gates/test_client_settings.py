@@ -1,4 +1,4 @@
-"""What is set for clients and queues holds for what workers deliver, at once."""
+"""Settings of clients and queues apply to deliveries at once."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ATTEMPTS = "select attempt from pgsched.history"
 
 
 async def rotate(db: Connection, *, keys: str = KEY, secret: str | None = None) -> str:
-    """Has the callbacks of the client default signed by a secret, and returns it."""
+    """Rotate the signing secret of the client ``default``, and return the new one."""
     return await clients.rotate_signing_secret(db, KeyRing.parse(keys), "default", secret=secret, actor=None)
 
 
@@ -32,7 +32,7 @@ def failing_app() -> App:
     return app
 
 
-async def test_a_clients_defaults_hold_where_the_execution_is_silent(db: Connection, running: Running) -> None:
+async def test_client_defaults_apply_where_the_execution_sets_nothing(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     async with running(failing_app()):
         await db.execute("""select pgsched.schedule('python:fail', options => '{"timeout": "5s"}')""")
@@ -40,7 +40,7 @@ async def test_a_clients_defaults_hold_where_the_execution_is_silent(db: Connect
     assert await value(db, ATTEMPTS) == 1
 
 
-async def test_the_executions_own_options_go_before_those_of_its_client(db: Connection, running: Running) -> None:
+async def test_options_of_an_execution_override_those_of_its_client(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     async with running(failing_app()):
         await db.execute(
@@ -50,7 +50,7 @@ async def test_the_executions_own_options_go_before_those_of_its_client(db: Conn
     assert await value(db, ATTEMPTS) == 2
 
 
-async def test_a_queues_defaults_hold_where_its_client_is_silent(db: Connection, running: Running) -> None:
+async def test_queue_defaults_apply_where_the_client_sets_nothing(db: Connection, running: Running) -> None:
     await db.execute(
         """select pgsched.create_queue('orders', '{"options": {"max_attempts": 2, "backoff": ["1ms"]}}')"""
     )
@@ -63,7 +63,7 @@ async def test_a_queues_defaults_hold_where_its_client_is_silent(db: Connection,
     assert await value(db, attempts) == [2, 1]
 
 
-async def test_defaults_that_change_hold_from_then_on(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_changed_defaults_apply_from_then_on(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(failing_app()) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
@@ -76,12 +76,12 @@ async def test_defaults_that_change_hold_from_then_on(db: Connection, running: R
         await until_history(db, 1, status="failed")
 
 
-async def test_defaults_of_a_later_release_are_reported_and_left_out(
+async def test_unknown_defaults_of_a_later_release_are_reported_and_ignored(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     await db.execute(
         "alter domain pgsched_internal.defaults drop constraint defaults_are_known"
-    )  # as of another release
+    )  # as in another release
     await db.execute("update pgsched.clients set options = %s::jsonb", ['{"of_later": 1}'])
     async with running(failing_app()):
         found = await recorder.wait_for("client.invalid")
@@ -90,7 +90,7 @@ async def test_defaults_of_a_later_release_are_reported_and_left_out(
     assert found["client"] == "default"
 
 
-async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection, running: Running) -> None:
+async def test_default_max_attempts_also_applies_to_lost_workers(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     await db.execute("select pgsched.schedule('python:fail')")
     await db.execute(
@@ -102,7 +102,7 @@ async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection,
     assert await value(db, "select reason from pgsched.history") == "the worker was lost on the last attempt"
 
 
-async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Connection, running: Running) -> None:
+async def test_callbacks_are_signed_with_the_new_and_the_former_secret(db: Connection, running: Running) -> None:
     secrets = [await rotate(db) for _ in range(2)]
     async with receiving() as receiver, running(secret_keys=KEY):
         await db.execute("select pgsched.schedule(%s)", [receiver.url])
@@ -113,7 +113,7 @@ async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Con
     assert headers["webhook-signature"] == " ".join(expected)
 
 
-async def test_the_same_secret_again_makes_one_signature(db: Connection, running: Running) -> None:
+async def test_rotating_to_the_same_secret_makes_one_signature(db: Connection, running: Running) -> None:
     secret = await rotate(db)
     await rotate(db, secret=secret)
     async with receiving() as receiver, running(secret_keys=KEY):
@@ -125,13 +125,13 @@ async def test_the_same_secret_again_makes_one_signature(db: Connection, running
 @pytest.mark.parametrize(
     ("keys", "why"),
     [("", "this worker has no secret_keys"), (new_key(), "not in secret_keys"), (KEY, "not what was sealed")],
-    ids=["no_keys", "other_keys", "of_another"],
+    ids=["no_keys", "other_keys", "other_client"],
 )
-async def test_a_callback_that_cannot_be_signed_is_not_sent(
+async def test_callback_that_cannot_be_signed_is_not_sent(
     db: Connection, running: Running, recorder: Recorder, keys: str, why: str
 ) -> None:
     secret = await rotate(db)
-    if keys == KEY:  # a client's own cannot be put in the place of another's
+    if keys == KEY:  # one client's secret cannot replace another's
         await db.execute("insert into pgsched.clients (client_id) values ('shop')")
         await db.execute("update pgsched_internal.signing_secrets set client_id = 'shop'")
     await db.execute("select pgsched.set_client('quiet', '{}')")
@@ -153,7 +153,7 @@ async def test_a_callback_that_cannot_be_signed_is_not_sent(
     assert secret not in str(recorder.seen)
 
 
-async def test_a_former_secret_that_cannot_be_opened_is_left_out(db: Connection, running: Running) -> None:
+async def test_former_secret_that_cannot_be_decrypted_is_left_out(db: Connection, running: Running) -> None:
     await rotate(db, keys=new_key())
     secret = await rotate(db)
     async with receiving() as receiver, running(secret_keys=KEY):
@@ -164,7 +164,7 @@ async def test_a_former_secret_that_cannot_be_opened_is_left_out(db: Connection,
     assert headers["webhook-signature"] == sign(parse_signing_secret(secret), *about)
 
 
-async def test_headers_are_put_together(db: Connection, running: Running) -> None:
+async def test_headers_of_client_and_execution_are_merged(db: Connection, running: Running) -> None:
     await db.execute(
         """select pgsched.set_client('default', '{"options": {"headers": {"X-Shop": "1", "X-Key": "a"}}}')"""
     )

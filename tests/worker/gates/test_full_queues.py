@@ -1,4 +1,4 @@
-"""Queues are found to be full, and to have room again, by turns of one worker."""
+"""One worker's turns find that queues are full, and that they have room again."""
 
 from collections.abc import AsyncIterator
 
@@ -31,7 +31,7 @@ async def bound(db: Connection, maximum: int) -> None:
     await db.execute("select pgsched.set_queue('default', jsonb_build_object('max_waiting', %s::int))", [maximum])
 
 
-async def test_a_queue_is_full_once_as_many_wait_as_may(
+async def test_queue_is_full_once_its_maximum_waits(
     db: Connection, full_queues: FullQueues, recorder: Recorder
 ) -> None:
     await bound(db, 3)
@@ -45,7 +45,9 @@ async def test_a_queue_is_full_once_as_many_wait_as_may(
     assert caught.value.sqlstate == "PS014"
 
 
-async def test_it_has_room_again_once_fewer_wait(db: Connection, full_queues: FullQueues, recorder: Recorder) -> None:
+async def test_queue_has_room_again_once_fewer_wait(
+    db: Connection, full_queues: FullQueues, recorder: Recorder
+) -> None:
     await bound(db, 1)
     id = await value(db, SCHEDULE)
     await full_queues.turn()
@@ -55,7 +57,7 @@ async def test_it_has_room_again_once_fewer_wait(db: Connection, full_queues: Fu
     assert len(recorder.named("queue.has_room")) == 1
 
 
-async def test_what_is_in_hand_does_not_count(db: Connection, full_queues: FullQueues) -> None:
+async def test_leased_executions_do_not_count(db: Connection, full_queues: FullQueues) -> None:
     await bound(db, 1)
     await db.execute(SCHEDULE)
     await db.execute("update pgsched.executions set lease_token = 1, lease_owner = 5, lease_expires_at = now()")
@@ -63,7 +65,7 @@ async def test_what_is_in_hand_does_not_count(db: Connection, full_queues: FullQ
     assert await value(db, FULL) is False
 
 
-async def test_a_queue_of_its_own_is_counted_by_itself(db: Connection, full_queues: FullQueues) -> None:
+async def test_another_queue_is_counted_separately(db: Connection, full_queues: FullQueues) -> None:
     await db.execute("""select pgsched.create_queue('orders', '{"max_waiting": 1}')""")
     await bound(db, 1)
     await db.execute("select pgsched.schedule('python:x', queue => 'orders')")
@@ -71,11 +73,11 @@ async def test_a_queue_of_its_own_is_counted_by_itself(db: Connection, full_queu
     assert await value(db, "select array_agg(name) from pgsched.queues where full_since is not null") == ["orders"]
 
 
-async def test_without_a_maximum_it_looks_seldom(full_queues: FullQueues) -> None:
+async def test_counting_is_rare_without_a_maximum(full_queues: FullQueues) -> None:
     assert await full_queues.turn() == 60.0
 
 
-async def test_the_first_of_the_living_workers_counts(db: Connection, full_queues: FullQueues) -> None:
+async def test_only_the_first_live_worker_counts(db: Connection, full_queues: FullQueues) -> None:
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
         " values (1, 'first', '{default}', '0', now() + interval '1 minute')"

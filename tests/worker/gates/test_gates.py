@@ -1,4 +1,4 @@
-"""Limits, with whole workers: what passes, what is held, and that nothing of it is lost."""
+"""Limits, with whole workers: what passes, what is held, and that nothing is lost."""
 
 import asyncio
 import time
@@ -49,7 +49,7 @@ async def limit(db: Connection, name: str, **columns: Any) -> None:
 
 
 @pytest.mark.timed
-async def test_what_is_over_a_clients_rate_is_held_and_passes_at_that_rate(running: Running, db: Connection) -> None:
+async def test_executions_over_a_clients_rate_are_held_and_pass_at_that_rate(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", events=50, period="1 second")
     await db.execute(FLOOD.encode(), [None, 3000])
@@ -61,7 +61,7 @@ async def test_what_is_over_a_clients_rate_is_held_and_passes_at_that_rate(runni
     assert rate <= 50 * 1.05
 
 
-async def test_another_client_passes_at_once(running: Running, db: Connection) -> None:
+async def test_limit_of_one_client_does_not_delay_another(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), [None, 500])
@@ -71,7 +71,7 @@ async def test_another_client_passes_at_once(running: Running, db: Connection) -
         await until(lambda: value(db, "select 1 from pgsched.history where client_id = 'default'"))
 
 
-async def test_executions_wait_at_a_gate_that_an_operator_keeps_locked_and_nobody_waits_for_them(
+async def test_locked_gate_holds_its_executions_and_delays_no_others(
     running: Running, db: Connection, database_url: str
 ) -> None:
     app, _ = counting_app()
@@ -86,7 +86,7 @@ async def test_executions_wait_at_a_gate_that_an_operator_keeps_locked_and_nobod
         await until_history(db, 21)
 
 
-async def test_no_more_than_the_concurrency_are_in_hand_of_two_workers(running: Running, db: Connection) -> None:
+async def test_two_workers_together_obey_a_concurrency_limit(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", concurrency=3)
     await db.execute(FLOOD.replace("noop", "slow").encode(), [None, 60])
@@ -95,9 +95,7 @@ async def test_no_more_than_the_concurrency_are_in_hand_of_two_workers(running: 
     assert seen["most"] == 3
 
 
-async def test_a_dropped_limit_lets_all_pass_and_history_says_how_long_it_held_them(
-    running: Running, db: Connection
-) -> None:
+async def test_dropped_limit_lets_all_pass_and_history_records_the_wait(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), [None, 30])
@@ -111,7 +109,7 @@ async def test_a_dropped_limit_lets_all_pass_and_history_says_how_long_it_held_t
     assert sorted(await found.fetchall(), key=str) == [(None, None, 1), (True, True, 29)]
 
 
-async def test_a_limit_of_a_key_is_for_executions_with_that_key(running: Running, db: Connection) -> None:
+async def test_key_limit_applies_only_to_executions_with_that_key(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 5])
@@ -122,7 +120,7 @@ async def test_a_limit_of_a_key_is_for_executions_with_that_key(running: Running
 
 
 @pytest.mark.timed
-async def test_what_is_held_passes_by_priority_and_then_by_instant(running: Running, db: Connection) -> None:
+async def test_held_executions_pass_by_priority_and_then_by_instant(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), ['{"priority": 1}', 3])
@@ -137,7 +135,7 @@ async def test_what_is_held_passes_by_priority_and_then_by_instant(running: Runn
     assert [row[0] for row in order] in ([5, 5, 1, 1], [5, 1, 1, 1])
 
 
-async def test_what_was_held_before_it_was_due_does_not_begin_before_it_is(running: Running, db: Connection) -> None:
+async def test_execution_held_before_it_is_due_does_not_start_early(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=100, period="1 second")
     await db.execute(
@@ -150,9 +148,7 @@ async def test_what_was_held_before_it_was_due_does_not_begin_before_it_is(runni
     assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
 
 
-async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rate(
-    running: Running, db: Connection
-) -> None:
+async def test_expired_executions_use_nothing_of_the_rate(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour", next_at="2200-01-01")
     await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])
@@ -160,7 +156,7 @@ async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rat
         await until_history(db, 40, status="expired")
 
 
-async def test_what_was_counted_in_vain_is_not_counted_twice(
+async def test_admission_that_rolled_back_is_not_counted_twice(
     running: Running, db: Connection, database_url: str
 ) -> None:
     await limit(db, "client:shop", concurrency=3)
@@ -176,7 +172,7 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 
-async def test_all_gates_are_fed_from_although_one_look_sees_but_some(
+async def test_all_gates_are_fed_even_if_one_look_sees_only_some(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate_claimer, "_MOST_HOLDING", 2)
@@ -195,7 +191,7 @@ select 'flood', 'python:count', now() - interval '1 minute' + n * interval '3 ms
 
 
 async def _begun_in_3_s(running: Running, db: Connection, *, workers: int = 1) -> Counter[str]:
-    """How many of each payload begin in three seconds, once limits have been found."""
+    """The number of each payload's starts in three seconds, once workers have found the limits."""
     app, begun = App(), Counter[str]()
 
     @app.handler("count")
@@ -213,7 +209,7 @@ async def _begun_in_3_s(running: Running, db: Connection, *, workers: int = 1) -
 
 @pytest.mark.timed
 @pytest.mark.parametrize(("priority", "workers"), [(0, 1), (5, 1), (5, 2)])
-async def test_a_tight_limit_costs_a_wider_one_nothing(
+async def test_tight_limit_does_not_slow_a_wider_one(
     running: Running, db: Connection, priority: int, workers: int
 ) -> None:
     await limit(db, "client:flood", events=200, period="1 second")
@@ -226,7 +222,7 @@ async def test_a_tight_limit_costs_a_wider_one_nothing(
 
 
 @pytest.mark.timed
-async def test_limits_in_each_others_way_starve_nobody(running: Running, db: Connection) -> None:
+async def test_nested_limits_starve_nobody(running: Running, db: Connection) -> None:
     await limit(db, "queue:default", events=200, period="1 second")
     await limit(db, "client:flood", events=100, period="1 second")
     await limit(db, "key:flood/m-1", events=10, period="1 second")
@@ -241,14 +237,14 @@ async def test_limits_in_each_others_way_starve_nobody(running: Running, db: Con
 
 
 @pytest.mark.timed
-async def test_what_is_within_a_wide_limit_does_not_wait_for_a_tight_one(running: Running, db: Connection) -> None:
+async def test_executions_within_a_wide_limit_do_not_wait_for_a_tight_one(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=200, period="1 second")
     await limit(db, "key:flood/m-1", events=4, period="1 second")
     await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 1000])
     async with running(app):
         await until(lambda: value(db, HELD + " having count(*) > 100", "key:flood/m-1"))
-        await asyncio.sleep(1)  # by then it is known to be fed on just in time
+        await asyncio.sleep(1)  # until it is known to be fed just in time
         for _ in range(60):
             await db.execute(
                 "insert into pgsched.executions (client_id, target, fire_at)"
@@ -260,7 +256,7 @@ async def test_what_is_within_a_wide_limit_does_not_wait_for_a_tight_one(running
     assert await value(db, f"select {late} < 0.1 from pgsched.history where options is null")
 
 
-async def test_a_host_that_is_sidelined_for_long_stops_nobody_else(running: Running, db: Connection) -> None:
+async def test_host_sidelined_for_long_delays_no_other_target(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await db.execute("select pgsched.pause('target', 'dead.example', until => now() + interval '1 day')")
     async with running(app):
@@ -272,9 +268,7 @@ async def test_a_host_that_is_sidelined_for_long_stops_nobody_else(running: Runn
 
 
 @pytest.mark.timed
-async def test_what_waits_for_another_gate_does_not_stand_before_those_that_could_begin(
-    running: Running, db: Connection
-) -> None:
+async def test_executions_behind_two_gates_do_not_block_those_behind_one(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", events=20, period="1 second")
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
@@ -290,7 +284,7 @@ async def test_what_waits_for_another_gate_does_not_stand_before_those_that_coul
     assert before < 40
 
 
-async def test_what_was_held_begins_beside_a_backlog_that_takes_every_place(running: Running, db: Connection) -> None:
+async def test_held_executions_start_beside_a_saturating_backlog(running: Running, db: Connection) -> None:
     app, seen = counting_app()
 
     @app.handler("long")

@@ -1,4 +1,4 @@
-"""Ordering keys, with whole workers: one at a time, in order, whatever becomes of each."""
+"""Ordering keys, with whole workers: one execution at a time, in order, however each ends."""
 
 import asyncio
 from collections import defaultdict
@@ -27,7 +27,7 @@ select 'shop', 'python:note', now() + n * interval '1 ms', jsonb_build_array(k, 
 
 
 class Notes:
-    """What each key was delivered, and whether two of one were ever under way together."""
+    """The deliveries of each key, and whether two of one key ever overlapped."""
 
     def __init__(self, *, fails: Any = lambda key, n, attempt: False, pause: float = 0.0) -> None:
         self.app, self.together = App(), False
@@ -49,7 +49,7 @@ class Notes:
         self.seen[key].append(n)
 
 
-async def test_executions_of_one_key_are_delivered_in_order(running: Running, db: Connection) -> None:
+async def test_executions_of_each_key_are_delivered_in_order(running: Running, db: Connection) -> None:
     notes = Notes()
     await db.execute(SCHEDULE.encode(), [None, 20, 30])
     async with running(notes.app), running(notes.app):
@@ -57,9 +57,7 @@ async def test_executions_of_one_key_are_delivered_in_order(running: Running, db
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
 
 
-async def test_work_moves_to_a_queue_with_partitions_of_its_own_while_workers_run_and_keeps_its_order(
-    running: Running, db: Connection
-) -> None:
+async def test_keys_keep_their_order_when_work_moves_to_another_queue(running: Running, db: Connection) -> None:
     notes = Notes()
     await db.execute("select pgsched.create_queue('orders'), pgsched.pause('queue', 'orders')")
     both = {"queues": "default,orders"}
@@ -72,7 +70,7 @@ async def test_work_moves_to_a_queue_with_partitions_of_its_own_while_workers_ru
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 11)}, False)
 
 
-async def test_whose_turn_comes_before_its_instant_waits_for_it(running: Running, db: Connection) -> None:
+async def test_execution_at_the_head_of_its_key_waits_for_its_instant(running: Running, db: Connection) -> None:
     notes = Notes()
     async with running(notes.app, look_ahead=0.5):
         await db.execute(
@@ -85,7 +83,7 @@ async def test_whose_turn_comes_before_its_instant_waits_for_it(running: Running
     assert notes.seen["k"] == [0, 1, 2, 3]
 
 
-async def test_a_retry_holds_the_others_of_its_key_back(running: Running, db: Connection) -> None:
+async def test_retry_holds_back_the_others_of_its_key(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
     options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'
     await db.execute(SCHEDULE.encode(), [options, 9, 10])
@@ -94,7 +92,7 @@ async def test_a_retry_holds_the_others_of_its_key_back(running: Running, db: Co
     assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
 
 
-async def test_a_failure_for_good_lets_the_next_go_on(running: Running, db: Connection) -> None:
+async def test_final_failure_lets_the_next_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
     async with running(notes.app):
@@ -102,9 +100,7 @@ async def test_a_failure_for_good_lets_the_next_go_on(running: Running, db: Conn
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_a_failure_for_good_blocks_the_key_where_asked_until_somebody_decides(
-    running: Running, db: Connection
-) -> None:
+async def test_final_failure_blocks_its_key_until_resumed_if_so_configured(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
     async with running(notes.app):
@@ -116,7 +112,7 @@ async def test_a_failure_for_good_blocks_the_key_where_asked_until_somebody_deci
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_an_execution_at_the_head_that_is_cancelled_lets_the_next_go_on(running: Running, db: Connection) -> None:
+async def test_cancelled_head_lets_the_next_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app):
@@ -127,11 +123,11 @@ async def test_an_execution_at_the_head_that_is_cancelled_lets_the_next_go_on(ru
     assert notes.seen["key-1"] == [2, 3]
 
 
-async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db: Connection) -> None:
+async def test_key_whose_head_was_deleted_by_hand_continues(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app) as worker:
-        worker.parts.upkeep.stuck_keys.idle_every = 0.5  # nobody tells it, and nobody waited when it looked first
+        worker.parts.upkeep.stuck_keys.idle_every = 0.5  # it is not notified, and found nobody waiting
         await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
         await db.execute("delete from pgsched.executions where at_head")
@@ -154,9 +150,7 @@ async def _put(
     return str(row[0])
 
 
-async def test_who_waits_for_another_of_its_key_comes_after_it_whatever_their_instants(
-    running: Running, db: Connection
-) -> None:
+async def test_dependent_of_the_same_key_comes_later_whatever_its_instant(running: Running, db: Connection) -> None:
     notes = Notes()
     later = await _put(db, "direct", 1, ago=10)
     await _put(db, "direct", 2, ago=20, after=[later])
@@ -173,7 +167,7 @@ async def test_who_waits_for_another_of_its_key_comes_after_it_whatever_their_in
     }  # fmt: skip
 
 
-async def test_who_waits_for_one_of_another_key_keeps_its_place(running: Running, db: Connection) -> None:
+async def test_dependent_of_another_key_keeps_its_place(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-2)
     await _put(db, "key", 1, ago=20, after=[other])
@@ -184,9 +178,7 @@ async def test_who_waits_for_one_of_another_key_keeps_its_place(running: Running
     assert notes.seen["key"] == [1, 2]
 
 
-async def test_the_first_of_a_key_that_is_told_to_wait_for_another_of_it_lets_that_go_first(
-    running: Running, db: Connection
-) -> None:
+async def test_head_made_dependent_on_another_of_its_key_goes_after_it(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1 and attempt == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -199,19 +191,19 @@ async def test_the_first_of_a_key_that_is_told_to_wait_for_another_of_it_lets_th
     assert notes.seen["key"] == [2, 1]
 
 
-async def test_one_that_waits_and_is_cancelled_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+async def test_cancelled_dependent_lets_those_behind_it_run(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
     await _put(db, "key", 2, ago=10)
     async with running(notes.app) as worker:
-        worker.parts.upkeep.stuck_keys.every = worker.parts.upkeep.stuck_keys.idle_every = 3600  # it has to be told
+        worker.parts.upkeep.stuck_keys.every = worker.parts.upkeep.stuck_keys.idle_every = 3600  # needs a notice
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
         await db.execute("select pgsched.cancel(id => %s)", [waiting])
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_one_whose_predecessor_fails_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+async def test_dependent_with_a_failed_predecessor_lets_those_behind_it_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: key == "other")
     other = await _put(db, "other", 1, ago=-1)
     await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
@@ -223,7 +215,7 @@ async def test_one_whose_predecessor_fails_lets_those_behind_it_go_on(running: R
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 
 
-async def test_a_clients_open_transaction_keeps_no_other_key_waiting(
+async def test_open_transaction_of_a_client_delays_no_other_key(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()
@@ -242,7 +234,7 @@ async def test_a_clients_open_transaction_keeps_no_other_key_waiting(
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_one_that_is_held_and_told_to_wait_for_another_waits(running: Running, db: Connection) -> None:
+async def test_held_execution_made_dependent_on_another_waits_for_it(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -259,10 +251,10 @@ async def test_one_that_is_held_and_told_to_wait_for_another_waits(running: Runn
     assert await value(db, "select gate is null and not isfinite(fire_at) from pgsched.executions where key = 'key2'")
 
 
-async def test_an_order_that_is_decided_elsewhere_for_long_keeps_nothing_else_waiting(
+async def test_ordering_locked_elsewhere_for_long_delays_nothing_else(
     running: Running, db: Connection, database_url: str, recorder: Recorder
 ) -> None:
-    """Such as by a worker whose process stands still in the middle of it."""
+    """For example by a worker whose process froze in the middle of it."""
     notes = Notes()
     async with await psycopg.AsyncConnection.connect(database_url) as elsewhere:
         await elsewhere.execute("select from pgsched_internal.orderings for update")
@@ -283,10 +275,10 @@ async def test_an_order_that_is_decided_elsewhere_for_long_keeps_nothing_else_wa
     assert not recorder.named("execution.parked")
 
 
-async def test_ends_are_recorded_while_an_order_is_decided_elsewhere_for_long(
+async def test_ends_are_recorded_while_an_ordering_is_locked_elsewhere(
     running: Running, db: Connection, database_url: str
 ) -> None:
-    """And whose turn it is then is found out."""
+    """The next execution of each key is found afterwards."""
     app, go, seen = App(), asyncio.Event(), defaultdict[str, list[int]](list)
 
     @app.handler("note")
@@ -315,7 +307,7 @@ _ALL_FREE = (
 )
 
 
-async def test_a_handlers_transaction_that_waits_at_its_commit_keeps_nobody_elses_order(
+async def test_handler_that_waits_at_its_commit_keeps_no_ordering_locked(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()

@@ -1,4 +1,4 @@
-"""What a gate holds beyond its relevancy ends then, and not when its turn comes."""
+"""An execution held beyond its relevancy window expires then, not when its turn comes."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ TOOK = "select extract(epoch from finished_at - scheduled_for)::float8 from pgsc
 @pytest.mark.parametrize(
     ("way", "whose"), [*((way, "its own") for way in WAYS), ("a limit", "its client's"), ("a hold", "its queue's")]
 )
-async def test_what_is_held_expires_on_time(running: Running, db: Connection, way: str, whose: str) -> None:
+async def test_held_execution_expires_on_time(running: Running, db: Connection, way: str, whose: str) -> None:
     app = App()
 
     @app.handler("slow")
@@ -47,7 +47,7 @@ async def test_what_is_held_expires_on_time(running: Running, db: Connection, wa
     assert 3 <= await value(db, TOOK) < 9
 
 
-async def test_what_is_not_over_stays_held(running: Running, db: Connection) -> None:
+async def test_execution_within_its_window_stays_held(running: Running, db: Connection) -> None:
     await db.execute(WAYS["a hold"].encode())
     async with running():
         for seconds in (1, 1000):
@@ -80,7 +80,7 @@ _WAITS_FOR = (
 
 
 @pytest.mark.parametrize("what", LATER)
-async def test_what_waited_beyond_it_meanwhile_expires_at_its_turn(running: Running, db: Connection, what: str) -> None:
+async def test_execution_beyond_its_window_expires_at_its_turn(running: Running, db: Connection, what: str) -> None:
     app, begun = App(), []
 
     @app.handler("note")
@@ -101,7 +101,7 @@ async def test_what_waited_beyond_it_meanwhile_expires_at_its_turn(running: Runn
     assert not begun
 
 
-async def test_what_a_circuit_stops_ends_on_time_however_it_waited(running: Running, db: Connection) -> None:
+async def test_executions_behind_a_circuit_end_on_time(running: Running, db: Connection) -> None:
     async def fail(_: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n")
 

@@ -1,4 +1,4 @@
-"""Headers that name a secret are sent with what is in it, and nothing else is told of it."""
+"""Headers that name a secret are sent with its text, which appears nowhere else."""
 
 import json
 from typing import Any
@@ -26,9 +26,7 @@ async def schedule(db: Connection, receiver: Receiver, *, client: str = "shop", 
     await db.execute(f"select pgsched.schedule({names})".encode(), given)
 
 
-async def test_a_header_has_what_is_in_the_secret_and_the_log_has_not(
-    db: Connection, running: Running, recorder: Recorder
-) -> None:
+async def test_secret_is_in_the_header_but_not_in_the_log(db: Connection, running: Running, recorder: Recorder) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "hush-hush\n")
         await schedule(db, receiver)
@@ -39,7 +37,7 @@ async def test_a_header_has_what_is_in_the_secret_and_the_log_has_not(
     assert await value(db, "select count(*) from pgsched.history h where h::text like '%%hush%%'") == 0
 
 
-async def test_a_secret_that_is_replaced_counts_at_once(db: Connection, running: Running) -> None:
+async def test_replaced_secret_is_used_at_once(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "one")
         await schedule(db, receiver)
@@ -56,9 +54,9 @@ async def test_a_secret_that_is_replaced_counts_at_once(db: Connection, running:
 @pytest.mark.parametrize(
     ("keys", "why"),
     [(KEY, "there is none of this name"), ("", "no secret_keys"), (new_key(), "not in secret_keys")],
-    ids=["of_another", "no_keys", "other_keys"],
+    ids=["other_client", "no_keys", "other_keys"],
 )
-async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_again(
+async def test_attempt_without_its_secret_fails_with_the_reason_and_is_retried(
     db: Connection, running: Running, keys: str, why: str
 ) -> None:
     async with receiving() as receiver, running(App(), secret_keys=keys, allow_private_targets=True):
@@ -85,7 +83,7 @@ async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_
     ],
     ids=["header", "tls", "google", "oauth2"],
 )
-async def test_a_secret_goes_to_no_host_that_it_does_not_name(db: Connection, running: Running, options: str) -> None:
+async def test_secret_goes_only_to_hosts_that_it_names(db: Connection, running: Running, options: str) -> None:
     async with (
         receiving() as own,
         receiving(tls=server_tls()) as other,
@@ -100,7 +98,7 @@ async def test_a_secret_goes_to_no_host_that_it_does_not_name(db: Connection, ru
     assert f"does not go to 127.0.0.1:{other.port}" in error
 
 
-async def test_a_secret_of_a_token_goes_to_no_other_endpoint(db: Connection, running: Running) -> None:
+async def test_secret_for_a_token_goes_to_no_other_endpoint(db: Connection, running: Running) -> None:
     async with (
         receiving() as own,
         receiving() as other,
@@ -113,7 +111,9 @@ async def test_a_secret_of_a_token_goes_to_no_other_endpoint(db: Connection, run
     assert (own.requests, other.requests) == ([], [])
 
 
-async def test_a_certificate_is_made_of_secrets_and_shown(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_client_certificate_is_read_from_a_secret_and_presented(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     text = (TLS / "client.pem").read_text()
     given = {"secret_keys": KEY, "tls_authorities": str(TLS / "authority.pem")}
     async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, running(App(), **given):
@@ -126,7 +126,7 @@ async def test_a_certificate_is_made_of_secrets_and_shown(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.history h where strpos(h::text, %s) > 0", key) == 0
 
 
-async def test_a_secret_that_no_header_can_have_is_final_and_not_repeated(db: Connection, running: Running) -> None:
+async def test_secret_that_no_header_can_carry_fails_without_a_retry(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "hush\r\nx: 1")
         await schedule(db, receiver)
