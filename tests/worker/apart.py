@@ -64,7 +64,7 @@ async def in_a_thread(settings: Settings, made: Blockable, events: Events) -> As
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()
-    await told(up)
+    await until_set(up)
     try:
         yield found[0]
     finally:
@@ -73,12 +73,12 @@ async def in_a_thread(settings: Settings, made: Blockable, events: Events) -> As
         await asyncio.to_thread(thread.join, _PATIENCE)
 
 
-async def told(event: threading.Event) -> None:
+async def until_set(event: threading.Event) -> None:
     """Wait for an event of another thread without blocking the test's loop."""
     assert await asyncio.to_thread(event.wait, 30)
 
 
-async def until_so(condition: Callable[[], bool]) -> None:
+async def until_true(condition: Callable[[], bool]) -> None:
     """Wait until another thread has made the condition true."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  set by another thread

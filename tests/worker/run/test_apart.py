@@ -1,4 +1,4 @@
-"""What a handler leaves in its task, its thread and its connection, the next one does not meet."""
+"""What a handler leaves in its task, thread or connection does not reach the next handler."""
 
 import asyncio
 import decimal
@@ -30,7 +30,7 @@ async def deliver(db: Connection, client: str, nth: int, options: str = '{"max_a
     await until_history(db, nth, status="succeeded")
 
 
-async def test_what_is_kept_by_the_current_task_ends_with_its_attempt(db: Connection, running: Running) -> None:
+async def test_data_kept_by_task_ends_with_its_attempt(db: Connection, running: Running) -> None:
     app, sessions, found = App(), dict[asyncio.Task[Any], str](), list[str]()
 
     @app.handler("work")
@@ -44,7 +44,7 @@ async def test_what_is_kept_by_the_current_task_ends_with_its_attempt(db: Connec
     assert found == ["acme", "globex", "acme"]
 
 
-async def test_callbacks_on_the_task_of_a_handler_are_called_soon(db: Connection, running: Running) -> None:
+async def test_done_callback_of_a_handlers_task_is_called_soon(db: Connection, running: Running) -> None:
     app, ended = App(), asyncio.Event()
 
     @app.handler("work")
@@ -57,7 +57,7 @@ async def test_callbacks_on_the_task_of_a_handler_are_called_soon(db: Connection
         await asyncio.wait_for(ended.wait(), 10)
 
 
-async def test_the_name_that_a_handler_gives_its_task_ends_with_it(db: Connection, running: Running) -> None:
+async def test_task_name_set_by_a_handler_ends_with_it(db: Connection, running: Running) -> None:
     app, names = App(), list[str]()
 
     @app.handler("work")
@@ -72,9 +72,7 @@ async def test_the_name_that_a_handler_gives_its_task_ends_with_it(db: Connectio
 
 
 @pytest.mark.parametrize("precision", [28, 40])
-async def test_a_lane_keeps_its_task_where_handlers_do_not_wait(
-    db: Connection, running: Running, precision: int
-) -> None:
+async def test_lane_keeps_its_task_if_handlers_do_not_wait(db: Connection, running: Running, precision: int) -> None:
     app, tasks = App(), list[asyncio.Task[Any]]()
 
     @app.handler("work")
@@ -88,7 +86,7 @@ async def test_a_lane_keeps_its_task_where_handlers_do_not_wait(
     assert tasks[0] is tasks[1]
 
 
-async def test_the_name_that_a_handler_gives_its_thread_ends_with_it(db: Connection, running: Running) -> None:
+async def test_thread_name_set_by_a_handler_ends_with_it(db: Connection, running: Running) -> None:
     app, names = App(), list[str]()
 
     def rename() -> None:
@@ -135,7 +133,7 @@ LEFT: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-async def test_a_handler_s_session_keeps_nothing_of_the_one_before(db: Connection, running: Running) -> None:
+async def test_session_keeps_nothing_of_the_handler_before(db: Connection, running: Running) -> None:
     async def leave(connection: Session) -> None:
         for left, _ in LEFT:
             await connection.execute(left.encode())
@@ -149,7 +147,7 @@ async def test_a_handler_s_session_keeps_nothing_of_the_one_before(db: Connectio
 async def _seen_by_the_next(
     db: Connection, running: Running, leave: Callable[[Session], Awaitable[Any]], is_there: str
 ) -> tuple[Any, set[int]]:
-    """What the second of two handlers reads, and the processes of the server that served them."""
+    """What the second of two handlers reads, and the server processes that served both."""
     app, seen, processes = App(), list[Any](), set[int]()
 
     @app.handler("work")
@@ -159,13 +157,13 @@ async def _seen_by_the_next(
         await leave(connection)
 
     async with running(app, concurrency=1) as worker:
-        worker.parts.completion._pool._max_size = 1  # so that both have the same session
+        worker.parts.completion._pool._max_size = 1  # both get the same session
         await deliver(db, "acme", 1)
         await deliver(db, "globex", 2)
     return seen[1][0], processes
 
 
-async def test_a_handler_s_connection_is_as_psycopg_makes_it(db: Connection, running: Running) -> None:
+async def test_connection_of_a_handler_has_psycopgs_defaults(db: Connection, running: Running) -> None:
     app, found = App(), list[Any]()
 
     @app.handler("work")
@@ -184,7 +182,7 @@ async def test_a_handler_s_connection_is_as_psycopg_makes_it(db: Connection, run
     assert found == [([(1, 1)], 5, False), "acme", ([(1, 1)], 5, False), "globex"]
 
 
-async def test_a_connection_that_a_handler_kept_is_closed_for_it(db: Connection, running: Running) -> None:
+async def test_connection_that_a_handler_kept_is_closed(db: Connection, running: Running) -> None:
     app, kept = App(), list[Session]()
 
     @app.handler("work")
@@ -200,7 +198,7 @@ async def test_a_connection_that_a_handler_kept_is_closed_for_it(db: Connection,
     assert kept[0].closed
 
 
-async def test_a_handler_that_fails_leaves_nothing_in_its_session(db: Connection, running: Running) -> None:
+async def test_failed_handler_leaves_nothing_in_its_session(db: Connection, running: Running) -> None:
     app, found = App(), list[bool]()
 
     @app.handler("work")
@@ -222,7 +220,7 @@ async def _holds_lock(connection: Session) -> bool:
 
 
 @pytest.mark.parametrize(("precision", "expected"), [(28, [28, 28]), (40, [40, 40])])
-async def test_decimal_is_as_the_application_set_it(
+async def test_decimal_context_is_the_applications_for_each_handler(
     db: Connection, running: Running, precision: int, expected: list[int]
 ) -> None:
     app, found = App(), list[int]()

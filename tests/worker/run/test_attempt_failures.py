@@ -1,4 +1,4 @@
-"""A failed attempt at a target elsewhere is a line in the log, with its client and reason; many do not flood it."""
+"""A failed attempt at a remote target is logged with its client and reason; many failures do not flood the log."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.worker.conftest import Connection, Recorder, Running, until_history, 
 NO = Failed(error="it answered 503", retryable=True, status_code=503)
 
 
-async def test_a_call_that_fails_is_told_of_once(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_failed_call_is_logged_once(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     @app.handler("fail")
@@ -32,14 +32,14 @@ async def test_a_call_that_fails_is_told_of_once(db: Connection, running: Runnin
     assert (of_handler["client"], of_handler["key"]) == ("shop", "other")
 
 
-def test_what_people_put_into_query_strings_stays_out_of_the_log(recorder: Recorder) -> None:
+def test_query_string_stays_out_of_the_log(recorder: Recorder) -> None:
     FailureLog(Events(recorder)).failed(execution("https://shop.example/settle?token=hush"), NO)
     [told] = recorder.named("attempt.failed")
     assert (told["target"], told["status_code"]) == ("https://shop.example/settle?…", 503)
     assert "hush" not in str(told)
 
 
-def test_a_thousand_failures_of_one_host_are_told_of_five_times(recorder: Recorder) -> None:
+def test_thousand_failures_of_one_host_are_logged_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for number in range(1000):
         failures.failed(execution(f"https://shop.example/{number}"), NO)
@@ -49,7 +49,7 @@ def test_a_thousand_failures_of_one_host_are_told_of_five_times(recorder: Record
     assert recorder.named("attempt.failed")[-1]["untold"] == pytest.approx(995, abs=3)
 
 
-def test_neither_do_thousands_of_hosts_flood_it_nor_fill_the_memory(recorder: Recorder) -> None:
+def test_failures_of_thousands_of_hosts_are_bounded_in_log_and_memory(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for number in range(3000):
         failures.failed(execution(f"https://shop{number}.example/"), NO)

@@ -1,4 +1,4 @@
-"""A worker knows when one of its parts does nothing any more."""
+"""A worker notices when one of its parts has stopped working."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from tests.worker.conftest import Recorder, Running, until
 
 
 class Moody(Service):
-    """Fails until it is told not to."""
+    """Fails while ``fails`` is set."""
 
     name = "moody"
     longest_pause = 0.01
@@ -28,7 +28,7 @@ class Moody(Service):
         return 60.0
 
 
-async def test_a_part_that_has_ended_is_named(running: Running) -> None:
+async def test_ended_service_is_named_as_broken(running: Running) -> None:
     async with running() as worker:
         assert worker.broken is None
         task = worker._tasks[worker.services.index(worker.parts.renewer)]
@@ -37,7 +37,7 @@ async def test_a_part_that_has_ended_is_named(running: Running) -> None:
         assert worker.broken == "renewer"
 
 
-async def test_a_lane_that_has_ended_is_one(running: Running) -> None:
+async def test_ended_lane_watch_is_named_as_broken(running: Running) -> None:
     async with running() as worker:
         task = worker.parts.dispatcher._watch.task
         task.cancel()
@@ -45,7 +45,7 @@ async def test_a_lane_that_has_ended_is_one(running: Running) -> None:
         assert worker.broken == "lanes"
 
 
-async def test_a_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> None:
+async def test_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> None:
     service = Moody(Events(recorder))
     assert service.unwell_for == 0.0
     running = asyncio.create_task(service.run())
@@ -58,7 +58,7 @@ async def test_a_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> 
     await running
 
 
-async def test_a_settler_that_records_nothing_is_named_where_the_database_is_there(
+async def test_settler_is_broken_if_it_fails_while_the_database_is_up(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_WELL", 3600.0)

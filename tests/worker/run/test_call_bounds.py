@@ -1,4 +1,4 @@
-"""What the session of a called function sends to its worker is bounded, whatever the function does."""
+"""What a called function's session sends to the worker is bounded, whatever the function does."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ _NOTIFICATIONS = (
     "insert into billing.settled values (1)"
 )
 _MOST = 48 * 1024
-"""KiB that a worker may take meanwhile, for all that it does."""
+"""KiB by which a worker may grow meanwhile."""
 
 
 class _Peak:
-    """How much memory the process takes at most from now on."""
+    """The growth of the process's peak memory from now on."""
 
     def __init__(self) -> None:
         Path("/proc/self/clear_refs").write_text("5")
@@ -35,7 +35,7 @@ class _Peak:
 
 
 @pytest.mark.parametrize("said", [_ERROR, _NOTICES], ids=["an error", "notices"])
-async def test_a_session_that_says_too_much_is_ended(billing: Connection, running: Running, said: str) -> None:
+async def test_session_that_sends_too_much_is_ended(billing: Connection, running: Running, said: str) -> None:
     await acting(billing, said)
     async with running(sql_login=LOGIN):
         peak = _Peak()
@@ -47,7 +47,7 @@ async def test_a_session_that_says_too_much_is_ended(billing: Connection, runnin
         assert peak.growth < _MOST
 
 
-async def test_an_error_at_the_commit_is_bounded_too(billing: Connection, running: Running) -> None:
+async def test_error_at_the_commit_is_bounded(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.later() returns trigger language plpgsql as $$ begin "
@@ -65,8 +65,8 @@ async def test_an_error_at_the_commit_is_bounded_too(billing: Connection, runnin
         assert peak.growth < _MOST
 
 
-async def test_what_a_function_notifies_itself_of_is_not_kept(billing: Connection, running: Running) -> None:
-    """They come when it has committed, so the call is done, and its session ended."""
+async def test_notifications_of_a_function_to_itself_are_not_kept(billing: Connection, running: Running) -> None:
+    """The notifications arrive after the commit: the call has succeeded, and its session is ended."""
     await acting(billing, _NOTIFICATIONS)
     async with running(sql_login=LOGIN):
         peak = _Peak()
@@ -78,7 +78,7 @@ async def test_what_a_function_notifies_itself_of_is_not_kept(billing: Connectio
     assert await value(billing, "select count(*) from billing.settled") == 2
 
 
-async def test_a_long_error_within_the_bound_is_told_in_part(billing: Connection, running: Running) -> None:
+async def test_long_error_within_the_bound_is_shortened(billing: Connection, running: Running) -> None:
     await acting(billing, "raise exception using message = repeat('m', 2000000), errcode = 'P0001'")
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"max_attempts": 1}')

@@ -1,4 +1,4 @@
-"""Whose rights a called function has, what it can leave behind, and how workers log in for it."""
+"""The rights of a called function, what it can leave behind, and how workers log in to call it."""
 
 import re
 
@@ -36,7 +36,7 @@ select bool_and(state = 'idle' and query like '%%discard temp%%') from pg_stat_a
 @pytest.mark.parametrize(
     "escape", ["reset role", "set role none", "reset session authorization", "set session authorization default"]
 )
-async def test_a_function_that_sheds_its_role_gains_nothing(billing: Connection, running: Running, escape: str) -> None:
+async def test_function_that_resets_its_role_gains_nothing(billing: Connection, running: Running, escape: str) -> None:
     await acting(
         billing,
         f"{escape}; begin delete from pgsched.executions; exception when insufficient_privilege"
@@ -53,14 +53,14 @@ async def test_a_function_that_sheds_its_role_gains_nothing(billing: Connection,
 
 
 @pytest.mark.parametrize("escape", ["set role postgres", "set session authorization postgres"])
-async def test_a_function_cannot_become_the_worker(billing: Connection, running: Running, escape: str) -> None:
+async def test_function_cannot_become_the_worker(billing: Connection, running: Running, escape: str) -> None:
     await acting(billing, escape)
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act")
         assert "42501: permission denied" in await reason(billing)
 
 
-async def test_what_a_function_defers_to_the_commit_has_no_other_rights(billing: Connection, running: Running) -> None:
+async def test_deferred_trigger_has_no_other_rights(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.later() returns trigger language plpgsql as $$ begin reset role;"
@@ -76,7 +76,7 @@ async def test_what_a_function_defers_to_the_commit_has_no_other_rights(billing:
     assert await value(billing, "select who || '|' || login from billing.settled") == "billing|billing"
 
 
-async def test_what_fails_at_the_commit_leaves_the_execution_unsettled(billing: Connection, running: Running) -> None:
+async def test_failure_at_the_commit_undoes_the_call(billing: Connection, running: Running) -> None:
     await define(billing, "alter table billing.settled add unique (n) deferrable initially deferred")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -88,7 +88,7 @@ async def test_what_fails_at_the_commit_leaves_the_execution_unsettled(billing: 
     assert await value(billing, "select count(*) from billing.settled") == 1
 
 
-async def test_a_function_cannot_settle_another_clients_execution(billing: Connection, running: Running) -> None:
+async def test_function_cannot_settle_another_clients_execution(billing: Connection, running: Running) -> None:
     other = (
         "insert into pgsched.executions (target, client_id, fire_at) values ('notify:kept', 'other', 'infinity')"
         " returning id"
@@ -105,7 +105,7 @@ async def test_a_function_cannot_settle_another_clients_execution(billing: Conne
 
 
 @pytest.mark.parametrize("name", LEFTOVERS)
-async def test_nothing_that_a_function_leaves_behind_meets_the_next_one(
+async def test_leftovers_of_a_function_do_not_reach_the_next_one(
     billing: Connection, running: Running, name: str
 ) -> None:
     leave, left = LEFTOVERS[name]
@@ -135,7 +135,7 @@ async def test_nothing_that_a_function_leaves_behind_meets_the_next_one(
     assert await value(billing, "select result from pgsched.history where target = 'sql:billing.look'") == [False, pid]
 
 
-async def test_without_a_role_nothing_is_called(billing: Connection, running: Running) -> None:
+async def test_client_without_a_role_calls_nothing(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -145,7 +145,7 @@ async def test_without_a_role_nothing_is_called(billing: Connection, running: Ru
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_a_role_for_all_stands_in_for_that_of_a_client(billing: Connection, running: Running) -> None:
+async def test_sql_role_applies_to_clients_without_a_role(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN, sql_role="billing"):
         await schedule(billing)
@@ -153,7 +153,7 @@ async def test_a_role_for_all_stands_in_for_that_of_a_client(billing: Connection
     assert await value(billing, "select who from billing.settled") == "billing"
 
 
-async def test_one_login_takes_the_role_of_each_client_for_the_call(billing: Connection, running: Running) -> None:
+async def test_one_login_takes_the_role_of_each_client_for_its_call(billing: Connection, running: Running) -> None:
     await billing.execute("create role caller login password 'told' noinherit; grant billing to caller")
     try:
         async with running(sql_login="user=caller password=told"):
@@ -167,9 +167,7 @@ async def test_one_login_takes_the_role_of_each_client_for_the_call(billing: Con
         await billing.execute("drop role caller")
 
 
-async def test_a_login_that_is_refused_is_a_failed_try_that_says_how_workers_log_in(
-    billing: Connection, running: Running
-) -> None:
+async def test_refused_login_is_a_failed_attempt_that_names_sql_login(billing: Connection, running: Running) -> None:
     async with running(sql_login="user={role} password=wrong"):
         await schedule(billing, options='{"max_attempts": 1}')
         found = await reason(billing)
@@ -177,18 +175,18 @@ async def test_a_login_that_is_refused_is_a_failed_try_that_says_how_workers_log
     assert found.endswith("(sql_login says how workers log in)")
 
 
-async def test_the_workers_password_is_told_to_no_other_login(database_url: str) -> None:
+async def test_password_of_the_worker_is_not_sent_for_other_logins(database_url: str) -> None:
     sessions = Sessions(database_url, "user={role}", most=1)
     assert "password" in conninfo_to_dict(database_url)
     assert not sessions._login_of("billing").get("password")
 
 
-async def test_a_login_that_is_no_connection_parameters_is_refused_at_the_start(database_url: str) -> None:
+async def test_malformed_sql_login_is_refused_at_the_start(database_url: str) -> None:
     with pytest.raises(InvalidSettings, match=re.escape("write, for example, user={role} password=")):
         Sessions(database_url, "billing", most=1)
 
 
-async def test_sessions_of_other_roles_give_way_where_all_are_open(billing: Connection, database_url: str) -> None:
+async def test_idle_session_of_another_role_is_closed_when_all_are_open(billing: Connection, database_url: str) -> None:
     await billing.execute("create role second login password 'secret'")
     sessions = Sessions(database_url, LOGIN, most=1)
     seen = list[str]()
@@ -207,7 +205,7 @@ async def test_sessions_of_other_roles_give_way_where_all_are_open(billing: Conn
         await billing.execute("drop role second")
 
 
-async def test_a_session_that_broke_while_idle_costs_no_try(billing: Connection, running: Running) -> None:
+async def test_session_that_broke_while_idle_costs_no_attempt(billing: Connection, running: Running) -> None:
     cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'pgsched call'"
     async with running(sql_login=LOGIN):
         await schedule(billing)

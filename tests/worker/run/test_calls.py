@@ -1,4 +1,4 @@
-"""sql: and notify: targets from end to end: what a function does commits with its execution, or not at all."""
+"""sql: targets, end to end: what a function does commits with its execution, or not at all."""
 
 from typing import Any
 
@@ -8,9 +8,7 @@ from tests.worker.call_arrange import LOGIN, acting, define, reason, schedule
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
-async def test_a_function_is_called_as_its_clients_role_and_its_result_is_kept(
-    billing: Connection, running: Running
-) -> None:
+async def test_function_runs_as_its_clients_role_and_its_result_is_kept(billing: Connection, running: Running) -> None:
     async with running(sql_login=LOGIN):
         id = await schedule(billing, payload={"n": 7})
         await until_history(billing, 1)
@@ -29,7 +27,7 @@ RETURNED: list[tuple[str, str, Any]] = [
 ]
 
 
-async def test_whatever_a_function_returns_is_its_result_as_json(billing: Connection, running: Running) -> None:
+async def test_return_value_of_any_type_is_the_result_as_json(billing: Connection, running: Running) -> None:
     function = "create function billing.act_{}(payload jsonb) returns {} language plpgsql as $$ {} $$"
     for number, (returns, body, _) in enumerate(RETURNED):
         await define(billing, function.format(number, returns, body))
@@ -41,7 +39,9 @@ async def test_whatever_a_function_returns_is_its_result_as_json(billing: Connec
     assert [row[0] for row in await found.fetchall()] == [result for _, _, result in RETURNED]
 
 
-async def test_a_function_knows_its_execution_attempt_instant_and_client(billing: Connection, running: Running) -> None:
+async def test_function_can_read_its_execution_attempt_instant_and_client(
+    billing: Connection, running: Running
+) -> None:
     await define(
         billing,
         "create function billing.act(payload jsonb) returns text[] language sql as $$ select array["
@@ -55,9 +55,7 @@ async def test_a_function_knows_its_execution_attempt_instant_and_client(billing
     assert told == [id, "1", await value(billing, "select scheduled_for::text from pgsched.history"), "shop"]
 
 
-async def test_what_a_function_wrote_before_it_raised_is_undone_and_it_is_called_again(
-    billing: Connection, running: Running
-) -> None:
+async def test_function_that_raises_is_rolled_back_and_called_again(billing: Connection, running: Running) -> None:
     await define(billing, "create sequence billing.calls")
     await acting(
         billing,
@@ -91,7 +89,7 @@ async def test_what_a_function_wrote_before_it_raised_is_undone_and_it_is_called
         ("sql:billing.act", "perform pgsched.schedule('python:x', client => 'other')", "PS012: "),
     ],
 )
-async def test_a_call_that_can_never_succeed_fails_at_once_and_says_what_to_do(
+async def test_call_that_can_never_succeed_fails_at_once_with_advice(
     billing: Connection, running: Running, target: str, body: str, says: str
 ) -> None:
     await billing.execute("create schema secret")
@@ -101,9 +99,7 @@ async def test_a_call_that_can_never_succeed_fails_at_once_and_says_what_to_do(
         assert says in await reason(billing)
 
 
-async def test_a_function_that_returns_many_rows_fails_and_leaves_nothing(
-    billing: Connection, running: Running
-) -> None:
+async def test_function_that_returns_many_rows_fails_and_leaves_nothing(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.act(payload jsonb) returns setof text language sql as"
@@ -115,7 +111,7 @@ async def test_a_function_that_returns_many_rows_fails_and_leaves_nothing(
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_a_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Connection, running: Running) -> None:
+async def test_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.act(payload jsonb) returns text language sql as"
@@ -127,7 +123,7 @@ async def test_a_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Conne
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_a_call_ends_with_its_timeout(billing: Connection, running: Running) -> None:
+async def test_call_ends_at_its_timeout(billing: Connection, running: Running) -> None:
     await acting(billing, "perform pg_sleep(60)")
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"timeout": "300ms", "max_attempts": 1}')
@@ -138,7 +134,7 @@ async def test_a_call_ends_with_its_timeout(billing: Connection, running: Runnin
     )
 
 
-async def test_a_function_that_lets_nobody_cancel_it_loses_its_session(billing: Connection, running: Running) -> None:
+async def test_function_that_ignores_cancellation_loses_its_session(billing: Connection, running: Running) -> None:
     await acting(
         billing,
         "loop begin perform pg_sleep(60); exception when query_canceled then null; end; end loop",
@@ -152,7 +148,7 @@ async def test_a_function_that_lets_nobody_cancel_it_loses_its_session(billing: 
         await until_history(billing, 1)
 
 
-async def test_a_lease_is_renewed_while_a_function_runs(billing: Connection, running: Running) -> None:
+async def test_lease_is_renewed_while_a_function_runs(billing: Connection, running: Running) -> None:
     await acting(billing, "perform pg_sleep(2.5); perform billing.settle(payload)")
     async with running(sql_login=LOGIN, lease=1.0):
         await schedule(billing, "sql:billing.act")
@@ -161,7 +157,7 @@ async def test_a_lease_is_renewed_while_a_function_runs(billing: Connection, run
     assert await value(billing, "select attempt from pgsched.history") == 1
 
 
-async def test_a_call_whose_execution_was_leased_anew_leaves_nothing(billing: Connection, running: Running) -> None:
+async def test_call_whose_execution_was_leased_again_leaves_nothing(billing: Connection, running: Running) -> None:
     await acting(billing, "perform billing.settle(payload); perform pg_advisory_xact_lock(7)")
     await billing.execute("select pg_advisory_lock(7)")
     async with running(sql_login=LOGIN) as worker:
@@ -192,7 +188,7 @@ async def test_calls_of_one_ordering_key_follow_each_other(billing: Connection, 
     assert await value(billing, order) == list(range(1, 21))
 
 
-async def test_each_run_of_a_job_is_planned_and_kept(billing: Connection, running: Running) -> None:
+async def test_each_run_of_a_job_is_planned_and_recorded(billing: Connection, running: Running) -> None:
     rules = '{"max_runs": 2, "after_completion": true}'
     async with running(sql_login=LOGIN):
         await billing.execute(
@@ -203,7 +199,7 @@ async def test_each_run_of_a_job_is_planned_and_kept(billing: Connection, runnin
     assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
 
 
-async def test_of_a_client_that_keeps_failures_only_nothing_is_kept(billing: Connection, running: Running) -> None:
+async def test_success_of_a_client_that_keeps_failures_is_not_kept(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set keep = 'failures'")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -212,7 +208,7 @@ async def test_of_a_client_that_keeps_failures_only_nothing_is_kept(billing: Con
     assert await value(billing, "select count(*) from pgsched.executions") == 0
 
 
-async def test_who_is_to_be_told_of_a_success_is_told_its_result(billing: Connection, running: Running) -> None:
+async def test_on_success_target_gets_the_result(billing: Connection, running: Running) -> None:
     async with running(sql_login=LOGIN):
         await schedule(billing, options='{"on_success": "notify:told"}')
         await until_history(billing, 2)
@@ -220,7 +216,7 @@ async def test_who_is_to_be_told_of_a_success_is_told_its_result(billing: Connec
     assert await value(billing, told) == {"settled": 1}
 
 
-async def test_a_function_is_called_whatever_its_role_and_its_database_are_set_to(
+async def test_settings_of_role_and_database_do_not_affect_calls(
     billing: Connection, running: Running, database_url: str
 ) -> None:
     name = database_url.partition("?")[0].rsplit("/", 1)[1]

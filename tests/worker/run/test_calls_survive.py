@@ -1,5 +1,4 @@
-"""Exactly once: workers are killed, the server is restarted and crashes at random while functions run, and each
-execution has its row once."""
+"""Exactly once: workers are killed and the server restarts and crashes at random, and each function commits once."""
 
 import logging
 import os
@@ -26,7 +25,7 @@ set role billing;
 create function billing.act(payload jsonb) returns void language plpgsql as $$
 begin
   insert into billing.settled values (current_setting('pgsched.execution_id'), (payload ->> 'n')::integer);
-  perform pg_sleep(0.02);  -- so that whoever dies does so in the middle of many
+  perform pg_sleep(0.02);  -- so that kills hit many calls midway
 end $$;
 reset role
 """
@@ -72,11 +71,11 @@ def test_each_execution_takes_effect_once_whoever_is_killed(tmp_path: Path) -> N
     assert sorted(n for _, n in rows) == list(range(1, COUNT + 1))
     assert sorted(ended) == sorted((id, "succeeded") for id, _ in rows)
     assert lost is not None
-    assert lost[0] > 0  # some were in the middle of it
+    assert lost[0] > 0  # some calls were hit midway
 
 
 def _ordeal(server: EmbeddedPostgres, workers: list[Any], rng: random.Random) -> tuple[int, int]:
-    """Kills and restarts until nothing is left to do; how many of each."""
+    """Kill workers and restart the server until nothing is left to do. Returns the number of kills and restarts."""
     kills = restarts = 0
     deadline = time.monotonic() + 120
     while _left(server.url):
@@ -91,7 +90,7 @@ def _ordeal(server: EmbeddedPostgres, workers: list[Any], rng: random.Random) ->
                 restarts += 1
                 _crash(server.url) if restarts == 2 else server.restart()
         for worker in list(workers):
-            if not worker.is_alive():  # it found no server to begin with
+            if not worker.is_alive():  # it found no server when it started
                 _replace(workers, worker, server.url)
     return kills, restarts
 
@@ -103,7 +102,7 @@ def _replace(workers: list[Any], worker: Any, url: str) -> None:
 
 
 def _calling(url: str) -> set[int]:
-    """The processes that have executions in hand while functions run."""
+    """The processes with executions in hand while functions run."""
     query = """
     select distinct split_part(w.name, ':', 2)::integer from pgsched.executions e
       join pgsched.workers w on w.id = e.lease_owner
@@ -111,12 +110,12 @@ def _calling(url: str) -> set[int]:
     try:
         with psycopg.connect(url, autocommit=True) as connection:
             return {row[0] for row in connection.execute(query)}
-    except psycopg.OperationalError:  # it recovers
+    except psycopg.OperationalError:  # the server is recovering
         return set()
 
 
 def _crash(url: str) -> None:
-    """A backend in the middle of a call is killed: the server ends all others and recovers from its log."""
+    """Kill a backend in a call: the server ends all others and recovers from its log."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "select pid from pg_stat_activity where usename = 'billing' order by state limit 1"
@@ -129,7 +128,7 @@ def _crash(url: str) -> None:
 def _left(url: str) -> int:
     try:
         connection = psycopg.connect(url, autocommit=True)
-    except psycopg.OperationalError:  # it recovers
+    except psycopg.OperationalError:  # the server is recovering
         return 1
     with connection:
         row = connection.execute("select count(*) from pgsched.executions").fetchone()

@@ -1,4 +1,4 @@
-"""A handler that cancels its own task has failed, and no other row meets what it leaves behind."""
+"""A handler that cancels its own task has failed, and its cancellation does not reach other rows."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ ENDS = "select status::text, attempt, reason from pgsched.history where target =
 
 @pytest.fixture
 def app() -> App:
-    """Handlers that cancel the task they are in, and one that waits for a moment."""
+    """Handlers that cancel their own task, and one that only waits briefly."""
     made = App()
 
     def current() -> asyncio.Task[None]:
@@ -57,7 +57,7 @@ def app() -> App:
     return made
 
 
-async def test_a_handler_that_cancels_itself_has_failed_and_is_out_of_attempts_in_the_end(
+async def test_handler_that_cancels_itself_fails_until_out_of_attempts(
     db: Connection, running: Running, app: App
 ) -> None:
     async with running(app):
@@ -69,7 +69,7 @@ async def test_a_handler_that_cancels_itself_has_failed_and_is_out_of_attempts_i
 
 
 @pytest.mark.parametrize("name", ["leaves", "swallows"])
-async def test_what_a_handler_leaves_cancelled_is_not_for_the_next_row_of_its_lane(
+async def test_leftover_cancellation_does_not_hit_the_next_row(
     db: Connection, running: Running, app: App, name: str
 ) -> None:
     async with running(app, concurrency=1) as worker:
@@ -82,9 +82,7 @@ async def test_what_a_handler_leaves_cancelled_is_not_for_the_next_row_of_its_la
     assert await value(db, "select count(*) from pgsched.attempts where error is not null") == 0
 
 
-async def test_whoever_goes_on_cancelling_a_lane_meets_one_more_row_at_the_most(
-    db: Connection, running: Running, app: App
-) -> None:
+async def test_endless_cancellation_hits_at_most_one_more_row(db: Connection, running: Running, app: App) -> None:
     async with running(app, concurrency=1):
         await db.execute("select pgsched.schedule('python:keeps')")
         await db.execute("select pgsched.schedule('python:other') from generate_series(1, 20)")
@@ -93,9 +91,7 @@ async def test_whoever_goes_on_cancelling_a_lane_meets_one_more_row_at_the_most(
     assert await value(db, "select max(attempt) from pgsched.history") <= 2
 
 
-async def test_a_deadline_that_comes_as_the_handler_ends_is_not_for_the_next_row(
-    db: Connection, running: Running, app: App
-) -> None:
+async def test_timeout_as_a_handler_ends_does_not_hit_the_next_row(db: Connection, running: Running, app: App) -> None:
     @app.handler("overruns")
     async def overruns() -> None:
         try:

@@ -1,4 +1,4 @@
-"""A client whose target hangs has its share of the lanes, and the others go on."""
+"""A client whose target hangs gets only its share of the lanes, and others continue."""
 
 import asyncio
 from collections import Counter
@@ -12,7 +12,7 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 
 
 class Crew:
-    """So many lanes, shared by clients."""
+    """Lanes shared by clients."""
 
     def __init__(self, lanes: int) -> None:
         self.shares = Shares(lanes=lanes, is_wanted=lambda: True)
@@ -21,7 +21,7 @@ class Crew:
         self.taken: list[str] = []
 
     def work(self, client: str) -> int:
-        """How many lanes a client gets that takes all it may."""
+        """The number of lanes that a client gets when it takes all it may."""
         count = 0
         while self.idle:
             self.idle -= 1
@@ -36,12 +36,12 @@ class Crew:
 
 
 @pytest.mark.parametrize(("lanes", "each"), [(200, [150, 37, 9, 3]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_each_client_has_three_lanes_for_one_that_is_idle(lanes: int, each: list[int]) -> None:
+def test_each_client_has_three_lanes_for_each_idle_one(lanes: int, each: list[int]) -> None:
     crew = Crew(lanes)
     assert [crew.work(f"client-{n}") for n in range(len(each))] == each
 
 
-def test_what_is_given_back_others_may_have() -> None:
+def test_returned_lanes_are_free_for_others() -> None:
     crew = Crew(4)
     assert crew.work("a") == 3
     for client in crew.taken:
@@ -50,7 +50,7 @@ def test_what_is_given_back_others_may_have() -> None:
     assert crew.work("b") == 3
 
 
-def test_a_client_of_which_much_waits_is_passed_over_until_less_does() -> None:
+def test_client_with_many_waiting_rows_is_skipped_until_fewer_wait() -> None:
     relieved = list[int]()
     shares = Shares(lanes=100, is_wanted=lambda: True)
     shares.relieved.connect(lambda: relieved.append(1))
@@ -64,7 +64,7 @@ def test_a_client_of_which_much_waits_is_passed_over_until_less_does() -> None:
     assert relieved == [1]
 
 
-def test_nobody_is_passed_over_where_there_is_but_one_client() -> None:
+def test_single_client_is_never_skipped() -> None:
     shares = Shares(lanes=100, is_wanted=lambda: False)
     shares.look(Counter(slow=1000))
     assert not shares.crowded
@@ -74,7 +74,7 @@ def test_nobody_is_passed_over_where_there_is_but_one_client() -> None:
 MANY = "insert into pgsched.executions (client_id, target, fire_at) select %s, %s, now() from generate_series(1, %s)"
 
 
-async def test_a_client_whose_handlers_hang_leaves_lanes_to_another(db: Connection, running: Running) -> None:
+async def test_client_with_hanging_handlers_leaves_lanes_to_others(db: Connection, running: Running) -> None:
     app, go, hanging = App(), asyncio.Event(), list[int]()
 
     @app.handler("hang")

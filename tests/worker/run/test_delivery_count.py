@@ -1,4 +1,4 @@
-"""How a handler is told that its execution has been delivered before."""
+"""``delivery_count`` tells a handler that its execution was delivered before."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,7 @@ SCHEDULE = """select pgsched.schedule('python:work', options => '{"backoff": ["1
 
 
 def telling(first: Exception | None = None) -> tuple[App, Told, asyncio.Event]:
-    """A handler that notes its attempt and its delivery count, and is broken off or raises the first time."""
+    """A handler that records attempt and delivery count, and hangs or raises the first time."""
     app, told, begun = App(), Told(), asyncio.Event()
 
     @app.handler("work")
@@ -29,7 +29,7 @@ def telling(first: Exception | None = None) -> tuple[App, Told, asyncio.Event]:
     return app, told, begun
 
 
-async def test_a_handler_that_a_deploy_broke_off_is_told_so(db: Connection, running: Running) -> None:
+async def test_drained_handler_is_counted_as_delivered(db: Connection, running: Running) -> None:
     app, told, begun = telling()
     async with running(app, drain_timeout=0.1):
         await db.execute(SCHEDULE)
@@ -39,7 +39,7 @@ async def test_a_handler_that_a_deploy_broke_off_is_told_so(db: Connection, runn
     assert told == [(1, 1), (1, 2)]
 
 
-async def test_a_handler_that_snoozed_is_told_so(db: Connection, running: Running) -> None:
+async def test_snoozed_handler_is_counted_as_delivered(db: Connection, running: Running) -> None:
     app, told, _ = telling(Snooze(timedelta(seconds=1)))
     async with running(app):
         await db.execute(SCHEDULE)
@@ -47,7 +47,7 @@ async def test_a_handler_that_snoozed_is_told_so(db: Connection, running: Runnin
     assert told == [(1, 1), (1, 2)]
 
 
-async def test_a_handler_that_failed_is_told_so(db: Connection, running: Running) -> None:
+async def test_failed_handler_is_counted_as_delivered(db: Connection, running: Running) -> None:
     app, told, _ = telling(ValueError())
     async with running(app):
         await db.execute(SCHEDULE)

@@ -1,4 +1,4 @@
-"""How many rows a worker takes into its hand, and what it hands back when attempts have become slow."""
+"""How many rows a worker takes in hand, and which it hands back when attempts become slow."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ AHEAD = 0.02
 
 
 class Gate:
-    """A channel that answers at once while it is open, and otherwise once it is opened."""
+    """A channel that answers at once while it is open, and otherwise once it opens."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -46,11 +46,11 @@ class Gate:
         return Succeeded()
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """No-op."""
 
 
 class Settled:
-    """Takes outcomes as the settler does, and lets a test wait for so many."""
+    """Takes outcomes like the settler, and lets a test wait for a number of them."""
 
     def __init__(self) -> None:
         self.outcomes: list[tuple[bytes, Outcome]] = []
@@ -85,7 +85,7 @@ async def settled() -> Settled:
 
 @pytest.fixture
 async def room() -> asyncio.Event:
-    """Set when the dispatcher says that there is room again."""
+    """Set when the dispatcher reports that there is room again."""
     return asyncio.Event()
 
 
@@ -118,7 +118,7 @@ async def dispatcher(
 
 
 def rows(count: int, *, fire_at: int = 0, token: int = 1) -> list[ClaimedExecution]:
-    """So many rows that are due, or are at this instant."""
+    """Rows at this instant, by default due ones."""
     return [
         ClaimedExecution(
             partition=0, id=f"{token:08}{n:08}".encode(), token=token, attempt=1, fire_at=fire_at,
@@ -130,7 +130,7 @@ def rows(count: int, *, fire_at: int = 0, token: int = 1) -> list[ClaimedExecuti
 
 
 async def warm(dispatcher: Dispatcher, settled: Settled) -> None:
-    """Has it deliver so many quick rows, never more than it has room for, that it knows them to be quick."""
+    """Deliver quick rows, never more than there is room for, until the dispatcher knows that attempts are quick."""
     for token in range(100, 200):
         before = len(settled.outcomes)
         given = rows(min(dispatcher.free, 20), token=token)
@@ -140,13 +140,13 @@ async def warm(dispatcher: Dispatcher, settled: Settled) -> None:
 
 
 async def grown(condition: Callable[[], bool]) -> None:
-    """Waits for what comes of time alone: nothing says when attempts have become slow."""
+    """Wait for a condition that only time brings about: no event says that attempts have become slow."""
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
-async def test_a_fresh_one_takes_a_row_for_each_lane_and_one_to_follow(dispatcher: Dispatcher) -> None:
+async def test_new_dispatcher_has_room_for_two_rows_per_lane(dispatcher: Dispatcher) -> None:
     assert dispatcher.capacity == dispatcher.free == 2 * LANES
 
 
@@ -157,14 +157,14 @@ async def test_quick_attempts_make_room_for_more_rows_than_lanes(dispatcher: Dis
 
 
 @pytest.mark.timed
-async def test_room_has_a_limit_however_quick_attempts_are(dispatcher: Dispatcher, settled: Settled) -> None:
+async def test_room_is_bounded_however_quick_attempts_are(dispatcher: Dispatcher, settled: Settled) -> None:
     for _ in range(10):
         await warm(dispatcher, settled)
     assert dispatcher.capacity <= LANES + 4000
 
 
 @pytest.mark.timed
-async def test_slow_attempts_leave_room_for_no_more_than_the_lanes(
+async def test_slow_attempts_leave_room_for_one_row_per_lane(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     await warm(dispatcher, settled)
@@ -175,7 +175,7 @@ async def test_slow_attempts_leave_room_for_no_more_than_the_lanes(
 
 
 @pytest.mark.timed
-async def test_one_lane_that_hangs_does_not_make_the_others_slow(
+async def test_one_hanging_lane_does_not_make_the_others_slow(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     await warm(dispatcher, settled)
@@ -191,7 +191,7 @@ async def test_one_lane_that_hangs_does_not_make_the_others_slow(
 async def slow_down(
     dispatcher: Dispatcher, gate: Gate, settled: Settled, given: Sequence[ClaimedExecution], *, back: int
 ) -> list[bytes]:
-    """Gives it rows as attempts become slow, and answers with those handed back, once they are so many."""
+    """Submit rows as attempts become slow. Returns the rows handed back, once there are ``back`` of them."""
     await warm(dispatcher, settled)
     gate.opened.clear()
     dispatcher.submit(list(given))
@@ -208,14 +208,14 @@ async def test_ready_rows_beyond_the_capacity_are_handed_back(
 
 
 @pytest.mark.timed
-async def test_the_last_of_them_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
+async def test_last_rows_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
     given = rows(60)
     released = await slow_down(dispatcher, gate, settled, given, back=60 - 2 * LANES)
     assert sorted(released) == [row.id for row in given[2 * LANES :]]
 
 
 @pytest.mark.timed
-async def test_each_row_is_delivered_or_handed_back_and_nothing_twice(
+async def test_each_row_is_either_delivered_or_handed_back_once(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     given = rows(60)
@@ -228,15 +228,13 @@ async def test_each_row_is_delivered_or_handed_back_and_nothing_twice(
 
 
 @pytest.mark.timed
-async def test_rows_whose_instant_is_to_come_are_not_handed_back(
-    dispatcher: Dispatcher, gate: Gate, settled: Settled
-) -> None:
+async def test_rows_not_yet_due_are_not_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
     due, to_come = rows(60), rows(60, fire_at=3_600_000_000, token=2)
     released = await slow_down(dispatcher, gate, settled, [*to_come, *due], back=60 - 2 * LANES)
     assert set(released) <= {row.id for row in due}
 
 
-async def test_it_says_when_half_of_the_room_is_free_again(
+async def test_room_is_reported_once_half_of_it_is_free(
     dispatcher: Dispatcher, gate: Gate, settled: Settled, room: asyncio.Event
 ) -> None:
     gate.opened.clear()
@@ -251,7 +249,7 @@ async def test_it_says_when_half_of_the_room_is_free_again(
 
 @pytest.fixture
 def slowing() -> tuple[App, asyncio.Event, list[str]]:
-    """Handlers of which ``quick`` ends at once and ``slow`` when the event is set; and what ``slow`` was called for."""
+    """Handlers ``quick`` and ``slow``, the event that ends ``slow``, and the executions it was called for."""
     app, go, calls = App(), asyncio.Event(), list[str]()
 
     @app.handler("quick")
@@ -270,7 +268,7 @@ MANY = "insert into pgsched.executions (target, payload, fire_at) select %s, '{}
 
 
 async def hand_back(db: Connection, worker: Worker) -> None:
-    """Has the worker claim a thousand quick rows, then five hundred slow ones, and hand most of those back."""
+    """Let the worker claim a thousand quick rows, then five hundred slow ones, most of which it hands back."""
     await db.execute(MANY, ["python:quick", 1000])
     await until_history(db, 1000)
     await db.execute(MANY, ["python:slow", 500])
@@ -282,7 +280,7 @@ async def hand_back(db: Connection, worker: Worker) -> None:
 
 
 @pytest.mark.timed
-async def test_what_is_handed_back_is_executed_once_there_is_room(
+async def test_rows_handed_back_are_executed_once_there_is_room(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
     app, go, calls = slowing
@@ -295,7 +293,7 @@ async def test_what_is_handed_back_is_executed_once_there_is_room(
 
 
 @pytest.mark.timed
-async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_the_poll(
+async def test_worker_reclaims_rows_it_handed_back_before_the_next_poll(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
     app, go, _ = slowing
@@ -305,22 +303,22 @@ async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_th
         await until_history(db, 1500, seconds=20)
 
 
-async def test_what_its_client_calls_too_late_expires(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+async def test_row_beyond_its_clients_relevancy_window_expires(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
     late = [row._replace(client_id="brief") for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(late)
     assert await settled.wait_for(Late, 1) == [late[0].id]
 
 
-async def test_what_counts_from_a_start_by_jitter_does_not_expire(
-    dispatcher: Dispatcher, settled: Settled, gate: Gate
-) -> None:
+async def test_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
     gate.opened.set()
     spread = [row._replace(client_id="brief", start_at=-1_000_000) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(spread)
     assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
 
 
-async def test_what_the_row_says_goes_before_what_its_client_does(
+async def test_relevancy_of_a_row_overrides_that_of_its_client(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()
@@ -329,16 +327,14 @@ async def test_what_the_row_says_goes_before_what_its_client_does(
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_a_backfill_is_never_too_late_for_its_client(
-    dispatcher: Dispatcher, settled: Settled, gate: Gate
-) -> None:
+async def test_backfill_is_never_too_late_for_its_client(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
     gate.opened.set()
     late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(late)
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_a_client_whose_rows_came_first_by_the_hundred_does_not_keep_another_waiting(
+async def test_hundred_rows_of_one_client_do_not_delay_another(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     dispatcher.shares.wanted = True

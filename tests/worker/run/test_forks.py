@@ -1,4 +1,4 @@
-"""A child that a handler has forked does nothing of what is its worker's."""
+"""A process forked by a handler does none of its worker's work."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +21,7 @@ _ENDED = str(os.EX_SOFTWARE)
 
 @pytest.fixture(scope="module")
 def at_work(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Process]]:
-    """A database and a worker process that outlives each child."""
+    """A database and a worker process that outlives all children."""
     with databases.lent() as url:
         started = Process(url, tmp_path_factory.mktemp("forks") / "ledger")
         yield url, started
@@ -49,7 +49,7 @@ async def db(at_work: tuple[str, Process]) -> AsyncIterator[Connection]:
         ("fork_by_a_library", "library", "0"),
     ],
 )
-async def test_a_child_ends_where_it_leaves_its_handler(
+async def test_forked_child_ends_when_it_leaves_its_handler(
     db: Connection, at_work: tuple[str, Process], handler: str, how: str, status: str
 ) -> None:
     process = at_work[1]

@@ -1,4 +1,4 @@
-"""A handler that fails says so in the log, with its traceback, and a thousand that fail do not flood it."""
+"""A handler's failure is logged with its traceback, and a thousand failures do not flood the log."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ ONCE = '{"max_attempts": 1}'
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_handler_that_raises_is_told_of_with_its_traceback(
+async def test_exception_of_a_handler_is_logged_with_its_traceback(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
@@ -45,7 +45,7 @@ async def test_a_handler_that_raises_is_told_of_with_its_traceback(
     assert await value(db, "select reason from pgsched.history") == "LookupError: no such merchant"
 
 
-async def test_a_handler_that_overran_is_told_of_with_where_it_waited(
+async def test_timeout_of_a_handler_is_logged_with_where_it_waited(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -65,7 +65,7 @@ async def test_a_handler_that_overran_is_told_of_with_where_it_waited(
     assert "in wait_for_the_bank" in str(told["traceback"])
 
 
-async def test_what_foreign_code_raises_is_told_of_too(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_base_exception_of_a_handler_is_logged(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     class Panic(BaseException):
@@ -81,13 +81,13 @@ async def test_what_foreign_code_raises_is_told_of_too(db: Connection, running: 
 
 
 @pytest.mark.parametrize("error", [Fail("the account is closed"), Retry("busy")])
-def test_a_failure_that_a_handler_declares_is_told_of(recorder: Recorder, error: Exception) -> None:
+def test_failure_that_a_handler_declares_is_logged(recorder: Recorder, error: Exception) -> None:
     FailureLog(Events(recorder)).note(execution("python:work"), error)
     [told] = recorder.named("handler.failed")
     assert told["reason"] == f"{type(error).__name__}: {error}"
 
 
-def test_a_thousand_failures_of_one_target_are_told_of_five_times(recorder: Recorder) -> None:
+def test_thousand_failures_of_one_target_are_logged_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(1000):
         failures.note(execution("python:work"), ValueError("no"))
@@ -96,7 +96,7 @@ def test_a_thousand_failures_of_one_target_are_told_of_five_times(recorder: Reco
     assert recorder.named("handler.failed")[-1]["target"] == "python:other"
 
 
-def test_the_next_one_says_how_many_were_left_out(recorder: Recorder) -> None:
+def test_next_logged_failure_says_how_many_were_left_out(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(30):
         failures.note(execution("python:work"), ValueError("no"))
@@ -112,7 +112,7 @@ def deep(error: Exception, levels: int) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x" * 1_000_000), RecursionError("deep")])
-def test_a_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
+def test_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         deep(error, 400)
     FailureLog(Events(recorder)).note(execution("python:work"), raised.value)
@@ -143,7 +143,7 @@ def nested(depth: int) -> Exception:
 
 
 class Told:
-    """How often it was asked what it says."""
+    """The number of times that ``Large`` was converted to a string."""
 
     count = 0
 
@@ -176,7 +176,7 @@ ODD: dict[str, Callable[[], Exception]] = {
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_an_exception_without_end_is_a_failure_like_any_other(
+async def test_endless_exception_is_an_ordinary_failure(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
@@ -199,13 +199,13 @@ async def test_an_exception_without_end_is_a_failure_like_any_other(
     assert max(len(str(one["traceback"])) for one in told) <= LONGEST_TRACEBACK
 
 
-def test_an_exception_is_asked_once_what_it_says(recorder: Recorder) -> None:
+def test_exception_is_converted_to_a_string_once(recorder: Recorder) -> None:
     Told.count = 0
     FailureLog(Events(recorder)).note(execution("python:work"), Raised(Large()))
     assert Told.count == 1
 
 
-async def test_what_a_function_raised_is_described_in_its_thread(
+async def test_exception_of_a_threaded_handler_is_described_in_its_thread(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, described_in = App(), list[str]()
@@ -226,7 +226,7 @@ async def test_what_a_function_raised_is_described_in_its_thread(
     assert all(name.startswith(THREAD_NAME) for name in described_in)
 
 
-def test_a_traceback_shows_from_what_an_exception_was_raised(recorder: Recorder) -> None:
+def test_traceback_shows_the_cause_of_an_exception(recorder: Recorder) -> None:
     def fetch() -> None:
         raise TimeoutError("the bank does not answer")
 
@@ -246,7 +246,7 @@ def test_a_traceback_shows_from_what_an_exception_was_raised(recorder: Recorder)
     assert told.endswith("ValueError: not charged\n")
 
 
-def test_a_traceback_shows_the_members_of_a_group(recorder: Recorder) -> None:
+def test_traceback_shows_the_members_of_a_group(recorder: Recorder) -> None:
     group = ExceptionGroup("two of three", [ValueError("one"), LookupError("another")])
     FailureLog(Events(recorder)).note(execution("python:work"), group)
     told = str(recorder.named("handler.failed")[0]["traceback"])
@@ -263,19 +263,19 @@ def logged(caplog: pytest.LogCaptureFixture, **fields: Any) -> str:
     return caplog.records[-1].getMessage()
 
 
-def test_nothing_that_is_said_gets_into_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_control_characters_are_escaped_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     line = logged(caplog, reason=FORGED, attempt=1)
     assert line.isprintable()
     escaped = r"no\n2026-01-01 WARNING pgsched worker.lost worker=1\x1b[2J\u202e\x9b\u2028 client=other"
     assert line == f'handler.failed reason="{escaped}" attempt=1'
 
 
-def test_neither_a_quote_nor_a_backslash_changes_where_a_value_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_quotes_and_backslashes_are_escaped_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert logged(caplog, reason='a" client="b') == r'handler.failed reason="a\" client=\"b"'
     assert logged(caplog, reason="a \\", attempt=1) == r'handler.failed reason="a \\" attempt=1'
 
 
-def test_a_traceback_stands_on_lines_of_its_own_each_behind_a_bar(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_of_a_traceback_are_logged_behind_a_bar(caplog: pytest.LogCaptureFixture) -> None:
     lines = logged(caplog, reason="no", traceback=f"Traceback:\n  in work\nValueError: {FORGED}").split("\n")
     assert lines[0] == "handler.failed reason=no"
     assert all(line.startswith("  | ") and line.isprintable() for line in lines[1:])

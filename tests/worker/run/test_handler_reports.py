@@ -1,5 +1,4 @@
-"""What handlers say of themselves in the database: shown while they run, kept over attempts, and never from one who
-has lost the lease."""
+"""Progress and checkpoints of handlers: shown while they run, kept across attempts, refused without the lease."""
 
 import asyncio
 from concurrent.futures import Future
@@ -25,7 +24,7 @@ PROGRESS = "select jsonb_build_array(round(fraction::numeric, 2), note, checkpoi
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_it_is_seen_while_it_runs_and_the_next_attempt_goes_on_from_it(
+async def test_progress_is_shown_and_the_next_attempt_resumes_from_it(
     db: Connection, running: Running, is_async: bool
 ) -> None:
     app, may_go_on = App(), Future[None]()
@@ -58,14 +57,14 @@ async def test_it_is_seen_while_it_runs_and_the_next_attempt_goes_on_from_it(
 
 
 async def leased(db: Connection, *, token: int) -> HandlerReport:
-    """A leased execution, of which nothing was said yet."""
+    """A leased execution without any report."""
     id = await value(db, "select pgsched.schedule('python:copy', client => 'shop')")
     leased = "lease_token = %s, lease_owner = 1, lease_expires_at = now() + interval '30 s'"
     await db.execute(f"update pgsched.executions set {leased} where id = %s".encode(), [token, id])
     return HandlerReport(id, token)
 
 
-async def test_what_is_not_said_stays_as_it_was_and_a_note_is_that_of_its_progress(db: Connection) -> None:
+async def test_report_keeps_values_it_omits_but_replaces_the_note(db: Connection) -> None:
     row = await leased(db, token=7)
     for said in (
         {"fraction": 0.25, "note": "a quarter"},
@@ -77,7 +76,7 @@ async def test_what_is_not_said_stays_as_it_was_and_a_note_is_that_of_its_progre
     assert await value(db, PROGRESS) == [0.5, None, [2]]
 
 
-async def test_who_has_no_lease_changes_nothing_and_the_others_of_the_statement_are_kept(db: Connection) -> None:
+async def test_report_without_the_lease_is_refused_and_others_are_kept(db: Connection) -> None:
     lost, held = await leased(db, token=7), await leased(db, token=8)
     said = [row._replace(checkpoint="1") for row in (lost._replace(token=6), held)]
     assert await handler_reports.keep(db, said) == {held.id}
@@ -87,7 +86,7 @@ async def test_who_has_no_lease_changes_nothing_and_the_others_of_the_statement_
     assert await handler_reports.checkpoint_of(db, held.id) == 1
 
 
-async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connection) -> None:
+async def test_reports_of_ended_executions_are_deleted(db: Connection) -> None:
     rows = [await leased(db, token=7) for _ in range(3)]
     await handler_reports.keep(db, [row._replace(fraction=0.5) for row in rows])
     await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
@@ -95,7 +94,7 @@ async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connec
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
 
 
-async def test_who_lost_the_lease_is_told_and_who_has_it_is_not(db: Connection, database_url: str) -> None:
+async def test_checkpoint_without_the_lease_raises_stale_lease(db: Connection, database_url: str) -> None:
     row = await leased(db, token=7)
     kept = Reports(Link(database_url, "reports", raw=False))
     loop = asyncio.get_running_loop()
@@ -111,7 +110,7 @@ async def test_who_lost_the_lease_is_told_and_who_has_it_is_not(db: Connection, 
         await kept.close()
 
 
-async def test_while_the_database_is_away_what_is_waited_for_fails_and_progress_is_nobodys_trouble() -> None:
+async def test_checkpoint_fails_and_progress_is_dropped_during_an_outage() -> None:
     kept = Reports(Link("postgresql://nobody@127.0.0.1:1/nowhere", "reports", raw=False))
     try:
         kept.progress(execution("python:copy"), 0.5, None)
@@ -125,7 +124,7 @@ async def test_while_the_database_is_away_what_is_waited_for_fails_and_progress_
         await kept.close()
 
 
-async def test_at_the_end_of_the_worker_nobody_is_left_waiting(database_url: str) -> None:
+async def test_closing_ends_all_waiting_checkpoints(database_url: str) -> None:
     kept = Reports(Link(database_url, "reports", raw=False))
     waiting: list[Future[None]] = [Future(), Future()]
     kept.checkpoint(execution("python:copy"), "1", waiting[0])

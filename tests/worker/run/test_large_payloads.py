@@ -1,4 +1,4 @@
-"""What a worker has in memory is bounded in bytes, also where it has hundreds of large rows in hand."""
+"""A worker's payload memory is bounded in bytes, even with hundreds of large rows in hand."""
 
 import asyncio
 from typing import Any
@@ -35,7 +35,7 @@ async def test_large_payloads_arrive_whole(db: Connection, running: Running) -> 
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_a_callback_has_its_large_body(db: Connection, running: Running) -> None:
+async def test_callback_has_its_large_body(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running():
         await db.execute(LARGE.encode(), [receiver.url, 1, 10_000])
         await until_history(db, 1)
@@ -43,7 +43,7 @@ async def test_a_callback_has_its_large_body(db: Connection, running: Running) -
     assert len(orjson.loads(request.body)["text"]) == 320_000
 
 
-async def test_no_more_bytes_are_in_memory_than_there_may_be(db: Connection, running: Running) -> None:
+async def test_payloads_in_memory_stay_within_in_hand_bytes(db: Connection, running: Running) -> None:
     app, go, begun = App(), asyncio.Event(), list[int]()
 
     @app.handler("hold")
@@ -69,7 +69,7 @@ async def test_no_more_bytes_are_in_memory_than_there_may_be(db: Connection, run
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_what_takes_little_room_compressed_counts_by_what_it_is(db: Connection, running: Running) -> None:
+async def test_compressed_payloads_count_by_their_full_size(db: Connection, running: Running) -> None:
     app, go, sizes = App(), asyncio.Event(), list[int]()
 
     @app.handler("hold")
@@ -86,7 +86,7 @@ async def test_what_takes_little_room_compressed_counts_by_what_it_is(db: Connec
         await until_history(db, 8, seconds=40)
 
 
-async def test_a_payload_that_looks_like_one_kept_back_is_delivered_as_it_is(db: Connection, running: Running) -> None:
+async def test_payload_that_looks_kept_back_is_delivered_unchanged(db: Connection, running: Running) -> None:
     app, got = App(), list[Any]()
 
     @app.handler("take")
@@ -99,7 +99,7 @@ async def test_a_payload_that_looks_like_one_kept_back_is_delivered_as_it_is(db:
     assert got == [{"pgsched": "kept back"}]
 
 
-async def test_large_results_count_until_they_are_settled(db: Connection, running: Running) -> None:
+async def test_large_results_count_until_settled(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("report")

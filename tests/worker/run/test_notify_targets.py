@@ -1,4 +1,4 @@
-"""notify: targets from end to end: whoever listens hears of each execution once, with its commit."""
+"""notify: targets, end to end: a listener receives each execution once, when it commits."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from tests.worker.conftest import Connection, Running, until_history, value
 
 
 async def heard(listener: Connection, count: int) -> list[tuple[str, str]]:
-    """The first notifications that the listener got."""
+    """The first notifications that the listener receives."""
     found = list[tuple[str, str]]()
     async with asyncio.timeout(15):
         async for one in listener.notifies(stop_after=count):
@@ -25,7 +25,7 @@ async def listening(database_url: str, channel: str = "orders") -> Connection:
     return listener
 
 
-async def test_a_listener_gets_the_payload_of_each_execution(
+async def test_listener_receives_the_payload_of_each_execution(
     db: Connection, running: Running, database_url: str
 ) -> None:
     async with await listening(database_url) as listener, running():
@@ -36,13 +36,13 @@ async def test_a_listener_gets_the_payload_of_each_execution(
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_without_a_payload_the_notification_is_empty(db: Connection, running: Running, database_url: str) -> None:
+async def test_notification_without_a_payload_is_empty(db: Connection, running: Running, database_url: str) -> None:
     async with await listening(database_url) as listener, running():
         await db.execute("select pgsched.schedule('notify:orders')")
         assert await heard(listener, 1) == [("orders", "")]
 
 
-async def test_a_payload_that_just_fits_is_sent(db: Connection, running: Running, database_url: str) -> None:
+async def test_payload_of_the_maximum_size_is_sent(db: Connection, running: Running, database_url: str) -> None:
     text = json.dumps("x" * 7997)
     async with await listening(database_url) as listener, running():
         await db.execute("select pgsched.schedule('notify:orders', %s::jsonb)", [text])
@@ -56,7 +56,7 @@ async def test_a_payload_that_just_fits_is_sent(db: Connection, running: Running
         ("notify:orders", json.dumps("ü" * 4000, ensure_ascii=False), "put the data into a table and schedule its key"),
     ],
 )
-async def test_what_cannot_be_sent_fails_at_once_and_says_what_to_do(
+async def test_payload_that_cannot_be_sent_fails_at_once_with_advice(
     db: Connection, running: Running, target: str, payload: str, says: str
 ) -> None:
     async with running():
@@ -66,7 +66,7 @@ async def test_what_cannot_be_sent_fails_at_once_and_says_what_to_do(
     assert await value(db, "select attempt from pgsched.history") == 1
 
 
-async def test_what_others_wait_for_and_who_is_told_is_settled_too(db: Connection, running: Running) -> None:
+async def test_on_success_target_of_a_notification_is_called(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("select pgsched.schedule('notify:orders', options => '{\"on_success\": \"notify:told\"}')")
         await until_history(db, 2)
@@ -74,7 +74,7 @@ async def test_what_others_wait_for_and_who_is_told_is_settled_too(db: Connectio
     assert targets == ["notify:orders", "notify:told"]
 
 
-async def test_of_a_client_that_keeps_failures_only_nothing_is_kept(
+async def test_success_of_a_client_that_keeps_failures_is_not_kept(
     db: Connection, running: Running, database_url: str
 ) -> None:
     await db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'failures')")

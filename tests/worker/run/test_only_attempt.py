@@ -1,4 +1,4 @@
-"""Where there may be one attempt only, that it begins is committed before anybody is called."""
+"""If an execution has only one attempt, its start is committed before its target is called."""
 
 import asyncio
 import threading
@@ -9,14 +9,14 @@ import pytest
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
 from pgsched.domain.execution import ClaimedExecution
-from tests.worker.apart import told, until_so
+from tests.worker.apart import until_set, until_true
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 ONCE = """select pgsched.schedule(%s, options => '{"max_attempts": 1}')"""
 BEGUN = "select count(*) from pgsched.executions where begun = lease_token"
 
 
-async def test_its_beginning_is_on_record_while_it_runs(db: Connection, running: Running) -> None:
+async def test_start_of_an_only_attempt_is_recorded_while_it_runs(db: Connection, running: Running) -> None:
     app, go, begun = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("wait")
@@ -35,7 +35,7 @@ async def test_its_beginning_is_on_record_while_it_runs(db: Connection, running:
         await until_history(db, 2)
 
 
-async def test_what_waits_for_a_slot_has_not_begun(db: Connection, running: Running) -> None:
+async def test_row_that_waits_for_a_slot_has_not_begun(db: Connection, running: Running) -> None:
     app, go, begun = App(), threading.Event(), threading.Event()
 
     @app.handler("keep")
@@ -45,15 +45,15 @@ async def test_what_waits_for_a_slot_has_not_begun(db: Connection, running: Runn
 
     async with running(app, handler_threads=1) as worker:
         await db.execute(ONCE, ["python:keep"])
-        await told(begun)
+        await until_set(begun)
         await db.execute(ONCE, ["python:keep"])
-        await until_so(lambda: worker.parts.dispatcher._waiting.count == 1)
+        await until_true(lambda: worker.parts.dispatcher._waiting.count == 1)
         await until(lambda: value(db, BEGUN.replace("count(*)", "count(*) = 1")))
         go.set()
         await until_history(db, 2)
 
 
-async def test_one_that_others_have_by_then_is_not_called(
+async def test_row_leased_elsewhere_meanwhile_is_not_called(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, called = App(), list[str]()
@@ -77,7 +77,7 @@ async def test_one_that_others_have_by_then_is_not_called(
     assert await value(db, "select lease_token = 99 from pgsched.executions")
 
 
-async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
+async def test_row_with_a_doubtful_lease_is_handed_back(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, noted = App(), list[bool | str]()
@@ -106,7 +106,7 @@ async def _is_empty(found: object) -> bool:
     return not found
 
 
-async def test_a_drain_that_ends_it_does_not_have_it_made_again(db: Connection, running: Running) -> None:
+async def test_only_attempt_ended_by_a_drain_is_not_repeated(db: Connection, running: Running) -> None:
     app, begun = App(), asyncio.Event()
 
     @app.handler("endless")

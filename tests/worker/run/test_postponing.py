@@ -1,4 +1,4 @@
-"""A handler that asks to be called again later has not failed: no attempt is counted, and the rest goes on."""
+"""A handler that snoozes has not failed: it consumes no attempt, and its job continues."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"
 
 
-async def test_asking_for_a_later_time_consumes_no_attempt(db: Connection, running: Running) -> None:
+async def test_snooze_consumes_no_attempt(db: Connection, running: Running) -> None:
     app, attempts = App(), list[int]()
 
     @app.handler("poll")
@@ -30,9 +30,7 @@ async def test_asking_for_a_later_time_consumes_no_attempt(db: Connection, runni
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_claimed_with_the_reason(
-    db: Connection, running: Running
-) -> None:
+async def test_snooze_keeps_the_nominal_instant_and_records_its_reason(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("poll")
@@ -47,7 +45,7 @@ async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_clai
     assert await value(db, "select reason from pgsched.executions") == "not ready"
 
 
-async def test_a_job_is_planned_on_once_however_often_its_run_is_postponed(db: Connection, running: Running) -> None:
+async def test_job_is_planned_once_however_often_its_run_snoozes(db: Connection, running: Running) -> None:
     app, calls = App(), list[int]()
 
     @app.handler("poll")

@@ -1,4 +1,4 @@
-"""The alarm rings once, at its moment: with the kernel's timer and with the loop's, on both event loops."""
+"""The timer rings once, at its moment: with the kernel's timer and the loop's, on both event loops."""
 
 import asyncio
 import statistics
@@ -12,7 +12,7 @@ import uvloop
 
 from pgsched.worker.run.precise_timer import PreciseTimer
 
-LATE = 0.02  # the machines that run this are slow; on a free one it is a fiftieth of that
+LATE = 0.02  # for slow machines; an idle one needs a fiftieth
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
@@ -21,7 +21,7 @@ MakeTimer = Callable[[Callable[[], None]], PreciseTimer]
 
 
 class Bell:
-    """Notes when it was rung, and lets a test wait for it."""
+    """Records when it rang, and lets a test wait for it."""
 
     def __init__(self) -> None:
         self.rang: list[float] = []
@@ -46,7 +46,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(params=["kernel", "loop"])
 def make_alarm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> MakeTimer:
-    """Makes alarms of the kernel's timer, where it has one, or of the loop's."""
+    """Makes timers that use the kernel's timer, where there is one, or the loop's."""
 
     def make(ring: Callable[[], None]) -> PreciseTimer:
         with monkeypatch.context() as patch:
@@ -58,7 +58,7 @@ def make_alarm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def rings_until(make_alarm: MakeTimer, moment: float, bell: Bell) -> list[float]:
-    """When the bell has been rung up to a moment, which an alarm of its own tells."""
+    """When the bell rang until this moment, for which another timer waits."""
     over = Bell()
     end = make_alarm(over.ring)
     end.set(moment)
@@ -67,7 +67,7 @@ async def rings_until(make_alarm: MakeTimer, moment: float, bell: Bell) -> list[
     return bell.rang
 
 
-def test_it_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_timer_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -82,7 +82,7 @@ def test_it_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
 
 
 async def lateness(make_alarm: MakeTimer) -> list[float]:
-    """How long after its moment the alarm rings, for moments at any place between two milliseconds."""
+    """How late the timer rings, for moments at different places within a millisecond."""
     bell, late = Bell(), list[float]()
     alarm = make_alarm(bell.ring)
     for n in range(15):
@@ -93,18 +93,18 @@ async def lateness(make_alarm: MakeTimer) -> list[float]:
     return late
 
 
-def test_it_never_rings_before_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_timer_never_rings_early(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert min(runner.run(lateness(make_alarm))) >= 0
 
 
 @pytest.mark.timed
-def test_it_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_timer_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert statistics.median(runner.run(lateness(make_alarm))) < LATE
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize("ago", [0.0, 0.001, 3600.0])
-def test_a_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
+def test_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
     async def waited() -> float:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -118,7 +118,7 @@ def test_a_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: 
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.005, 0.03), (60.0, 0.005)])
-def test_setting_it_anew_replaces_the_moment(
+def test_setting_it_again_replaces_the_moment(
     runner: asyncio.Runner, make_alarm: MakeTimer, first: float, second: float
 ) -> None:
     async def rung() -> list[float]:
@@ -137,7 +137,7 @@ def test_setting_it_anew_replaces_the_moment(
     assert waited < 10
 
 
-def test_it_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_timer_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -150,12 +150,12 @@ def test_it_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: M
     assert runner.run(rung()) == 3
 
 
-def test_one_that_is_put_off_as_its_moment_comes_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_timer_moved_at_its_moment_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarms: list[PreciseTimer] = []
 
-        def ring() -> None:  # both moments have come, and whichever rings puts both off
+        def ring() -> None:  # both moments have come; the first to ring moves both
             bell.ring()
             for alarm in alarms:
                 alarm.set(time.monotonic() + 60)
@@ -172,7 +172,7 @@ def test_one_that_is_put_off_as_its_moment_comes_does_not_ring(runner: asyncio.R
     assert runner.run(rung()) == 1
 
 
-def test_a_cancelled_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_cancelled_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -186,7 +186,7 @@ def test_a_cancelled_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeT
     assert runner.run(rung()) == []
 
 
-def test_a_cancelled_one_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_cancelled_timer_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -200,7 +200,7 @@ def test_a_cancelled_one_can_be_set_again(runner: asyncio.Runner, make_alarm: Ma
     assert runner.run(rung()) == 1
 
 
-def test_a_closed_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_closed_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -212,24 +212,24 @@ def test_a_closed_one_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTime
     assert runner.run(rung()) == []
 
 
-def test_closing_it_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_closed_timer_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def left() -> set[str]:
         before = open_files()
         alarm = make_alarm(lambda: None)
         alarm.set(time.monotonic() + 60)
         alarm.close()
-        alarm.close()  # a second time there is nothing to do
+        alarm.close()  # a no-op the second time
         return open_files() - before
 
-    runner.run(rest())  # what the loop opens for itself is open now
+    runner.run(rest())  # now the loop has opened its own files
     assert runner.run(left()) == set()
 
 
 async def rest() -> None:
-    """One turn of the loop, with a timer."""
+    """Take one turn of the loop, with a timer."""
     await asyncio.sleep(0.001)
 
 
 def open_files() -> set[str]:
-    """The numbers of this process's file descriptors; the one that reads them comes and goes."""
+    """This process's open file descriptors, without the one that lists them."""
     return {path.name for path in Path("/dev/fd").iterdir() if path.exists()}

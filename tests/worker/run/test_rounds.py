@@ -1,4 +1,4 @@
-"""Several clients' rows start in rounds: whoever has hundreds in hand does not keep the others waiting."""
+"""Rows of several clients start in rounds: hundreds of rows of one client do not delay the others."""
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.run.upcoming import StartOrder
@@ -13,7 +13,7 @@ def row(client: str, number: int) -> ClaimedExecution:
 
 
 def started(rounds: StartOrder) -> list[str]:
-    """Whose rows start, one after another, as lanes take them."""
+    """The rows in the order in which lanes take them."""
     found = []
     while rounds.now:
         found.append(rounds.now.popleft().id.decode().replace(" ", "").replace("0" * 6, "-"))
@@ -30,19 +30,19 @@ def filled(*counts: tuple[str, int], wanted: bool = True) -> StartOrder:
     return rounds
 
 
-def test_who_comes_behind_hundreds_of_anothers_starts_in_the_first_round() -> None:
+def test_row_behind_hundreds_of_another_client_starts_in_round_one() -> None:
     rounds = filled(("many", 300), ("one", 1))
     assert len(rounds) == 301
     assert started(rounds).index("one-00") == 8
 
 
-def test_each_clients_rows_start_in_their_order() -> None:
+def test_rows_of_each_client_start_in_their_order() -> None:
     found = started(filled(("a", 50), ("b", 20), ("a", 0)))
     assert [name for name in found if name.startswith("a")] == [f"a-{n:02}" for n in range(50)]
     assert [name for name in found if name.startswith("b")] == [f"b-{n:02}" for n in range(20)]
 
 
-def test_what_comes_while_a_round_is_under_way_waits_behind_its_clients_own() -> None:
+def test_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
     rounds = filled(("a", 30))
     for _ in range(3):
         rounds.now.popleft()
@@ -51,19 +51,19 @@ def test_what_comes_while_a_round_is_under_way_waits_behind_its_clients_own() ->
     assert started(rounds) == [*(f"a-{n:02}" for n in range(3, 8)), "b-00", *(f"a-{n:02}" for n in range(8, 31))]
 
 
-def test_who_has_had_its_share_of_a_round_that_is_over_starts_at_once() -> None:
+def test_client_starts_at_once_after_a_finished_round() -> None:
     rounds = filled(("a", 8))
     assert len(started(rounds)) == 8
     rounds.add(row("a", 8))
     assert started(rounds) == ["a-08"]
 
 
-def test_where_there_is_one_client_all_start_as_they_came() -> None:
+def test_rows_of_a_single_client_start_in_one_round() -> None:
     rounds = filled(("a", 100), wanted=False)
     assert len(rounds.now) == 100
 
 
-def test_what_would_start_last_is_taken_back_first() -> None:
+def test_row_that_would_start_last_is_taken_back_first() -> None:
     rounds = filled(("a", 100), ("b", 5))
     assert rounds.take_last().id.decode() == "a       00000099"
     assert len([*rounds]) == len(rounds) == 104

@@ -1,4 +1,4 @@
-"""A client whose attempts take long has its share of threads, sessions and connections, and the others go on."""
+"""A client with slow attempts gets only its share of threads, sessions and connections; others continue."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ MANY = (
 
 @pytest.fixture
 def go() -> Iterator[threading.Event]:
-    """Lets go what hangs; set at the end in any case."""
+    """Frees the handlers that hang; always set at the end."""
     event = threading.Event()
     yield event
     event.set()
@@ -30,7 +30,7 @@ def go() -> Iterator[threading.Event]:
 
 @asynccontextmanager
 async def shared(running: Running, app: App | None = None, **settings: Any) -> AsyncIterator[Worker]:
-    """A worker that knows that it has several clients."""
+    """A worker that knows of several clients."""
     async with running(app, concurrency=40, **settings) as worker:
 
         async def is_shared() -> bool:
@@ -46,7 +46,7 @@ async def clients(db: Connection, *names: str) -> None:
 
 
 async def served_beside(db: Connection, slow: str, target: str, quick: str) -> None:
-    """Has 60 of the slow client's hang, and then some of another's done, one after another."""
+    """Start 60 executions of the slow client that hang, then deliver some of another client, one after another."""
     await db.execute(MANY.encode(), ["slow", slow, 60])
     await until(lambda: value(db, "select count(*) > 20 from pgsched.executions where lease_token is not null"))
     for done in range(1, 4):
@@ -55,7 +55,7 @@ async def served_beside(db: Connection, slow: str, target: str, quick: str) -> N
     assert await value(db, "select count(*) from pgsched.history where client_id = 'slow'") == 0
 
 
-async def test_handlers_that_keep_their_threads(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_slow_handlers_get_their_share_of_threads(db: Connection, running: Running, go: threading.Event) -> None:
     app = App()
     app.handler("hang")(lambda: go.wait(60) and None)
     app.handler("quick")(lambda: None)
@@ -66,8 +66,10 @@ async def test_handlers_that_keep_their_threads(db: Connection, running: Running
         await until_history(db, 63, seconds=60)
 
 
-async def test_functions_that_never_return(db: Connection, running: Running, go: threading.Event) -> None:
-    """Whose attempts are over: their client has its share of the threads that are left behind, and of the slots."""
+async def test_handlers_that_never_return_get_their_share_of_threads(
+    db: Connection, running: Running, go: threading.Event
+) -> None:
+    """Their client gets only its share of the threads left behind after timeouts, and of the slots."""
     app = App()
     app.handler("hang")(lambda: go.wait(120) and None)
     app.handler("quick")(lambda: None)
@@ -79,7 +81,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
             " select 'slow', 'python:hang', now(), %s::jsonb from generate_series(1, 30)",
             [options],
         )
-        await until_history(db, 9, status="failed", seconds=30)  # 6 of 8 that are left behind, and 3 of 4 slots
+        await until_history(db, 9, status="failed", seconds=30)  # 6 of 8 threads left behind, and 3 of 4 slots
         reason = "select reason from pgsched.status where client_id = 'slow' and status = 'scheduled' limit 1"
         assert "functions are still running" in await until(lambda: value(db, reason), seconds=30)
         for done in range(1, 4):
@@ -91,7 +93,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
         go.set()
 
 
-async def test_handlers_that_keep_their_connections(db: Connection, running: Running) -> None:
+async def test_slow_handlers_get_their_share_of_database_connections(db: Connection, running: Running) -> None:
     app, end = App(), asyncio.Event()
 
     @app.handler("hang")
@@ -108,7 +110,7 @@ async def test_handlers_that_keep_their_connections(db: Connection, running: Run
         await until_history(db, 63, seconds=60)
 
 
-async def test_functions_of_the_database_that_sleep(billing: Connection, running: Running) -> None:
+async def test_slow_sql_functions_get_their_share_of_sessions(billing: Connection, running: Running) -> None:
     db = billing
     await define(
         db,
@@ -123,7 +125,7 @@ async def test_functions_of_the_database_that_sleep(billing: Connection, running
         await until_history(db, 63, seconds=60)
 
 
-async def test_callbacks_to_one_host_that_hang(db: Connection, running: Running) -> None:
+async def test_hanging_callbacks_get_their_share_of_a_hosts_connections(db: Connection, running: Running) -> None:
     end = asyncio.Event()
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -138,7 +140,7 @@ async def test_callbacks_to_one_host_that_hang(db: Connection, running: Running)
         await until_history(db, 63, seconds=60)
 
 
-async def test_handlers_that_keep_large_payloads(db: Connection, running: Running) -> None:
+async def test_slow_handlers_get_their_share_of_payload_memory(db: Connection, running: Running) -> None:
     app, end = App(), asyncio.Event()
 
     @app.handler("hang")

@@ -1,4 +1,4 @@
-"""Changes made shortly before an instant, of rows that their worker has in memory: nothing begins as it was then."""
+"""Rows in a worker's memory that change shortly before their instant do not start unchanged."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ class Call:
 
 
 class Calls:
-    """Notes the calls of an app and of an HTTP target, each of which takes a while."""
+    """Records the calls of an app and of an HTTP target, which all take a while."""
 
     def __init__(self) -> None:
         self.app, self.made = App(), list[Call]()
@@ -92,7 +92,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Member:
-    """A change so long before the instant of a call, which is alone or has a successor under its ordering key."""
+    """A change shortly before the instant of a call that is alone or has a successor under its ordering key."""
 
     change: str
     before: float
@@ -114,7 +114,7 @@ class Member:
             await db.execute(query, {**given, "key": key, "at": at, "payload": payload})
 
     async def make(self, sessions: asyncio.Queue[Connection]) -> float:
-        """Makes the change. Returns when it was committed; infinity where it was refused, since the call has begun."""
+        """Make the change. Returns when it was committed, or infinity if it was refused because the call had begun."""
         await asyncio.sleep(self.at - self.before - time.time())
         db = await sessions.get()
         try:
@@ -129,7 +129,7 @@ class Member:
             sessions.put_nowait(db)
 
     def faults(self, made: list[Call], changed: float) -> list[str]:
-        """What was wrong with the calls that were made, as the worker knew of the change since this moment."""
+        """What was wrong with the calls made, given that the worker has known of the change since ``changed``."""
         first, next_ = ([call for call in made if call.who == f"{self.client}/{key}"] for key in "ab")
         found = []
         margin = MARGIN_OF_GATES if self.change == "hold" else MARGIN
@@ -151,7 +151,7 @@ class Member:
 
 @asynccontextmanager
 async def several(url: str, count: int) -> AsyncIterator[asyncio.Queue[Connection]]:
-    """Sessions of the database, for one change at a time each."""
+    """Database sessions, each for one change at a time."""
     sessions = asyncio.Queue[Connection]()
     for _ in range(count):
         sessions.put_nowait(await psycopg.AsyncConnection.connect(url, autocommit=True))
@@ -163,7 +163,7 @@ async def several(url: str, count: int) -> AsyncIterator[asyncio.Queue[Connectio
 
 
 @pytest.mark.timed
-async def test_what_is_changed_shortly_before_does_not_begin(
+async def test_row_changed_shortly_before_its_instant_does_not_start_as_it_was(
     db: Connection, database_url: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls, heard, start = Calls(), list[tuple[float, str]](), time.time() + 5

@@ -1,4 +1,4 @@
-"""What waits inside the worker for a thread or a connection has not begun: it takes no time, no lane, no attempt."""
+"""A row that waits in the worker for a thread or connection has not begun: it uses no time, lane or attempt."""
 
 import asyncio
 import threading
@@ -21,13 +21,13 @@ MANY = "select pgsched.schedule(%s, '{}', options => %s::jsonb) from generate_se
 
 @pytest.fixture
 def go() -> Iterator[threading.Event]:
-    """Lets the threads go that wait for it; set at the end in any case."""
+    """Frees the threads that wait for it; always set at the end."""
     event = threading.Event()
     yield event
     event.set()
 
 
-async def test_waiting_for_a_thread_is_not_the_handlers_time(db: Connection, running: Running) -> None:
+async def test_waiting_for_a_thread_does_not_count_to_the_timeout(db: Connection, running: Running) -> None:
     app, calls = App(), Counter[str]()
 
     @app.handler("slow")
@@ -36,13 +36,13 @@ async def test_waiting_for_a_thread_is_not_the_handlers_time(db: Connection, run
         time.sleep(0.3)
 
     async with running(app, concurrency=3, handler_threads=1):
-        await db.execute(MANY, ["python:slow", BRIEF, 8])  # the last one waits for more than twice its timeout
+        await db.execute(MANY, ["python:slow", BRIEF, 8])  # the last one waits over twice its timeout
         await until_history(db, 8, seconds=30)
     assert set(calls.values()) == {1}
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_waiting_for_a_connection_is_not_the_targets_time(
+async def test_waiting_for_an_http_connection_does_not_count_to_the_timeout(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def test_waiting_for_a_connection_is_not_the_targets_time(
     assert not recorder.named("target.sidelined")
 
 
-async def test_waiting_for_a_connection_of_the_database_is_not_the_handlers_time(
+async def test_waiting_for_a_database_connection_does_not_count_to_the_timeout(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.scheduler.assembly._HANDLER_CONNECTIONS", 1)
@@ -75,7 +75,7 @@ async def test_waiting_for_a_connection_of_the_database_is_not_the_handlers_time
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_what_waits_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_row_that_waits_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
     app = App()
     app.handler("blocking")(lambda: go.wait(30) and None)
 
@@ -92,7 +92,7 @@ async def test_what_waits_for_a_thread_takes_no_lane(db: Connection, running: Ru
         await until_history(db, 6)
 
 
-async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
+async def test_row_that_waits_too_long_is_postponed_to_make_room(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app = App()
@@ -102,7 +102,7 @@ async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
     async def quick() -> None: ...
 
     async with running(app, concurrency=2, handler_threads=1):
-        await db.execute(MANY, ["python:blocking", None, 20])  # more than are taken in hand
+        await db.execute(MANY, ["python:blocking", None, 20])  # more than the worker takes in hand
         await until(lambda: value(db, "select count(*) >= 4 from pgsched.executions where lease_token is not null"))
         await db.execute("select pgsched.schedule('python:quick')")
         await until_history(db, 1, seconds=30)
@@ -115,7 +115,7 @@ async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_a_function_that_overran_leaves_its_slot_to_the_next(
+async def test_handler_that_timed_out_leaves_its_slot_to_the_next(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     app, begun = App(), list[str]()
@@ -133,7 +133,7 @@ async def test_a_function_that_overran_leaves_its_slot_to_the_next(
         assert begun == ["first", "second"]
 
 
-async def test_who_has_left_too_many_threads_behind_is_put_off_and_told_why(
+async def test_client_with_too_many_leftover_threads_is_postponed_with_reason(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app, begun = App(), list[int]()

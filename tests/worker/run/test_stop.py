@@ -1,4 +1,4 @@
-"""A run that was ended in the database is stopped where it runs; one that somebody merely says was ended goes on."""
+"""A run that was ended in the database is stopped in its worker; a mere notification does not stop one."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 
 @pytest.fixture
 def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
-    """An app whose handler says that it has started, and waits; and that it was stopped."""
+    """An app whose handler waits, and the events ``started``, ``stopped`` and ``go``."""
     app, started, stopped, go = App(), asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @app.handler("slow")
@@ -31,7 +31,7 @@ def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
 Slow = tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]
 
 
-async def test_a_run_that_was_ended_is_stopped(db: Connection, running: Running, slow: Slow) -> None:
+async def test_run_that_was_ended_is_stopped(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")
@@ -41,9 +41,7 @@ async def test_a_run_that_was_ended_is_stopped(db: Connection, running: Running,
         await stopped.wait()
 
 
-async def test_a_run_that_is_cancelled_is_stopped_and_stays_cancelled(
-    db: Connection, running: Running, slow: Slow
-) -> None:
+async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow', ordering_key => 'one')")
@@ -52,7 +50,7 @@ async def test_a_run_that_is_cancelled_is_stopped_and_stays_cancelled(
         started.clear()
         assert await value(db, "select pgsched.cancel(id => %s, note => 'paid by now')", id)
         await stopped.wait()
-        await started.wait()  # the next of its ordering key
+        await started.wait()  # the next one of its ordering key
         assert not await value(db, "select pgsched.cancel(id => %s)", id)
         assert await value(db, "select pgsched.cancel(id => %s)", next_id)
         await until_history(db, 2, status="cancelled")
@@ -60,7 +58,7 @@ async def test_a_run_that_is_cancelled_is_stopped_and_stays_cancelled(
     assert ends == [(id, 1, "paid by now"), (next_id, 1, "cancelled")]
 
 
-async def test_a_run_is_stopped_though_no_notification_came(db: Connection, running: Running, slow: Slow) -> None:
+async def test_run_is_stopped_even_without_a_notification(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app, lease=2.0), asyncio.timeout(20):
         await db.execute("select pgsched.schedule('python:slow')")
@@ -69,9 +67,7 @@ async def test_a_run_is_stopped_though_no_notification_came(db: Connection, runn
         await stopped.wait()
 
 
-async def test_the_next_of_an_ordering_key_waits_until_a_cancelled_call_is_over(
-    db: Connection, running: Running
-) -> None:
+async def test_next_of_an_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), asyncio.Event(), asyncio.Event(), list[str]()
 
     @app.handler("slow")
@@ -96,7 +92,7 @@ async def test_the_next_of_an_ordering_key_waits_until_a_cancelled_call_is_over(
     assert await value(db, "select count(*) from pgsched.blocked_keys") == 0
 
 
-async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: Connection, running: Running) -> None:
+async def test_next_of_an_ordering_key_waits_for_a_leftover_thread(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), threading.Event(), threading.Event(), list[str]()
 
     @app.handler("slow")
@@ -122,7 +118,7 @@ async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: C
     assert calls == ["first begins", "first ends", "second begins", "second ends"]
 
 
-async def test_an_ordering_key_goes_on_when_a_cancelled_lease_expires(db: Connection) -> None:
+async def test_ordering_key_continues_when_a_cancelled_lease_expires(db: Connection) -> None:
     await db.execute(
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
         " select 'default', 'one', 0, pgsched_internal.new_id(), now() - interval '1 s'"
@@ -130,7 +126,7 @@ async def test_an_ordering_key_goes_on_when_a_cancelled_lease_expires(db: Connec
     assert not await value(db, "select pgsched_internal.is_blocked(0::smallint, 'default', 'one')")
 
 
-async def test_an_http_request_is_broken_off(db: Connection, running: Running) -> None:
+async def test_http_request_of_a_cancelled_run_is_aborted(db: Connection, running: Running) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def hangs(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -147,7 +143,7 @@ async def test_an_http_request_is_broken_off(db: Connection, running: Running) -
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_a_run_that_was_not_ended_goes_on(db: Connection, running: Running, slow: Slow) -> None:
+async def test_run_that_was_not_ended_continues(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, go = slow
     async with running(app) as worker, asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")

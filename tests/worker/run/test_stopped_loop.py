@@ -1,4 +1,4 @@
-"""A loop that a handler stops goes on, and nothing of what it had begun is lost."""
+"""An event loop that a handler stops is resumed, and nothing in flight is lost."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ async def stop(done: list[int]) -> None:
         done.append(number)
 
 
-def test_a_loop_that_is_stopped_goes_on(recorder: Recorder) -> None:
+def test_stopped_loop_is_resumed(recorder: Recorder) -> None:
     done: list[int] = []
 
     async def work() -> None:
@@ -27,7 +27,7 @@ def test_a_loop_that_is_stopped_goes_on(recorder: Recorder) -> None:
     assert len(recorder.named("loop.stopped")) == 3
 
 
-def test_what_the_work_raises_is_raised(recorder: Recorder) -> None:
+def test_exception_of_the_work_is_raised(recorder: Recorder) -> None:
     async def work() -> None:
         raise RuntimeError("of its own")
 

@@ -1,5 +1,4 @@
-"""A worker process that stands still as a whole: no thread of it can do anything. What it had in hand and had not begun
-begins with others once it is lost, and not with it when it goes on."""
+"""A frozen worker process: its unbegun rows start on other workers once it is lost, and not when it continues."""
 
 import os
 import signal
@@ -13,7 +12,7 @@ import pytest
 
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Context
-from tests.worker.apart import until_so
+from tests.worker.apart import until_true
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 LEASE = 3.0
@@ -46,7 +45,7 @@ class Process:
         assert self._process.stdout.readline()
 
     def called(self, name: str) -> list[str]:
-        """The executions for which this handler was called there."""
+        """The executions that this handler was called for in the process."""
         lines = self._ledger.read_text().splitlines() if self._ledger.exists() else []
         return [id for kind, _, id in (line.partition(" ") for line in lines) if kind == name]
 
@@ -68,7 +67,7 @@ class Process:
 
 
 class Others:
-    """The same handlers in the test's own worker, which neither stop nor end it."""
+    """The same handlers in the test's worker, where they neither stop nor end anything."""
 
     def __init__(self) -> None:
         self.app, self.calls = App(), dict[str, list[str]](note=[], stop=[], exit=[])
@@ -92,13 +91,13 @@ ONCE = '{"max_attempts": 1}'
 
 
 async def _in_hand(db: Connection, process: Process, target: str, options: str | None = None) -> None:
-    """The process has twenty in hand, and is stopped or ended by the first."""
+    """Let the process take twenty rows in hand, of which the first stops or ends it."""
     await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
     await db.execute(IN_HAND, [f"python:{target}", options, options])
-    await until_so(lambda: len(process.called(target)) == 1)
+    await until_true(lambda: len(process.called(target)) == 1)
 
 
-async def test_what_had_not_begun_begins_with_others_and_nowhere_twice(
+async def test_unbegun_rows_of_a_frozen_process_start_once_elsewhere(
     db: Connection, running: Running, process: Process
 ) -> None:
     others = Others()
@@ -115,7 +114,7 @@ async def test_what_had_not_begun_begins_with_others_and_nowhere_twice(
     assert len(process.called("stop")) == 1
 
 
-async def test_what_had_not_begun_in_a_process_that_ended_begins_with_others_once(
+async def test_unbegun_rows_of_a_dead_process_start_once_elsewhere(
     db: Connection, running: Running, process: Process
 ) -> None:
     others = Others()
@@ -127,7 +126,7 @@ async def test_what_had_not_begun_in_a_process_that_ended_begins_with_others_onc
 
 
 @pytest.mark.parametrize("end", ["stop", "exit"])
-async def test_the_only_attempt_that_had_begun_is_not_made_again_and_what_had_not_begun_is_made(
+async def test_begun_only_attempt_is_not_repeated_but_unbegun_ones_are_made(
     db: Connection, running: Running, process: Process, end: str
 ) -> None:
     others = Others()
@@ -143,6 +142,6 @@ async def test_the_only_attempt_that_had_begun_is_not_made_again_and_what_had_no
     assert {(status, reason) for target, _, status, reason in ends if target == f"python:{end}"} == {
         ("failed", "the worker was lost on the last attempt")
     }
-    # The process may have been stopped between the note that one begins and its call.
+    # The process may have stopped between the record of a start and the call.
     assert {id for target, id, status, _ in ends if target == "python:note" and status == "succeeded"} == set(noted)
     assert others.calls["note"]

@@ -1,4 +1,4 @@
-"""A row is started only while its lease is surely good, looked at by the monotonic clock at the moment of the start."""
+"""A row starts only while its lease is surely valid, checked by the monotonic clock at the moment of the start."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ from tests.worker.run.test_dispatcher import Settled, rows
 
 
 class Blocking:
-    """A channel whose first call does not let the loop turn for a while."""
+    """A channel whose first call blocks the event loop for a while."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.delivered = seconds, list[bytes]()
@@ -33,11 +33,11 @@ class Blocking:
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         self.delivered.append(execution.id)
         if len(self.delivered) == 1:
-            time.sleep(self.seconds)  # noqa: ASYNC251  as a handler does that must not
+            time.sleep(self.seconds)  # noqa: ASYNC251  like a misbehaving handler
         return Succeeded()
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """No-op."""
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
     await made.drain(timedelta(seconds=5))
 
 
-async def test_rows_whose_lease_passed_while_a_handler_blocked_the_loop_are_not_started(
+async def test_rows_whose_lease_expired_while_the_loop_was_blocked_do_not_start(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled, recorder: Recorder
 ) -> None:
     given = rows(4)
@@ -83,16 +83,14 @@ async def test_rows_whose_lease_passed_while_a_handler_blocked_the_loop_are_not_
     assert recorder.named("lease.doubted") == [{"count": 5}]
 
 
-async def test_a_lease_that_is_good_for_longer_is_not_doubted(
+async def test_lease_that_is_valid_for_longer_is_not_doubted(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled
 ) -> None:
     dispatcher.submit(rows(4), time.monotonic() + 30)
     assert len(await settled.wait_for(Succeeded, 4)) == 4
 
 
-async def test_rows_claimed_after_the_doubt_are_started(
-    dispatcher: Dispatcher, channel: Blocking, settled: Settled
-) -> None:
+async def test_rows_claimed_after_the_doubt_start(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
     dispatcher.submit(rows(2), time.monotonic() + 0.2)
     await settled.wait_for(Released, 1)
     anew = rows(2, token=2)
@@ -100,7 +98,7 @@ async def test_rows_claimed_after_the_doubt_are_started(
     assert len(await settled.wait_for(Succeeded, 3)) == 3
 
 
-async def test_a_renewal_moves_the_moment(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
+async def test_renewal_extends_the_tenure(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
     later = rows(1, fire_at=500_000)
     dispatcher.submit(later, time.monotonic() + 0.1)
     dispatcher.tenure.renewing()
@@ -108,7 +106,7 @@ async def test_a_renewal_moves_the_moment(dispatcher: Dispatcher, channel: Block
     assert await settled.wait_for(Succeeded, 1) == [later[0].id]
 
 
-async def test_a_renewal_does_not_count_for_what_was_claimed_after_it_began(dispatcher: Dispatcher) -> None:
+async def test_renewal_does_not_cover_rows_claimed_after_it_began(dispatcher: Dispatcher) -> None:
     dispatcher.tenure.renewing()
     soon = time.monotonic() + 0.1
     dispatcher.submit(rows(1, fire_at=60_000_000), soon)
@@ -116,9 +114,7 @@ async def test_a_renewal_does_not_count_for_what_was_claimed_after_it_began(disp
     assert dispatcher.tenure.until == soon
 
 
-async def test_leases_that_are_in_doubt_are_not_renewed_but_handed_back(
-    dispatcher: Dispatcher, channel: Blocking, settled: Settled
-) -> None:
+async def test_doubtful_leases_are_handed_back(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
     doubtful = rows(3, fire_at=3_600_000_000)
     dispatcher.submit(doubtful, time.monotonic() - 0.1)
     dispatcher.hand_back_doubted()
@@ -130,7 +126,7 @@ async def test_leases_that_are_in_doubt_are_not_renewed_but_handed_back(
     assert not channel.delivered
 
 
-async def test_nothing_is_claimed_while_it_is_unsure_that_this_worker_counts_as_living(dispatcher: Dispatcher) -> None:
+async def test_worker_claims_nothing_while_its_own_lease_is_doubtful(dispatcher: Dispatcher) -> None:
     dispatcher.tenure.renewed(time.monotonic() - 0.1)
     assert (dispatcher.free, dispatcher.free_for_held) == (0, 0)
     dispatcher.tenure.renewed(time.monotonic() + 30)
@@ -138,7 +134,7 @@ async def test_nothing_is_claimed_while_it_is_unsure_that_this_worker_counts_as_
     assert dispatcher.free_for_held > 0
 
 
-async def test_an_attempt_is_not_ended_for_the_time_in_which_another_blocked_the_loop(
+async def test_time_in_which_another_blocks_the_loop_does_not_end_an_attempt(
     dispatcher: Dispatcher, settled: Settled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, begun = asyncio.Event(), asyncio.Event()

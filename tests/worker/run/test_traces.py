@@ -1,4 +1,4 @@
-"""A trace that is joined from end to end, as a collector gets it; and what tracing needs."""
+"""A trace joined from end to end, as a collector receives it; and what tracing needs."""
 
 import asyncio
 import subprocess
@@ -34,7 +34,7 @@ from tests.worker.conftest import Connection, Running, until_history, value
 
 @dataclass(frozen=True)
 class Collected:
-    """A span as the collector has it, ids in hexadecimal."""
+    """A span as the collector receives it, with hexadecimal ids."""
 
     service: str
     name: str
@@ -46,7 +46,7 @@ class Collected:
 
 
 class Collector:
-    """Takes what exporters send by OTLP over HTTP."""
+    """Receives what exporters send by OTLP over HTTP."""
 
     def __init__(self) -> None:
         self.spans: list[Collected] = []
@@ -103,7 +103,7 @@ def shop(collector: Collector) -> Iterator[trace.Tracer]:
     provider.shutdown()
 
 
-async def test_a_trace_goes_from_the_caller_over_the_api_and_the_worker_to_what_is_called(
+async def test_trace_joins_caller_api_worker_and_target(
     db: Connection, running: Running, database_url: str, collector: Collector, shop: trace.Tracer
 ) -> None:
     api = create_app(Settings(database_url=database_url, tracing=True))
@@ -126,10 +126,10 @@ async def test_a_trace_goes_from_the_caller_over_the_api_and_the_worker_to_what_
     assert "503" in attempt.error
 
 
-async def test_each_way_of_scheduling_joins_the_callers_span_with_what_the_target_records(
+async def test_each_way_of_scheduling_joins_the_spans_of_caller_and_target(
     db: Connection, running: Running, database_url: str, collector: Collector, shop: trace.Tracer
 ) -> None:
-    """From the caller's span to one that the called service begins, whichever way it was scheduled."""
+    """Follow the parents from the span of the called service to the caller's."""
 
     async def settle(request: Request, writer: asyncio.StreamWriter) -> None:
         called_from = TraceContextTextMapPropagator().extract(request.headers)
@@ -160,7 +160,7 @@ async def test_each_way_of_scheduling_joins_the_callers_span_with_what_the_targe
         assert way == [f"settle{path}", "deliver", "attempt", *(["schedule"] if path == "/http" else [])]
 
 
-async def test_what_a_transaction_schedules_and_what_its_handler_does_are_of_one_trace(
+async def test_trace_joins_a_transaction_and_its_handler(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     app = App()
@@ -181,7 +181,7 @@ async def test_what_a_transaction_schedules_and_what_its_handler_does_are_of_one
     assert collector.one("shop", "bank").parent == deliver.id
 
 
-async def test_without_tracing_the_callers_trace_is_handed_on_as_it_is(
+async def test_callers_trace_is_passed_on_unchanged_without_tracing(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     async with receiving(answering()) as receiver, running():
@@ -193,15 +193,13 @@ async def test_without_tracing_the_callers_trace_is_handed_on_as_it_is(
     assert {span.service for span in collector.spans} == {"shop"}
 
 
-def test_a_variable_that_opentelemetry_cannot_read_is_named(
-    monkeypatch: pytest.MonkeyPatch, collector: Collector
-) -> None:
+def test_invalid_opentelemetry_variable_is_refused(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
     with pytest.raises(InvalidSettings, match="OpenTelemetry rejects its OTEL_… variables"):
         recording(Settings(tracing=True), "pgsched-worker")
 
 
-def test_without_opentelemetry_nothing_of_it_is_imported_and_tracing_says_what_to_install() -> None:
+def test_tracing_without_opentelemetry_says_what_to_install() -> None:
     script = """if True:
         import sys
         sys.modules["opentelemetry"] = None

@@ -1,4 +1,4 @@
-"""What is changed in the database while a worker has a row in hand that has not begun: it does not begin as it was."""
+"""A row in hand that changes in the database before it has begun does not start unchanged."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -28,7 +28,7 @@ end $$"""
 
 
 class Noted:
-    """An app that notes what it was called with."""
+    """An app that records its payloads."""
 
     def __init__(self) -> None:
         self.app, self.calls = App(), list[Any]()
@@ -45,7 +45,7 @@ def noted() -> Noted:
 
 @pytest.fixture
 def early(database_url: str, recorder: Recorder, noted: Noted) -> Early:
-    """`async with early() as worker`: a worker that claims a minute ahead, so that its rows do not begin."""
+    """`async with early() as worker`: a worker that claims a minute ahead, so that its rows do not start."""
 
     @asynccontextmanager
     async def run() -> AsyncIterator[Worker]:
@@ -62,13 +62,13 @@ def early(database_url: str, recorder: Recorder, noted: Noted) -> Early:
 
 
 async def schedule(db: Connection, delay: str = "18 s", **named: str) -> Any:
-    """An execution of so long from now: rows gather until 15 s before, a quarter of how far the worker looks ahead."""
+    """Schedule an execution. ``early`` claims it 15 s before its instant, at a quarter of the look-ahead."""
     given = "".join(f", {name} => '{text}'" for name, text in named.items())
     return await value(db, f"select pgsched.schedule('python:noted', '\"old\"', delay => '{delay}'{given})")
 
 
 async def job(db: Connection, rules: str = "{}") -> Any:
-    """A job whose next instant is that far from now, too."""
+    """A job whose next instant is equally far from now."""
     query = (
         "insert into pgsched.jobs (client_id, key, target, payload, every, anchor, rules) values"
         " ('default', 'j', 'python:noted', '\"old\"', '1 h', now() + interval '18 s' - interval '1 h', %s) returning id"
@@ -77,7 +77,7 @@ async def job(db: Connection, rules: str = "{}") -> Any:
 
 
 async def in_hand(worker: Worker, count: int = 1) -> None:
-    """Waits until the worker has so many rows in hand, none of which has begun."""
+    """Wait until the worker has this many rows in hand, none of which has begun."""
 
     async def has() -> bool:
         return len(worker.parts.dispatcher.unbegun) == len(worker.parts.dispatcher.in_hand) == count
@@ -95,7 +95,7 @@ async def test_cancel_before_the_instant_makes_no_call(db: Connection, early: Ea
     assert await value(db, "select (status, attempt)::text from pgsched.history where id = %s", id) == "(cancelled,1)"
 
 
-async def test_rows_in_hand_are_held_with_their_client(db: Connection, early: Early, noted: Noted) -> None:
+async def test_rows_in_hand_of_a_held_client_are_held(db: Connection, early: Early, noted: Noted) -> None:
     async with early() as worker:
         id = await schedule(db, client="acme")
         await in_hand(worker)
@@ -120,7 +120,7 @@ async def test_rows_in_hand_are_held_with_their_client(db: Connection, early: Ea
         ("pgsched.schedule('python:noted', '1', client => 'acme', key => 'b', delay => '1 h')", "0 1"),
     ],
 )
-async def test_what_a_limit_lets_pass_later_can_be_changed(
+async def test_row_that_passes_a_limit_later_can_be_changed(
     db: Connection, running: Running, noted: Noted, change: str, left: str
 ) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 1, per => '1 s')")
@@ -133,7 +133,7 @@ async def test_what_a_limit_lets_pass_later_can_be_changed(
     assert noted.calls == ["old"]
 
 
-async def test_what_is_kept_back_while_it_is_recalled_does_not_go_on(db: Connection, early: Early) -> None:
+async def test_recalled_row_that_was_kept_back_does_not_start(db: Connection, early: Early) -> None:
     async with early() as worker:
         id, other = (await schedule(db)).bytes, (await schedule(db)).bytes
         await in_hand(worker, 2)
@@ -146,7 +146,7 @@ async def test_what_is_kept_back_while_it_is_recalled_does_not_go_on(db: Connect
 
 
 @pytest.mark.parametrize("waits_for", ["payload", "note"])
-async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
+async def test_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
     db: Connection, running: Running, noted: Noted, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
     async with running(noted.app) as worker:
@@ -172,7 +172,7 @@ async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_what_a_limit_lets_pass_later_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
+async def test_row_that_passes_a_limit_later_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 5, per => '1 s')")
     await db.execute(
         "insert into pgsched.executions (client_id, target, fire_at)"
@@ -193,7 +193,7 @@ async def test_rows_in_hand_of_a_sidelined_host_are_held(db: Connection, early: 
         await in_hand(worker, 0)
 
 
-async def test_rows_in_hand_of_a_paused_queue_go_back(db: Connection, early: Early) -> None:
+async def test_rows_in_hand_of_a_paused_queue_are_handed_back(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await schedule(db)
         await in_hand(worker)
@@ -203,7 +203,7 @@ async def test_rows_in_hand_of_a_paused_queue_go_back(db: Connection, early: Ear
 
 
 @pytest.mark.parametrize(("verb", "state"), [("pause('job', %s::text)", "paused"), ("cancel(%s)", "cancelled")])
-async def test_a_job_that_is_ended_or_paused_takes_its_run_in_hand_with_it(
+async def test_run_in_hand_of_a_cancelled_or_paused_job_is_removed(
     db: Connection, early: Early, verb: str, state: str
 ) -> None:
     async with early() as worker:
@@ -216,7 +216,7 @@ async def test_a_job_that_is_ended_or_paused_takes_its_run_in_hand_with_it(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_a_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, early: Early) -> None:
+async def test_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -226,7 +226,7 @@ async def test_a_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, ea
         await in_hand(worker)
 
 
-async def test_a_run_in_hand_begins_as_its_job_was_edited(db: Connection, early: Early) -> None:
+async def test_run_in_hand_starts_as_its_job_was_edited(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -239,7 +239,7 @@ async def test_a_run_in_hand_begins_as_its_job_was_edited(db: Connection, early:
         assert row.payload == b'"new"'
 
 
-async def test_an_instant_that_the_new_schedule_has_not_is_not_run(db: Connection, early: Early) -> None:
+async def test_run_in_hand_that_is_not_in_the_new_schedule_is_removed(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -250,7 +250,7 @@ async def test_an_instant_that_the_new_schedule_has_not_is_not_run(db: Connectio
         assert await value(db, "select count(*) from pgsched.executions where fire_at < now() + interval '1 h'") == 0
 
 
-async def test_a_run_in_hand_of_a_job_with_max_runs_counts_once(db: Connection, early: Early) -> None:
+async def test_run_in_hand_of_a_job_with_max_runs_counts_once(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db, '{"max_runs": 2}')
         await in_hand(worker)

@@ -1,4 +1,4 @@
-"""A handler that blocks the loop is named, with its stack, once for each time."""
+"""A handler that blocks the event loop is logged with its stack, once each time."""
 
 import subprocess
 import sys
@@ -9,14 +9,14 @@ from pgsched.worker.run.forced_exit import ExitStatus
 from tests.worker.conftest import Connection, Recorder, Running, until_history
 
 
-async def test_who_blocks_the_loop_is_named_with_the_stack(
+async def test_handler_that_blocks_the_loop_is_logged_with_its_stack(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
 
     @app.handler("compute")
     async def compute_for_long() -> None:
-        time.sleep(1.6)  # noqa: ASYNC251  what this is about
+        time.sleep(1.6)  # noqa: ASYNC251  the block under test
 
     async with running(app):
         await db.execute("select pgsched.schedule('python:compute', client => 'shop')")
@@ -29,7 +29,7 @@ async def test_who_blocks_the_loop_is_named_with_the_stack(
     assert float(over["seconds"] or 0) > float(blocked["seconds"] or 0) >= 1.0
 
 
-async def test_handlers_that_wait_block_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_brief_blocks_are_not_logged(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     @app.handler("brief")
@@ -42,8 +42,8 @@ async def test_handlers_that_wait_block_nothing(db: Connection, running: Running
     assert not [said for said in recorder.named("loop.blocked") if said.get("target")]
 
 
-def test_a_process_whose_clock_somebody_replaced_ends_itself() -> None:
-    """Nothing there would ever be due, nor overdue."""
+def test_process_with_a_replaced_clock_ends_itself() -> None:
+    """Nothing would ever be due or overdue there."""
     ended = subprocess.run([sys.executable, "-c", _REPLACED], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == ExitStatus.BROKEN
     assert "time.monotonic" in ended.stdout + ended.stderr

@@ -1,4 +1,4 @@
-"""Executions after executions, and targets that are told of an end, with a whole worker."""
+"""Executions that follow others, and targets called at an end, with a whole worker."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ NOBODY_WAITS = "select not exists (select from pgsched.dependencies)"
 
 
 def noting_app() -> tuple[App, list[Any]]:
-    """``note`` remembers its payload, ``fail`` fails for good."""
+    """Handlers ``note``, which records its payload, and ``fail``, which also fails for good."""
     app, noted = App(), list[Any]()
 
     @app.handler("note")
@@ -36,7 +36,7 @@ async def schedule(db: Connection, target: str, key: str, *after: str, options: 
     return id
 
 
-async def test_a_chain_runs_one_after_the_other(db: Connection, running: Running) -> None:
+async def test_chain_runs_in_order(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         async with db.transaction():
@@ -48,7 +48,7 @@ async def test_a_chain_runs_one_after_the_other(db: Connection, running: Running
     assert await value(db, NOBODY_WAITS)
 
 
-async def test_a_chain_is_as_quick_as_its_notifications(db: Connection, running: Running) -> None:
+async def test_chain_does_not_wait_for_polls(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app, poll_interval=30.0) as worker:
         worker.parts.upkeep.releaser._every = 30.0
@@ -61,7 +61,7 @@ async def test_a_chain_is_as_quick_as_its_notifications(db: Connection, running:
     assert noted == [str(n) for n in range(20)]
 
 
-async def test_what_fails_has_the_rest_skipped_and_a_target_told(db: Connection, running: Running) -> None:
+async def test_failure_skips_the_rest_and_calls_its_on_failure_target(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         async with db.transaction():
@@ -76,7 +76,7 @@ async def test_what_fails_has_the_rest_skipped_and_a_target_told(db: Connection,
     assert "no use" in told["reason"]
 
 
-async def test_what_succeeds_is_told_also_without_a_result(db: Connection, running: Running) -> None:
+async def test_on_success_target_is_called_even_without_a_result(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         await schedule(db, "python:note", "it", options='{"on_success": "python:note"}')
@@ -85,7 +85,7 @@ async def test_what_succeeds_is_told_also_without_a_result(db: Connection, runni
     assert [told["status"] for told in noted[1:]] == ["succeeded"]
 
 
-async def test_a_completion_in_the_handlers_transaction_tells_and_releases(db: Connection, running: Running) -> None:
+async def test_completion_in_the_handlers_transaction_releases_dependents(db: Connection, running: Running) -> None:
     app, noted = noting_app()
 
     @app.handler("write")
@@ -102,7 +102,7 @@ async def test_a_completion_in_the_handlers_transaction_tells_and_releases(db: C
     assert await value(db, "select to_regclass('written') is not null")
 
 
-async def test_what_expires_is_told(db: Connection, running: Running) -> None:
+async def test_on_expired_target_is_called(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         await db.execute(

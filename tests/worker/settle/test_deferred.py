@@ -1,4 +1,4 @@
-"""Targets that answer 202 and complete what they took later."""
+"""Targets that answer 202 and complete the execution later."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ DEFERRED = "select count(*) = %s from pgsched.executions where lease_token is no
 
 @pytest.fixture
 async def slow() -> AsyncIterator[Receiver]:
-    """A target that takes everything and does it later."""
+    """A target that accepts everything with a 202."""
     async with receiving(answering("202 Accepted")) as receiver:
         yield receiver
 
@@ -44,7 +44,9 @@ def token_of(request: Request) -> int:
     return int(request.headers["pgsched-completion-token"])
 
 
-async def test_answered_202_it_runs_until_it_is_completed(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_execution_answered_202_runs_until_it_is_completed(
+    db: Connection, running: Running, slow: Receiver
+) -> None:
     async with running() as worker:
         id = await put(db, slow.url)
         await deferred(db)
@@ -54,7 +56,7 @@ async def test_answered_202_it_runs_until_it_is_completed(db: Connection, runnin
     assert await value(db, "select result from pgsched.history where status = 'succeeded'") == {"done": 1}
 
 
-async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_deferred_execution_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
         await deferred(db)
@@ -66,7 +68,7 @@ async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Re
     assert await value(db, "select attempt from pgsched.history where status = 'succeeded'") == 1
 
 
-async def test_it_may_be_completed_before_the_answer(db: Connection, running: Running, database_url: str) -> None:
+async def test_target_may_complete_before_it_answers(db: Connection, running: Running, database_url: str) -> None:
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as quick:
             await quick.execute(COMPLETE, [request.headers["idempotency-key"], token_of(request), None])
@@ -78,7 +80,9 @@ async def test_it_may_be_completed_before_the_answer(db: Connection, running: Ru
         assert len(quick.requests) == 1
 
 
-async def test_not_completed_in_time_it_is_called_again(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_target_that_does_not_complete_in_time_is_called_again(
+    db: Connection, running: Running, slow: Receiver
+) -> None:
     async with running(lease=6.0) as worker:
         await put(db, slow.url, backoff=["1ms"], max_attempts=2)
         await deferred(db)
@@ -92,7 +96,7 @@ async def test_not_completed_in_time_it_is_called_again(db: Connection, running:
     assert error.startswith("answered 202 and was not completed by ")
 
 
-async def test_it_may_say_that_it_failed(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_target_may_report_a_failure(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, max_attempts=1)
         await deferred(db)
@@ -101,7 +105,7 @@ async def test_it_may_say_that_it_failed(db: Connection, running: Running, slow:
     assert await value(db, "select reason from pgsched.history") == "out of paper"
 
 
-async def test_a_token_serves_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_completion_token_is_valid_for_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, backoff=["1ms"])
         await deferred(db)
@@ -113,14 +117,14 @@ async def test_a_token_serves_one_attempt(db: Connection, running: Running, slow
             await value(db, COMPLETE, id, first, None)
 
 
-async def test_deferred_ones_take_no_lane(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_deferred_executions_take_no_lane(db: Connection, running: Running, slow: Receiver) -> None:
     async with running(concurrency=2):
         for _ in range(10):
             await put(db, slow.url)
         await deferred(db, 10)
 
 
-async def test_it_can_be_kept_for_longer(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_target_may_extend_its_deadline(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
         await deferred(db)
@@ -128,7 +132,7 @@ async def test_it_can_be_kept_for_longer(db: Connection, running: Running, slow:
         assert await value(db, extend, id, token_of(slow.requests[0]))
 
 
-async def test_without_the_option_202_is_done_and_no_token_is_sent(
+async def test_202_without_the_option_is_a_success_without_a_token(
     db: Connection, running: Running, slow: Receiver
 ) -> None:
     async with running():
@@ -137,14 +141,14 @@ async def test_without_the_option_202_is_done_and_no_token_is_sent(
     assert "pgsched-completion-token" not in slow.requests[0].headers
 
 
-async def test_a_queue_target_in_a_workers_queue_fails_and_says_why(db: Connection, running: Running) -> None:
+async def test_queue_target_in_a_workers_queue_fails_with_the_reason(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("insert into pgsched.executions (target, fire_at) values ('queue:', pgsched.now())")
         await until_history(db, 1, status="failed")
     assert "pulled" in await value(db, "select reason from pgsched.history")
 
 
-def test_the_option_is_read_as_seconds() -> None:
+def test_deferred_option_is_parsed_as_seconds() -> None:
     assert parse_options(b'{"deferred": "1h"}').deferred == 3600.0
 
 

@@ -1,4 +1,4 @@
-"""What a client's open transaction has locked keeps nobody else's outcome from being recorded."""
+"""Locks of a client's open transaction do not keep other outcomes from being recorded."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,14 +13,14 @@ from tests.worker.conftest import Connection, Recorder, Running, until, until_hi
 
 @pytest.fixture
 async def holder(database_url: str) -> AsyncIterator[Connection]:
-    """A session whose transaction is left open by whoever locks something in it."""
+    """A session for a transaction that stays open and locks rows."""
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         yield connection
         await connection.rollback()
 
 
 class Gate:
-    """An app with the handlers ``wait``, which tells that it runs and goes on when it may, and ``quick``."""
+    """An app with the handlers ``wait``, which sets ``begun`` and waits for ``go``, and ``quick``."""
 
     def __init__(self) -> None:
         self.app, self.begun, self.go = App(), asyncio.Event(), asyncio.Event()
@@ -42,9 +42,7 @@ async def ended(db: Connection, target: str, count: int) -> None:
     await until(lambda: value(db, query, count, target))
 
 
-async def test_outcomes_are_recorded_beside_a_row_that_somebody_has_locked(
-    db: Connection, holder: Connection, running: Running
-) -> None:
+async def test_outcomes_are_recorded_beside_a_locked_row(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
@@ -59,7 +57,7 @@ async def test_outcomes_are_recorded_beside_a_row_that_somebody_has_locked(
     assert gate.runs == 1
 
 
-async def test_what_a_prepared_transaction_has_locked_keeps_nobody_waiting(
+async def test_outcomes_are_recorded_beside_a_prepared_transaction(
     db: Connection, database_url: str, running: Running
 ) -> None:
     gate = Gate()
@@ -86,7 +84,7 @@ async def test_what_a_prepared_transaction_has_locked_keeps_nobody_waiting(
         "select pgsched.schedule('python:quick', client => 'shop', after => array['mine'])",
     ],
 )
-async def test_a_transaction_that_schedules_beside_what_runs_may_stay_open(
+async def test_open_transaction_that_schedules_blocks_no_outcomes(
     db: Connection, holder: Connection, running: Running, statement: str
 ) -> None:
     gate = Gate()
@@ -104,7 +102,7 @@ async def test_a_transaction_that_schedules_beside_what_runs_may_stay_open(
     assert gate.runs == 1
 
 
-async def test_what_is_locked_takes_nobodys_room(db: Connection, holder: Connection, running: Running) -> None:
+async def test_locked_rows_take_no_room_of_others(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app, concurrency=4):
         await db.execute("select pgsched.schedule('python:wait', client => 'shop') from generate_series(1, 4)")
@@ -122,9 +120,7 @@ async def _all(gate: Gate, count: int) -> bool:
     return gate.runs == count
 
 
-async def test_outcomes_are_recorded_beside_a_job_that_somebody_has_locked(
-    db: Connection, holder: Connection, running: Running
-) -> None:
+async def test_outcomes_are_recorded_beside_a_locked_job(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         call = """select pgsched.schedule('python:wait', every => '1 hour', key => 'mine', client => 'shop',
@@ -140,7 +136,7 @@ async def test_outcomes_are_recorded_beside_a_job_that_somebody_has_locked(
         await ended(db, "python:wait", 1)
 
 
-async def test_a_result_that_cannot_be_stored_costs_the_result_alone(
+async def test_result_that_cannot_be_stored_loses_only_the_result(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -163,7 +159,7 @@ async def test_a_result_that_cannot_be_stored_costs_the_result_alone(
     assert not recorder.named("execution.parked")
 
 
-async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
+async def test_execution_whose_end_cannot_be_recorded_is_parked(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     gate = Gate()
@@ -198,7 +194,7 @@ LOCK = "select from pgsched.jobs where key = 'mine' for update"
         ("update pgsched.jobs set labels = '{}' where key = 'mine'", "{}"),
     ],
 )
-async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
+async def test_jobs_continue_beside_a_locked_one(
     db: Connection, holder: Connection, running: Running, statement: str, rules: str
 ) -> None:
     gate = Gate()
@@ -221,7 +217,7 @@ async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
     assert await value(db, "select count(*) from pgsched.jobs where state <> 'active'") == 0
 
 
-async def test_a_limit_that_somebody_has_locked_holds_up_its_own_alone(
+async def test_locked_limit_delays_only_its_own_executions(
     db: Connection, holder: Connection, running: Running
 ) -> None:
     gate = Gate()

@@ -1,4 +1,4 @@
-"""A row that cannot be claimed, settled or planned stops nothing but itself: it is parked, and says why."""
+"""A row that cannot be claimed, settled or planned stops only itself: it is parked with the reason."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,14 +20,14 @@ def app() -> App:
 
 
 async def insert(db: Connection, **columns: str) -> None:
-    """A row as only a superuser can insert it, each column an SQL expression."""
+    """Insert a row as only a superuser can; each column is an SQL expression."""
     given = {"target": "'python:quick'", "fire_at": "now()", "client_id": "'shop'"} | columns
     names, values = ", ".join(given), ", ".join(given.values())
     await db.execute(f"insert into pgsched.executions ({names}) values ({values})".encode())
 
 
 async def loosen(db: Connection) -> None:
-    """What types and rules refuse is stored all the same, as if it were a value that nobody has thought of."""
+    """Drop the domains' checks, so that unforeseen values can be stored."""
     for domain in ("instant", "payload", "options"):
         rules = await (
             await db.execute(
@@ -41,7 +41,7 @@ async def loosen(db: Connection) -> None:
 
 
 async def refuse(db: Connection, rule: str) -> None:
-    """The database refuses what has any value that nobody has thought of, whenever it is to be changed in this way."""
+    """Let the database refuse a change, as it would for an unforeseen value."""
     await db.execute(f"alter table pgsched.executions add constraint odd check ({rule})".encode())
 
 
@@ -71,7 +71,7 @@ Arrange = Callable[[Connection], Awaitable[Any]]
 
 
 @pytest.mark.parametrize("arrange", [plain, under_an_ordering_key, deferred])
-async def test_what_cannot_be_claimed_is_parked_and_everybody_else_is_served(
+async def test_row_that_cannot_be_claimed_is_parked_and_others_are_served(
     db: Connection, running: Running, recorder: Recorder, arrange: Arrange
 ) -> None:
     await loosen(db)
@@ -92,7 +92,7 @@ async def test_what_cannot_be_claimed_is_parked_and_everybody_else_is_served(
     assert row[2:] == (None, 0, True)
 
 
-async def test_what_was_due_in_the_first_moment_there_is_stops_nobody(db: Connection, running: Running) -> None:
+async def test_row_due_in_the_year_1_stops_nobody(db: Connection, running: Running) -> None:
     await loosen(db)
     await long_ago(db)
     await db.execute(
@@ -104,7 +104,7 @@ async def test_what_was_due_in_the_first_moment_there_is_stops_nobody(db: Connec
 
 
 @pytest.mark.parametrize("column", ["runs", "revision", "failures"])
-async def test_a_counter_at_its_end_stops_nobody(db: Connection, running: Running, column: str) -> None:
+async def test_counter_at_its_maximum_stops_nobody(db: Connection, running: Running, column: str) -> None:
     await db.execute(
         "select pgsched.schedule('python:quick', every => '1 second', key => 'mine', client => 'shop',"
         """ rules => '{"max_runs": 1000000, "pause_after": 2}')"""
@@ -122,9 +122,7 @@ async def test_a_counter_at_its_end_stops_nobody(db: Connection, running: Runnin
         )
 
 
-async def test_a_row_that_nobody_can_do_anything_with_is_read_past(
-    db: Connection, running: Running, recorder: Recorder
-) -> None:
+async def test_row_that_cannot_be_changed_is_skipped(db: Connection, running: Running, recorder: Recorder) -> None:
     await insert(db)
     await db.execute(
         "create function stop() returns trigger language plpgsql as $$ begin raise 'never'; end $$;"
@@ -138,7 +136,7 @@ async def test_a_row_that_nobody_can_do_anything_with_is_read_past(
     await db.execute("drop trigger stop on pgsched.executions")
 
 
-async def test_a_parked_row_runs_once_it_is_rescheduled(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_parked_row_runs_once_rescheduled(db: Connection, running: Running, recorder: Recorder) -> None:
     await db.execute("alter table pgsched.executions add constraint odd check (lease_token is null or key is null)")
     await db.execute("select pgsched.schedule('python:quick', client => 'shop', key => 'k')")
     async with running(app()):
@@ -155,7 +153,7 @@ async def test_a_parked_row_runs_once_it_is_rescheduled(db: Connection, running:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where key = 'k'"))
 
 
-async def test_what_a_gate_cannot_feed_is_parked(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_row_that_a_gate_cannot_feed_is_parked(db: Connection, running: Running, recorder: Recorder) -> None:
     await refuse(db, "lease_token is null or options is null")
     await db.execute("select pgsched.set_limit('client', 'shop', rate => 100, per => '1 second')")
     held = {"fire_at": "'infinity'", "scheduled_for": "now()", "gate": "'client:shop'"}
