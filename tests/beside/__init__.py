@@ -1,1 +1,1 @@
-"""What pgsched is installed beside: a plain application, and the requirements of others, pinned at the end of 2024."""
+"""What pgsched is installed beside: a plain application, and requirements of others as pinned at the end of 2024."""

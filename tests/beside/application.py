@@ -1,7 +1,7 @@
-"""A plain application: it migrates, schedules in its transactions, and has a kit and a worker run its handlers.
+"""A plain application that migrates, schedules in its transactions, and runs its handlers by a kit and by a worker.
 
-Run by ``python application.py`` in an environment that has pgsched and none of its extras, with the address of an empty
-database in ``PGSCHED_DATABASE_URL``.
+Run ``python application.py`` in an environment with pgsched and none of its extras, with the URL of an empty database
+in ``PGSCHED_DATABASE_URL``.
 """
 
 import json
@@ -47,10 +47,10 @@ def main(url: str) -> None:
         command = Path(sys.executable).with_name("pgsched")
         worker = subprocess.Popen([command, "worker", "--allow-private-targets"])
         try:
-            assert arrived.wait(60), "nothing arrived"
+            assert arrived.wait(60), "no callback arrived within 60 s"
             examined = json.loads(_told("doctor", "--json", status=None))["findings"]
             wrong = [one for one in examined if one["severity"] == "error"]
-            assert not wrong, wrong  # a driver that loses notifications, for one
+            assert not wrong, wrong  # such as a driver that loses notifications
         finally:
             worker.terminate()
             worker.wait()
@@ -61,7 +61,7 @@ def main(url: str) -> None:
 
 
 def _told(*words: str, status: int | None = 0) -> str:
-    """What a command answers. It runs in this process, which has imported most of it."""
+    """The output of a command, run in this process, which has imported most of it already."""
     answer, code = StringIO(), None
     try:
         with redirect_stdout(answer):
@@ -91,7 +91,7 @@ def _schedule_over_http() -> None:
 
 @contextmanager
 def _receiving() -> Iterator[tuple[str, threading.Event]]:
-    """The address of a receiver of callbacks, and an event that is set when one has arrived."""
+    """The URL of a receiver of callbacks, and an event that is set when one arrives."""
     arrived = threading.Event()
 
     class Receiver(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
-"""Asks a running API for what its description allows, and for what it does not, with three keys.
+"""Sends a running API requests that its OpenAPI description allows and requests that it forbids, with three keys.
 
-``make fuzz`` runs all of schemathesis's checks, with requests that use what others made: no answer may be a server's
-error or one that is not described, and neither client may be shown what is the other's.
+``make fuzz`` runs all of schemathesis's checks, with requests that use what others created. No answer may be a server
+error or undescribed, and neither client may see what belongs to the other.
 """
 
 import json
@@ -23,14 +23,14 @@ from tests.processes import serving_alone
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_NOT_ASKED = ("--exclude-checks", "use_after_free")  # what was cancelled, revoked or discarded is still shown, as that
+_NOT_ASKED = ("--exclude-checks", "use_after_free")  # cancelled, revoked and discarded things are still shown
 
 
 @click.command()
-@click.option("--seconds", default=600, show_default=True, help="How long it goes on.")
+@click.option("--seconds", default=600, show_default=True, help="How long to run.")
 @click.argument("more", nargs=-1)
 def fuzz(seconds: int, more: Sequence[str]) -> None:
-    """MORE is passed on to schemathesis."""
+    """Fuzz the API. MORE is passed to schemathesis."""
     with (
         fresh_database(None) as url,
         psycopg.connect(url, autocommit=True) as db,
@@ -55,7 +55,7 @@ def fuzz(seconds: int, more: Sequence[str]) -> None:
 
 
 def _keys(db: Connection) -> dict[str, object]:
-    """Of two clients, which may not see each other's, and of whoever administers."""
+    """The keys of two clients, which may not see each other's things, and of an administrator."""
     tokens = {
         "shop": make_key(db, clients=["shop"], scopes=["schedule", "read", "operate"]),
         "orders": make_key(db, clients=["orders"], scopes=["schedule", "read", "operate"]),

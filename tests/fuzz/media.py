@@ -1,4 +1,4 @@
-"""What the description cannot say of bodies: those that are lines, and how whole numbers are written."""
+"""What the OpenAPI description cannot express: bodies of JSON lines, and how integers are written."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ schemathesis.openapi.media_type(
 
 @schemathesis.hook
 def map_body(context: Any, body: Any) -> Any:
-    """JSON Schema takes 5.0 for a whole number, and pgsched does not."""
+    """Write integers without a fraction: 5.0 is an integer to JSON Schema, but not to pgsched."""
     if isinstance(body, dict):
         return {name: map_body(context, value) for name, value in body.items()}
     if isinstance(body, list):
@@ -32,11 +32,11 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def map_query(context: Any, query: Any) -> Any:
-    """A stream of events would go on for ever."""
+    """Stop the event stream at once; it would never end."""
     return {**(query or {}), "wait": "0s"} if context.operation.path == "/v1/events" else query
 
 
 @schemathesis.hook
 def filter_path_parameters(context: Any, path_parameters: Any) -> bool:
-    """A dry run names no bulk operation, and its null is taken for the id of the next request."""
+    """Leave out null ids: a dry run names no bulk operation, and its null would be the next request's id."""
     return {None, "null"}.isdisjoint((path_parameters or {}).values())

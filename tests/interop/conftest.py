@@ -1,4 +1,4 @@
-"""A service's role, which may schedule for its client and nothing else."""
+"""A service's role that may only schedule for its client."""
 
 import psycopg
 import pytest
@@ -19,5 +19,5 @@ def webshop(db: Connection) -> Connection:
 
 
 def scheduled(db: Connection) -> list[tuple[object, ...]]:
-    """The targets and payloads that were committed, in the order in which they fire."""
+    """The committed targets, payloads and clients, in the order of their instants."""
     return db.execute("select target, payload, client_id from pgsched.executions order by fire_at").fetchall()

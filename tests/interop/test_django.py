@@ -1,4 +1,4 @@
-"""Django: a plain insert by an unmanaged model, and a call, in the transaction of `atomic`."""
+"""Django: inserts by an unmanaged model, and calls of ``schedule``, in a transaction of ``atomic``."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,7 +20,7 @@ if not settings.configured:
 
 
 class DatabaseUUID(models.AutoField):  # type: ignore[misc]
-    """A key that the database gives."""
+    """A primary key that the database generates."""
 
     validators = ()
 
@@ -48,7 +48,7 @@ class Execution(models.Model):  # type: ignore[misc]
 
 @pytest.fixture
 def atomic(webshop: Connection, database_url: str) -> Iterator[None]:
-    """Django's connection leads to the test's database, as the service's role."""
+    """Connect Django to the test's database with the service's role."""
     info = psycopg.conninfo.conninfo_to_dict(database_url)
     connection.settings_dict.update(
         NAME=info["dbname"], USER=info["user"], PASSWORD=info["password"], HOST=info["host"], PORT=info["port"],
@@ -59,7 +59,7 @@ def atomic(webshop: Connection, database_url: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("atomic")
-def test_what_a_model_inserts_is_scheduled_by_the_commit(webshop: Connection) -> None:
+def test_insert_by_a_model_is_scheduled_at_the_commit(webshop: Connection) -> None:
     with transaction.atomic():
         made = Execution.objects.create(target="https://shop.example/ship", payload={"order": 42}, fire_at=Now())
         assert scheduled(webshop) == []
@@ -68,7 +68,7 @@ def test_what_a_model_inserts_is_scheduled_by_the_commit(webshop: Connection) ->
 
 
 @pytest.mark.usefixtures("atomic")
-def test_what_is_rolled_back_never_existed(webshop: Connection) -> None:
+def test_rolled_back_insert_is_not_scheduled(webshop: Connection) -> None:
     with transaction.atomic():
         Execution.objects.create(target="https://shop.example/ship", fire_at=Now())
         transaction.set_rollback(True)
@@ -76,7 +76,7 @@ def test_what_is_rolled_back_never_existed(webshop: Connection) -> None:
 
 
 @pytest.mark.usefixtures("atomic")
-def test_many_are_inserted_at_once(webshop: Connection) -> None:
+def test_bulk_create_schedules_all_rows(webshop: Connection) -> None:
     with transaction.atomic():
         Execution.objects.bulk_create(
             Execution(target="https://shop.example/ship", payload={"order": n}, fire_at=Now() + timedelta(seconds=n))
@@ -86,7 +86,7 @@ def test_many_are_inserted_at_once(webshop: Connection) -> None:
 
 
 @pytest.mark.usefixtures("atomic")
-def test_it_is_scheduled_by_the_connection_below(webshop: Connection) -> None:
+def test_schedule_accepts_djangos_psycopg_connection(webshop: Connection) -> None:
     with transaction.atomic():
         connection.ensure_connection()
         pgsched.schedule(connection.connection, "https://shop.example/ship", payload={"order": 7}, client="webshop")

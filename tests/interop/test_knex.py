@@ -1,4 +1,4 @@
-"""Knex over node-postgres: plain inserts and calls, in its transactions."""
+"""Knex over node-postgres: inserts and calls in its transactions."""
 
 import psycopg
 
@@ -6,7 +6,7 @@ from tests.interop.conftest import Connection, scheduled
 from tests.node.running import run
 
 
-def test_what_knex_commits_is_scheduled_and_nothing_else(webshop: Connection, database_url: str) -> None:
+def test_only_what_knex_commits_is_scheduled(webshop: Connection, database_url: str) -> None:
     info = psycopg.conninfo.conninfo_to_dict(database_url)
     connection = {
         "host": info["host"], "port": info["port"], "user": info["user"], "password": info["password"],

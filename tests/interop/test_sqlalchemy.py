@@ -1,4 +1,4 @@
-"""SQLAlchemy's ORM: a model that is reflected, whose domains are taken for the types below them."""
+"""SQLAlchemy's ORM: a reflected model, with domains mapped to their base types."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ def engine(webshop: Connection, database_url: str) -> Iterator[sa.Engine]:
 
 
 def reflected(engine: sa.Engine) -> Any:
-    """The model of an execution, with the columns that a client may insert."""
+    """A model of executions, with the columns that a client may insert."""
     metadata = sa.MetaData()
 
     @sa.event.listens_for(metadata, "column_reflect")
@@ -38,7 +38,7 @@ def reflected(engine: sa.Engine) -> Any:
     return type("Execution", (Base,), {"__table__": table})
 
 
-def test_what_a_reflected_model_inserts_is_scheduled_by_the_commit(engine: sa.Engine, webshop: Connection) -> None:
+def test_insert_by_a_reflected_model_is_scheduled_at_the_commit(engine: sa.Engine, webshop: Connection) -> None:
     execution = reflected(engine)
     with Session(engine) as session:
         made = execution(
@@ -52,7 +52,7 @@ def test_what_a_reflected_model_inserts_is_scheduled_by_the_commit(engine: sa.En
     assert scheduled(webshop) == [("https://shop.example/ship", {"order": 42}, "webshop")]
 
 
-def test_many_are_inserted_at_once(engine: sa.Engine, webshop: Connection) -> None:
+def test_insert_of_many_rows_schedules_all(engine: sa.Engine, webshop: Connection) -> None:
     execution = reflected(engine)
     with Session(engine) as session, session.begin():
         session.add_all(
@@ -61,7 +61,7 @@ def test_many_are_inserted_at_once(engine: sa.Engine, webshop: Connection) -> No
     assert sorted(row[1] for row in scheduled(webshop)) == [[0], [1], [2]]  # type: ignore[type-var]
 
 
-def test_what_is_rolled_back_never_existed(engine: sa.Engine, webshop: Connection) -> None:
+def test_rolled_back_insert_is_not_scheduled(engine: sa.Engine, webshop: Connection) -> None:
     with Session(engine) as session:
         session.add(reflected(engine)(client_id="webshop", target="python:ship", fire_at=sa.func.now()))
         session.flush()

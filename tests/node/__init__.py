@@ -1,1 +1,1 @@
-"""Packages that receivers and callers write in JavaScript with, run by a Node.js of the tests' own."""
+"""JavaScript packages that callers and receivers use, run by the tests' own Node.js."""

@@ -1,4 +1,4 @@
-// A Chromium without a screen, and what the consoles of its pages said. It reaches this machine alone.
+// A headless Chromium, and the console errors of its pages. It can connect only to this machine.
 import { mkdirSync } from "node:fs";
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
@@ -6,7 +6,7 @@ import puppeteer from "puppeteer-core";
 export const browse = async (unpacked) => {
   mkdirSync(unpacked, { recursive: true });
   process.env.TMPDIR = unpacked;
-  chromium.setGraphicsMode = false; // nothing here is drawn with WebGL, which would be computed
+  chromium.setGraphicsMode = false; // no page uses WebGL, and emulating it is slow
   const browser = await puppeteer.launch({
     args: [...chromium.args, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"],
     executablePath: process.env.PGSCHED_TEST_BROWSER || (await chromium.executablePath()),

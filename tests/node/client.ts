@@ -1,4 +1,4 @@
-// Calls the API by a client whose types were generated from its OpenAPI document.
+// Calls the API with a client whose types are generated from its OpenAPI document.
 import createClient from "openapi-fetch";
 import type { paths } from "./generated.ts";
 

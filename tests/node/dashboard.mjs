@@ -1,6 +1,6 @@
-// Looks at the dashboard with a browser: what axe finds on each page in each way of looking, what the console said, and what came of its
-// forms and of a page that goes on by itself. Given on standard input: address, file with the key, paths of the pages, a directory for
-// pictures or null, and one for the browser.
+// Checks the dashboard with a browser: axe on each page in each view, console errors, the results of forms, and a page
+// that refreshes itself. Reads {address, key, paths, pictures, things, unpacked}: `key` is the file with the key,
+// `pictures` is a directory or null, and `unpacked` is a directory for the browser.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { browse } from "./browser.mjs";
@@ -22,13 +22,13 @@ const named = new Set();
 const look = async (path) => {
   await page.goto(address + path);
   looked_at.push(path);
-  if (!(await page.$("main"))) return; // a part of a page, which another one has
+  if (!(await page.$("main"))) return; // a fragment of another page
   const id = /[0-9a-f]{8}-[0-9a-f-]{27}/;
   const { pathname, searchParams } = new URL(path, address);
   const plain = pathname === "/" ? "now" : pathname.slice(1).replace(id, "one").replace(/\d+$/, "one").replace(/[^a-z]+/g, "-");
   const name = named.has(plain) ? `${plain}-${[...searchParams.keys()].join("-")}` : plain;
   named.add(name);
-  await page.waitForFunction(() => !document.querySelector("#checks[hx-get]")); // is replaced by itself
+  await page.waitForFunction(() => !document.querySelector("#checks[hx-get]")); // replaces itself
   for (const way of ways) {
     const judged = way.name === "desktop-light" || way.name === "phone-dark";
     if (!pictures && !judged) continue;
@@ -38,7 +38,7 @@ const look = async (path) => {
     await page.bringToFront();
     if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
     const { violations, wide, sideways, nameless, lapped } = await page.evaluate(async () => {
-      // No rule that is on needs what it would load once more.
+      // No enabled rule needs what preloading would fetch again.
       const { violations } = await window.axe.run(document, { resultTypes: ["violations"], preload: false });
       const shown = (one) => one.checkVisibility() && one.getBoundingClientRect();
       const inside = ({ left, right, width }) => width > 0 && left >= 0 && right <= window.innerWidth;
@@ -53,10 +53,10 @@ const look = async (path) => {
       };
     });
     for (const one of violations) found.push(`${path}, ${way.name}: ${one.id} (${one.impact}): ${one.nodes[0].html}`);
-    if (wide) found.push(`${path}, ${way.name}: is wider than the window`);
+    if (wide) found.push(`${path}, ${way.name}: wider than the window`);
     if (way.width > 400) continue;
     for (const one of sideways) found.push(`${path}, ${way.name}: scrolls sideways: ${one}`);
-    if (lapped) found.push(`${path}, ${way.name}: ${lapped} cells lap over the next`);
+    if (lapped) found.push(`${path}, ${way.name}: ${lapped} cells overlap the next one`);
     if (nameless) found.push(`${path}, ${way.name}: ${nameless} rows show no name`);
   }
 };
@@ -64,19 +64,19 @@ const led_by = async (deed) => {
   await Promise.all([page.waitForNavigation(), deed()]);
   return new URL(page.url()).pathname;
 };
-// What is replaced every few seconds is found and clicked at once: between the two it could be gone.
+// Finds and clicks in one step, because an element that is replaced every few seconds could vanish in between.
 const press = (selector) => page.evaluate((which) => document.querySelector(which).click(), selector);
 const done = [];
 const does = async (deed) => {
   await led_by(deed);
   done.push(await page.$eval("[role=status]", (one) => one.innerText));
 };
-// What nobody takes back: the button is there once somebody has asked for it.
+// Something irreversible: its button appears only after a first click.
 const surely = async (where) => {
   const shown = () => page.$$eval(`${where} details form button.danger`, (all) => all.some((one) => one.checkVisibility()));
-  if (await shown()) throw new Error(`one click does it: ${where}`);
+  if (await shown()) throw new Error(`a single click is enough: ${where}`);
   await press(`${where} summary.danger`);
-  if (!(await shown())) throw new Error(`nothing is asked: ${where}`);
+  if (!(await shown())) throw new Error(`no confirmation is shown: ${where}`);
   await does(() => press(`${where} details[open] form button.danger`));
 };
 const fill = async (form, fields) => {
@@ -84,7 +84,7 @@ const fill = async (form, fields) => {
   return page.keyboard.press("Enter");
 };
 
-await page.setBypassCSP(true); // for axe alone, which is put in from here
+await page.setBypassCSP(true); // only for axe, which this script injects
 await look("/sign-in");
 await page.setBypassCSP(false);
 await page.goto(address + "/jobs");
@@ -96,7 +96,7 @@ const before = await page.$eval(".figures", (figures) => figures.innerText);
 await page.waitForResponse((answer) => answer.url() === address + "/now" && answer.ok());
 await page.waitForFunction((text) => document.querySelector(".figures").innerText !== text, {}, before);
 
-// What somebody reads stays open, and has the focus, when the page around it is replaced.
+// Open details stay open, and keep the focus, when the page around them is replaced.
 await page.goto(`${address}/executions/${things.execution_id[0]}`);
 await page.click("#live details summary");
 await page.$eval("#live", (live) => live.setAttribute("data-former", ""));
@@ -124,11 +124,11 @@ const deeds = async () => {
 
   await work({ page, address, does, surely, led_by, press, fill, things });
 };
-if (!pictures) await deeds(); // behind pictures there are workers, who would be done before somebody stops them
+if (!pictures) await deeds(); // pictures are taken beside workers, which would finish before anything can be cancelled
 
 const heard = [...said];
 if (pictures) {
-  await page.goto(address + "/"); // its charts draw what was seen while somebody looked
+  await page.goto(address + "/"); // its charts show only what arrived while it was open
   for (let seen = 0; seen < 15; seen++) await page.waitForResponse((answer) => answer.url() === address + "/now" && answer.ok());
 }
 await page.setBypassCSP(true);

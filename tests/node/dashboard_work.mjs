@@ -1,4 +1,4 @@
-// What somebody does on the pages of executions, jobs and dead letters; `does` notes what the page says of each deed.
+// Actions on the pages of executions, jobs and dead letters; `does` records what the page reports after each.
 export const work = async ({ page, address, does, surely, led_by, press, fill, things }) => {
   const [execution] = things.execution_id;
   const [job] = things.job_id;
@@ -10,7 +10,7 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
   await page.goto(`${address}/executions?client=shop`);
   await led_by(() => page.click('a[href*="action=cancel"]'));
   await does(() => page.click("main form button.danger"));
-  await page.waitForResponse((answer) => answer.url().includes("/bulk/") && answer.ok()); // it goes on by itself
+  await page.waitForResponse((answer) => answer.url().includes("/bulk/") && answer.ok()); // the page refreshes itself
   await surely('#live');
 
   await page.goto(`${address}/jobs/${job}/edit`);
@@ -31,7 +31,7 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
 
   await page.goto(`${address}/jobs/week`);
   await led_by(() => page.click(".week a"));
-  if (!(await page.$("#hour ~ .wide tbody a"))) throw new Error("no job is named for an hour in which one fires");
+  if (!(await page.$("#hour ~ .wide tbody a"))) throw new Error("an hour in which a job fires lists no job");
 
   await page.goto(`${address}/dead-letters`);
   await surely("#rows tbody tr:first-child");

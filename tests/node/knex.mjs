@@ -1,5 +1,5 @@
-// Inserts by Knex: one in a transaction that is committed, one in a transaction that is rolled back, many in one statement,
-// and one by pgsched.schedule. Reads {connection, role}; prints what scheduling answered with.
+// Inserts with Knex: one row in a committed transaction, one in a rolled-back transaction, many in one statement, and
+// one with pgsched.schedule. Reads {connection, role}; prints the ids of the first and the last.
 import { readFileSync } from "node:fs";
 import knex from "knex";
 

@@ -1,5 +1,6 @@
-// Reads pages that go on by themselves: scrolls, goes by keyboard, selects, presses, and has them fail. Given on standard input: address, key, an
-// execution that waits, and a directory for the browser. Prints what was kept of what somebody was at.
+// Uses pages that refresh themselves: scrolls, moves the focus, selects, presses, and lets refreshes fail. Reads
+// {address, key, execution, unpacked}: the execution waits, and `unpacked` is a directory for the browser. Prints what
+// survived the refreshes.
 import { readFileSync } from "node:fs";
 import { browse } from "./browser.mjs";
 
@@ -11,13 +12,13 @@ await page.goto(address + "/sign-in");
 await page.type("#key", key);
 await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
 
-// Marks what the next answer replaces, and waits until it has.
+// Marks what the next answer replaces, and waits until it is replaced.
 const replaced = async (selector, deed = () => {}) => {
   await page.$eval(selector, (one) => one.setAttribute("data-former", ""));
   await deed();
   await page.waitForSelector(`${selector}:not([data-former])`);
 };
-// The same for an answer that may replace nothing: whether what was marked is still there after two of them.
+// For answers that must replace nothing: whether the marked element is still there after two of them.
 const stays = async (selector, path) => {
   await page.$eval(selector, (one) => one.setAttribute("data-former", ""));
   for (let seen = 0; seen < 2; seen++) await page.waitForResponse((answer) => new URL(answer.url()).pathname === path);
@@ -25,7 +26,7 @@ const stays = async (selector, path) => {
   return (await page.$(`${selector}[data-former]`)) !== null;
 };
 
-// Too narrow for a table, on a screen that is too wide for cards.
+// A window too wide for cards, and a body too narrow for a table.
 await page.setViewport({ width: 700, height: 844 });
 await page.goto(address + "/");
 await page.evaluate(() => (document.body.style.width = "300px"));

@@ -1,4 +1,5 @@
-// Parses expressions of Prometheus with its own grammar: standard input is a list of them; of each, whether it parses, and the metrics it names.
+// Parses PromQL with Prometheus's own grammar. Reads a list of expressions; prints whether each is valid, and the
+// metrics that it names.
 import { readFileSync } from "node:fs";
 import { parser } from "@prometheus-io/lezer-promql";
 

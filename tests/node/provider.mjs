@@ -1,5 +1,5 @@
-// An OpenID Connect provider on a port of its own choosing, for as long as its standard input is open. It prints its
-// address. A token for the resource urn:pgsched:ALG is signed so; POST /rotate gives it other keys, and tokens from then on.
+// An OpenID Connect provider on a free port, which runs until its standard input is closed. It prints its address.
+// A token for the resource urn:pgsched:ALG is signed with ALG. POST /rotate replaces its keys.
 import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair } from 'jose'
 import Provider from 'oidc-provider'
@@ -15,7 +15,7 @@ async function provider(issuer) {
     jwks: { keys },
     clients: [
       { client_id: 'shop-backend', client_secret: 'hush', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
-      // People sign in here: a client of this machine, which may come from any port.
+      // The client that people sign in with: a local one, which may use any port.
       {
         client_id: 'dashboard', token_endpoint_auth_method: 'none', application_type: 'native', grant_types: ['authorization_code'],
         redirect_uris: ['http://127.0.0.1/sign-in/return', 'http://localhost/sign-in/return'], response_types: ['code'],
@@ -25,7 +25,7 @@ async function provider(issuer) {
         redirect_uris: ['http://127.0.0.1/sign-in/return'], response_types: ['code'],
       },
     ],
-    // Whoever signs in with any password, is whom they say; ann is on call.
+    // Any name can sign in with any password; ann is on call.
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, groups: id === 'ann' ? ['oncall'] : [] }) }),
     claims: { openid: ['sub', 'groups'] },
     conformIdTokenClaims: false,

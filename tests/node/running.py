@@ -1,4 +1,4 @@
-"""Node.js comes with the development dependencies, its packages with ``npm ci`` the first time they are needed."""
+"""Runs Node.js, which is a development dependency, and installs its packages with ``npm ci`` when first needed."""
 
 import fcntl
 import hashlib
@@ -16,7 +16,7 @@ _MODULES = HERE / "node_modules"
 
 
 def install() -> None:
-    """The packages of the lock file, once for all test processes."""
+    """Install the packages of the lock file, once for all test processes."""
     stamp, wanted = _MODULES / ".pgsched", hashlib.sha256(_LOCK.read_bytes()).hexdigest()
     with _LOCK.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -27,19 +27,19 @@ def install() -> None:
 
 
 def run(script: str, given: Any) -> Any:
-    """What a script here prints as JSON, given JSON on standard input."""
+    """Run a script of this directory with JSON on standard input. Returns the JSON that it prints."""
     install()
     return json.loads(node(str(HERE / script), input=json.dumps(given)))
 
 
 def module(name: str, *arguments: str) -> str:
-    """What a program of a package here prints."""
+    """Run a program of an installed package. Returns what it prints."""
     install()
     return node(str(_MODULES / name), *arguments)
 
 
 def node(*arguments: str, **given: Any) -> str:
-    """What Node.js prints."""
+    """Run Node.js. Returns what it prints."""
     return _run("node", [*arguments], **given)
 
 
@@ -54,8 +54,8 @@ def _run(program: str, arguments: list[str], *, timeout: float = 240, **given: A
 def browsed(
     address: str, key: Path, paths: Sequence[str], things: Mapping[str, Sequence[str]], pictures: str | None
 ) -> dict[str, Any]:
-    """What a browser that signs in with a key found on these pages of the dashboard, and what came of its forms; or
-    where there is a directory for ``pictures``, these, and no form is sent."""
+    """Let a browser sign in with a key and check these pages of the dashboard. Returns what it found, and the results
+    of its forms. With a directory for ``pictures``, it takes those instead of sending forms."""
     install()
     given = {
         "address": address,

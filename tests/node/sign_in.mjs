@@ -1,5 +1,6 @@
-// Somebody comes to a page without being signed in, signs in at the provider, pauses a queue, signs out, and asks for the page again.
-// Given on standard input: the address, who it is, and a directory for the browser. Prints where each step led, and what the pages said.
+// Opens a page without being signed in, signs in at the provider, pauses a queue, signs out, and opens the page again.
+// Reads {address, who, unpacked}; `unpacked` is a directory for the browser. Prints where each step led, the cookies,
+// and the console errors.
 import { readFileSync } from "node:fs";
 import { browse } from "./browser.mjs";
 
@@ -17,8 +18,8 @@ await leads(() => page.click("a.button"));
 const abroad = page.url();
 await page.type("[name=login]", who);
 await page.type("[name=password]", "x");
-await leads(() => page.keyboard.press("Enter")); // to the page that asks for consent
-said.length = 0; // what the provider's own pages lack is no matter
+await leads(() => page.keyboard.press("Enter")); // to the consent page
+said.length = 0; // errors of the provider's own pages do not count
 await Promise.all([page.waitForFunction(() => location.pathname === "/" && document.title.startsWith("Now")), page.click("button")]);
 led.push(new URL(page.url()).pathname);
 const name = await page.$eval(".who", (one) => one.innerText);

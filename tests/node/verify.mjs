@@ -1,4 +1,4 @@
-// Verifies callbacks with each library: standard input is a list of {secret, headers, body}.
+// Verifies callbacks with each library. Reads a list of {secret, headers, body}.
 import { readFileSync } from "node:fs";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";

@@ -38,7 +38,7 @@ class Asked:
     calls: int = 0
 
     def differences(self, db: psycopg.Connection[Any]) -> list[str]:
-        """Returns the differences from what was requested; empty if each call did what it reported."""
+        """The differences from what was requested; empty if each call did what it reported."""
         compared = [
             (self.logged, Counter(db.execute(_LOGGED).fetchall())),
             (Counter((id, *job) for id, job in self.jobs.items()), Counter(db.execute(_JOBS).fetchall())),
@@ -59,7 +59,7 @@ class Caller:
         self._number = 0
 
     async def run(self, calls: int) -> None:
-        """Stops after the job with which all clients together have made ``calls`` calls."""
+        """Work on one job after another until all clients together have made ``calls`` calls."""
         while self._asked.calls < calls:
             await self._one_job()
 
@@ -123,7 +123,7 @@ class Caller:
 
 
 async def call_at_once(apis: Sequence[httpx.AsyncClient], calls: int) -> Asked:
-    """Makes ``calls`` calls in all by several concurrent clients, each with one of the APIs."""
+    """Make ``calls`` calls in total from several concurrent clients, each of which uses one of the APIs."""
     asked = Asked()
     callers = [Caller(apis[n % len(apis)], f"client_{n}", asked) for n in range(CLIENTS)]
     await asyncio.gather(*(caller.run(calls) for caller in callers))

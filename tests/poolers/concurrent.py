@@ -2,8 +2,8 @@
 
     python -m tests.poolers.concurrent --calls 10000 --version 1.24
 
-Starts a PostgreSQL, a PgBouncer and two API processes, lets eight clients call concurrently, and compares the database
-with what each call asked for. Exits with 1 if they differ, or if it took longer than ``--seconds``.
+Starts PostgreSQL, PgBouncer and two API processes, lets eight clients call concurrently, and compares the database with
+what each call asked for. Exits with 1 if they differ, or if the calls took longer than ``--seconds``.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _PROCESSES = 2
 
 @contextmanager
 def _api(url: str, place: str) -> Iterator[str]:
-    """Runs an API process. Yields its URL."""
+    """Run an API process. Yields its URL."""
     words = [sys.executable, "-m", "pgsched.cli.main", "api", "--port", "0", "--json"]
     environment = os.environ | {"PGSCHED_DATABASE_URL": url, "PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=place, text=True) as process:
@@ -52,7 +52,7 @@ async def _call(addresses: list[str], calls: int) -> Asked:
 
 
 def main() -> int:
-    """Runs the check. Returns the exit status."""
+    """Run the check. Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[-1])

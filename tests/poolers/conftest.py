@@ -1,4 +1,4 @@
-"""PgBouncer in front of the test's own database."""
+"""PgBouncer in front of the test's database."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -47,7 +47,7 @@ class PgBouncer:
     process: subprocess.Popen[bytes]
 
     def switch(self, before: Mode, after: Mode) -> None:
-        """Changes the pool mode as an administrator does: edits the file and reloads."""
+        """Change the pool mode as an administrator would: edit the file and reload."""
         text = self.configuration.read_text().replace(f"pool_mode = {before}", f"pool_mode = {after}")
         self.configuration.write_text(text)
         self.process.send_signal(signal.SIGHUP)
@@ -67,7 +67,7 @@ def pgbouncer(
     round_robin: bool = False,
     users: dict[str, str] | None = None,
 ) -> Iterator[PgBouncer]:
-    """Runs a PgBouncer in front of the server of ``url`` for the duration of the block."""
+    """Run a PgBouncer in front of the server of ``url`` for the duration of the block."""
     given = conninfo_to_dict(url)
     port = free_port()
     passwords = {str(given["user"]): str(given["password"])} | (users or {})
@@ -95,7 +95,7 @@ def pgbouncer(
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Waits until it answers."""
+    """Wait until it answers."""
     until = time.monotonic() + 30
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A pooler that is switched to transaction mode while a worker runs behind it."""
+"""A pooler is switched to transaction mode while a worker runs behind it."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def _count(db: Connection, query: str) -> int:
     return int(found[0]) if found else 0
 
 
-def test_the_worker_stops_with_advice_and_its_results_are_right(
+def test_worker_stops_with_advice_and_loses_no_result(
     database_url: str, db: Connection, version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "noting.py").write_text(_HANDLERS)
@@ -64,7 +64,7 @@ def test_the_worker_stops_with_advice_and_its_results_are_right(
 
 
 def _check(database_url: str) -> None:
-    """Each execution ran once and is recorded correctly."""
+    """Check that each execution ran once and is recorded correctly."""
     with psycopg.connect(database_url) as connection:
         noted = Counter(n for (n,) in connection.execute("select n from noted"))
         ended = Counter(connection.execute("select key, status::text, payload from pgsched.history").fetchall())

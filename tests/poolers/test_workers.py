@@ -92,7 +92,7 @@ async def test_functions_are_called_through_the_pool(session_url: str, shop: Con
     assert await value(shop, "select result from pgsched.history") == 10
 
 
-async def test_a_function_is_not_called_through_a_transaction_pool(
+async def test_function_is_not_called_through_a_transaction_pool(
     session_url: str, database_url: str, version: str, shop: Connection
 ) -> None:
     with pgbouncer(database_url, "transaction", version=version, users={"billing": "secret"}) as pooler:
@@ -105,7 +105,7 @@ async def test_a_function_is_not_called_through_a_transaction_pool(
     assert "sql_login leads to a pooler" in await value(shop, "select reason from pgsched.history")
 
 
-async def test_rows_of_a_dead_worker_are_reaped_long_before_the_lease_ends(
+async def test_dead_worker_is_reaped_long_before_its_lease_ends(
     session_url: str, shop: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / "shop_handlers.py").write_text(_HANDLERS)
