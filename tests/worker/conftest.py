@@ -79,7 +79,7 @@ def _few_days(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _kept_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reuse sessions between workers: opening and planning anew took a third of these tests' time."""
+    """Reuse sessions between workers: new sessions and their plans took a third of these tests' time."""
     monkeypatch.setattr(connect, "AsyncConnection", KeptConnection)
 
 

@@ -83,7 +83,7 @@ async def test_backlog_of_many_claims_is_worked_off(db: Connection, running: Run
         "insert into pgsched_internal.signing_secrets values ('default', sha256(''), 'LaSw')",
     ],
 )
-async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statement: str) -> None:
+async def test_row_that_no_worker_could_read_is_refused(db: Connection, statement: str) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
         await db.execute(statement.encode())
 

@@ -53,7 +53,7 @@ async def test_runs_of_a_job_are_handed_out_and_each_has_a_successor(
         assert await value(db, query, job) == 1
 
 
-async def test_run_that_nobody_fetched_still_overlaps(db: Connection, running: Running, orders: Consumer) -> None:
+async def test_unfetched_run_still_overlaps(db: Connection, running: Running, orders: Consumer) -> None:
     async with running():
         call(orders, "schedule", target="queue:", queue="orders", every="1 s")
         query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"

@@ -30,20 +30,20 @@ async def turn(releaser: DependentReleaser) -> float:
     return await releaser.turn()
 
 
-async def test_settle_without_dependents_does_not_wake_it(releaser: DependentReleaser) -> None:
+async def test_settle_without_dependents_does_not_wake_the_releaser(releaser: DependentReleaser) -> None:
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert not releaser._wake.is_set()
 
 
-async def test_settle_wakes_it_while_a_dependent_waits(db: Connection, releaser: DependentReleaser) -> None:
+async def test_settle_wakes_the_releaser_while_a_dependent_waits(db: Connection, releaser: DependentReleaser) -> None:
     await first_and_next(db)
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert releaser._wake.is_set()
 
 
-async def test_settle_wakes_it_after_a_notice_of_a_new_dependent(releaser: DependentReleaser) -> None:
+async def test_settle_wakes_the_releaser_after_a_notice_of_a_dependent(releaser: DependentReleaser) -> None:
     await turn(releaser)
     releaser.look()
     releaser._wake.clear()
@@ -75,7 +75,7 @@ async def test_expired_row_behind_a_gate_ends_and_the_next_one_sets_the_pause(
     assert 0 < await turn(releaser) <= 3
 
 
-async def test_dependents_are_released_and_it_looks_again_at_once(
+async def test_released_dependents_make_the_releaser_look_again_at_once(
     db: Connection, releaser: DependentReleaser, recorder: Recorder
 ) -> None:
     first, following = await first_and_next(db)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.smoke
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
 
 
-async def test_an_insert_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
+async def test_insert_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         id = await value(db, "select pgsched.schedule('python:count', '{}')::text")
@@ -28,7 +28,7 @@ async def test_an_insert_is_delivered_once_and_enters_history(db: Connection, ru
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_a_rolled_back_insert_is_never_delivered(db: Connection, running: Running, database_url: str) -> None:
+async def test_rolled_back_insert_is_never_delivered(db: Connection, running: Running, database_url: str) -> None:
     app, calls = counting_app()
     async with running(app):
         async with await psycopg.AsyncConnection.connect(database_url) as other:
@@ -94,7 +94,7 @@ async def test_execution_past_its_relevancy_window_expires_undelivered(db: Conne
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_an_execution_whose_retry_would_come_too_late_expires(db: Connection, running: Running) -> None:
+async def test_execution_whose_retry_would_come_too_late_expires(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("busy")
@@ -110,7 +110,7 @@ async def test_an_execution_whose_retry_would_come_too_late_expires(db: Connecti
     assert await value(db, "select count(*) from pgsched.attempts") == 2
 
 
-async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: Running) -> None:
+async def test_deadline_cuts_the_last_attempt_short(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("slow")
@@ -167,7 +167,7 @@ async def test_result_of_a_handler_is_kept(db: Connection, running: Running) -> 
     assert await value(db, "select result from pgsched.history") == 3
 
 
-async def test_an_attempt_ends_at_its_timeout(db: Connection, running: Running) -> None:
+async def test_attempt_ends_at_its_timeout(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("hang")
@@ -314,7 +314,7 @@ async def test_drain_hands_back_rows_that_do_not_finish_in_time(db: Connection, 
     assert left == [(0, None)]
 
 
-async def test_a_recurring_job_fires_every_instant_once(db: Connection, running: Running) -> None:
+async def test_recurring_job_fires_every_instant_once(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 second')")

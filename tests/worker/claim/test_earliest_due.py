@@ -43,7 +43,7 @@ def test_everything_is_read_before_the_first_look() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
-def test_look_finds_what_is_due(earliest_due: EarliestDue) -> None:
+def test_look_finds_the_earliest_due_rows(earliest_due: EarliestDue) -> None:
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
@@ -193,7 +193,7 @@ async def test_rows_of_an_unserved_queue_start_no_polling(
         assert not await value(db, "select pgsched_internal.is_watched(1)")
 
 
-async def test_polling_before_the_first_look_runs_what_it_claims(
+async def test_polling_before_the_first_look_executes_its_claims(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)

@@ -201,7 +201,7 @@ async def test_drain_stops_polling_before_attempts_end(
             await draining
 
 
-async def test_a_lost_connection_stops_polling(
+async def test_lost_connection_stops_polling(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, calls = counting_app()
@@ -220,9 +220,7 @@ async def test_a_lost_connection_stops_polling(
     assert len(calls) == len(set(calls)) == RUNG + 1 + RINGS
 
 
-async def test_a_failed_claim_stops_polling(
-    db: Connection, running: Running, recorder: Recorder, endless: None
-) -> None:
+async def test_failed_claim_stops_polling(db: Connection, running: Running, recorder: Recorder, endless: None) -> None:
     app, _ = counting_app()
     async with on_watch(db, recorder, running(app, **ALONE)):
         await db.execute("alter table pgsched_internal.executions_3 rename to hidden")

@@ -46,7 +46,7 @@ def _start(url: str) -> Any:
     return process
 
 
-def test_each_execution_takes_effect_once_whoever_is_killed(tmp_path: Path) -> None:
+def test_each_execution_takes_effect_once_despite_kills_and_crashes(tmp_path: Path) -> None:
     rng = random.Random(7)
     with EmbeddedPostgres(tmp_path / "postgres") as server:
         migrate(server.url)

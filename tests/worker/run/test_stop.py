@@ -48,14 +48,14 @@ async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, runn
         next_id = await value(db, "select pgsched.schedule('python:slow', ordering_key => 'one')")
         await started.wait()
         started.clear()
-        assert await value(db, "select pgsched.cancel(id => %s, note => 'paid by now')", id)
+        assert await value(db, "select pgsched.cancel(id => %s, note => 'already paid')", id)
         await stopped.wait()
         await started.wait()  # the next one of its ordering key
         assert not await value(db, "select pgsched.cancel(id => %s)", id)
         assert await value(db, "select pgsched.cancel(id => %s)", next_id)
         await until_history(db, 2, status="cancelled")
     ends = await (await db.execute("select id, attempt, reason from pgsched.history order by id")).fetchall()
-    assert ends == [(id, 1, "paid by now"), (next_id, 1, "cancelled")]
+    assert ends == [(id, 1, "already paid"), (next_id, 1, "cancelled")]
 
 
 async def test_run_is_stopped_even_without_a_notification(db: Connection, running: Running, slow: Slow) -> None:

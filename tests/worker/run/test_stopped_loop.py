@@ -29,8 +29,8 @@ def test_stopped_loop_is_resumed(recorder: Recorder) -> None:
 
 def test_exception_of_the_work_is_raised(recorder: Recorder) -> None:
     async def work() -> None:
-        raise RuntimeError("of its own")
+        raise RuntimeError("from the work")
 
-    with pytest.raises(RuntimeError, match="of its own"):
+    with pytest.raises(RuntimeError, match="from the work"):
         run_to_its_end(work(), Events(recorder))
     assert not recorder.seen
