@@ -1,4 +1,4 @@
-"""A fault is logged once when it starts and once when it ends, however many services fail however often."""
+"""A fault is logged once when it starts and once when it ends, however many services fail and how often."""
 
 import asyncio
 import logging

@@ -20,7 +20,7 @@ that claims by priority once claims are late."""
 
 
 def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
-    """Tell the tasks of the listener, claimer, settler and lanes from others. Callbacks of the loop have no task."""
+    """A predicate for the tasks of the listener, claimer, settler and lanes. Callbacks of the loop have no task."""
     named = dict(zip((service.name for service in worker.services), worker._tasks, strict=True))
     tasks = {
         named["listener"],

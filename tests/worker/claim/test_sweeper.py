@@ -1,4 +1,4 @@
-"""Rows behind the front are found whichever clients are skipped meanwhile; with whole workers."""
+"""Whole workers find rows behind the front, whichever clients they skip meanwhile."""
 
 import asyncio
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Limits, with whole workers: what passes, what is held, and that nothing is lost."""
+"""Limits, with whole workers: which executions pass, which are held, and that none is lost."""
 
 import asyncio
 import time

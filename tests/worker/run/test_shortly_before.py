@@ -1,4 +1,4 @@
-"""Rows in a worker's memory that change shortly before their instant do not start unchanged."""
+"""Rows in a worker's memory that change shortly before their instant do not start as they were."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A row in hand that changes in the database before it has begun does not start unchanged."""
+"""A row in hand that changes in the database before it begins does not start as it was."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
