@@ -74,9 +74,9 @@ def test_every_route_declares_a_scope_or_is_public(app: Litestar) -> None:
 def test_installation_wide_routes_need_an_admin_key_for_all_clients(app: Litestar) -> None:
     everywhere = [route for route in routes_of(app) if route.everywhere]
     assert {route.template for route in everywhere if route.scope != "admin"} == {"/metrics"}
-    rooms = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers", "/v1/recovery")
-    of_rooms = [route for route in routes_of(app) if route.template.startswith(rooms) and route.name != "claim"]
-    assert {route.name for route in of_rooms if not route.everywhere} == {"list_queues", "get_queue"}
+    prefixes = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers", "/v1/recovery")
+    shared = [route for route in routes_of(app) if route.template.startswith(prefixes) and route.name != "claim"]
+    assert {route.name for route in shared if not route.everywhere} == {"list_queues", "get_queue"}
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "wrong secret", "expired", "revoked", "no token"])
@@ -148,8 +148,8 @@ async def test_the_database_isolates_clients_without_the_checks_of_routes(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key(db, clients=["other"])
-    for room in (request_reading, batch_lines):
-        monkeypatch.setattr(room, "check_clients", lambda *_: None)
+    for module in (request_reading, batch_lines):
+        monkeypatch.setattr(module, "check_clients", lambda *_: None)
     monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
     monkeypatch.setattr(Grant, "is_for", lambda *_: True)
     before = rows_of_all(db)

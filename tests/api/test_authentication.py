@@ -206,7 +206,7 @@ async def test_keys_are_created_rotated_revoked_and_their_token_shown_once(
     assert value(db, "select count(*) from pgsched.audit_log where detail::text like '%psk\\_%'") == 0
 
 
-async def test_a_rate_limits_requests_of_its_key_only(database_url: str, db: Connection) -> None:
+async def test_a_rate_limit_applies_to_its_key_only(database_url: str, db: Connection) -> None:
     held, free = (make_key(db, clients=["shop"], scopes=["read"]) for _ in range(2))
     db.execute("select pgsched_internal.set_key_rate(%s, 1, 3)", [held.id])
     async with serving(create_app(Settings(database_url=database_url))) as api:

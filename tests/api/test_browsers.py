@@ -62,7 +62,7 @@ def test_requests_of_foreign_pages_are_refused(method: str, headers: dict[str, s
 
 
 @pytest.mark.parametrize("name", ["https://ops.example", "ops.example:443", "*.example", "ops.example/", "a b"])
-def test_an_allowed_host_that_is_no_host_name_is_refused(name: str) -> None:
+def test_an_invalid_allowed_host_is_refused(name: str) -> None:
     with pytest.raises(InvalidSettings, match=r"allowed_hosts contains .*: write host names without"):
         Browsers(Settings(allowed_hosts=f"api, {name}"))
     Browsers(Settings(allowed_hosts="*, ::1, fe80::1, ops_1.example"))

@@ -32,7 +32,7 @@ async def _opened(url: str) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def _standing_still(pid: int) -> AsyncIterator[None]:
-    """Stops a server process, which then looks like one on a lost machine."""
+    """Suspends a server process, as if its machine were lost."""
     os.kill(pid, signal.SIGSTOP)
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -57,7 +57,7 @@ async def test_a_page_waits_for_its_turn_as_long_as_for_a_connection(database_ur
                 pass
 
 
-async def test_a_statement_without_answer_ends_at_the_requests_time_limit(
+async def test_an_unanswered_statement_ends_at_the_requests_time_limit(
     database_url: str,
 ) -> None:
     async with _opened(database_url) as database:
@@ -103,7 +103,7 @@ async def test_a_computation_of_one_client_does_not_block_others(database_url: s
                 pass
 
 
-async def test_a_cancelled_request_raises_cancelled_and_not_unavailable(database_url: str) -> None:
+async def test_a_cancelled_request_is_not_reported_as_unavailable(database_url: str) -> None:
     async with _opened(database_url) as database:
         reached = asyncio.Event()
 

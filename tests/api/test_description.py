@@ -176,7 +176,7 @@ async def test_the_error_for_an_unknown_predecessor_is_described(description: An
     assert str(answer.status_code) in description["paths"]["/v1/jobs"]["post"]["responses"]
 
 
-def test_no_one_of_contains_an_empty_schema(description: Any) -> None:
+def test_one_of_never_contains_an_empty_schema(description: Any) -> None:
     for schema in description["components"]["schemas"].values():
         assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
 

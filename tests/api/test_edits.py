@@ -55,7 +55,7 @@ async def test_an_unchanged_job_is_answered_with_304(api: httpx.AsyncClient, db:
     assert (await api.patch(path, json={"target": "notify:b"}, headers={"If-Match": read})).status_code == 200
 
 
-async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_new_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})
     rows = db.execute("select fire_at from pgsched.executions").fetchall()

@@ -119,7 +119,7 @@ async def test_one_poll_serves_all_readers(app: Litestar, db: Connection, monkey
         assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
 
 
-async def test_a_slow_reader_delays_nobody_and_misses_nothing(
+async def test_a_slow_reader_does_not_delay_others_and_misses_nothing(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "_MOST_BYTES", 2000)

@@ -93,8 +93,8 @@ async def test_the_database_isolates_clients_without_the_checks_of_pages(
         "select pgsched.schedule('notify:a', client => %s) from generate_series(1, 5)", [f"{MARK}-rival"]
     )  # one of the clients with due executions
     signed_in(page, make_key(db, clients=["other"]))
-    for room in (access, request_reading, client_pages, verb_forms, gate_pages):
-        monkeypatch.setattr(room, "check_clients", lambda *_: None)
+    for module in (access, request_reading, client_pages, verb_forms, gate_pages):
+        monkeypatch.setattr(module, "check_clients", lambda *_: None)
     monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
     monkeypatch.setattr(Grant, "is_for", lambda *_: True)
     before = rows_of_all(db)

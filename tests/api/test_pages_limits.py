@@ -159,7 +159,7 @@ async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient,
     assert ("when restored" in sidelined, sidelined.count('action="/targets/sideline"')) == (True, 1)
 
 
-async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_blocked_ordering_key_is_unblocked(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in (await page.get("/ordering-keys")).text
     assert "account-42" in (await page.get("/client?name=payments")).text

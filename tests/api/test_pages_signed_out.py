@@ -119,7 +119,7 @@ async def test_a_link_from_another_site_opens_pages_without_a_message(
             assert here in {200, 404, 409}, path
 
 
-async def test_get_of_a_form_address_is_an_error_page(page: httpx.AsyncClient) -> None:
+async def test_get_of_a_form_url_is_an_error_page(page: httpx.AsyncClient) -> None:
     answer = await page.get("/client/hold", headers=_READS)
     assert (answer.status_code, "That is not possible" in answer.text) == (405, True)
     assert (await page.get("/v1/jobs/cancel", headers=_READS)).headers["content-type"].startswith("application/problem")

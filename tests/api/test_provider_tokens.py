@@ -205,7 +205,9 @@ async def test_claims_grant_only_known_scopes_and_named_clients(provider: Faked)
     )  # here "all" and "*" are just names of clients
 
 
-@pytest.mark.parametrize("how", ["large", "redirects", "another", "compressed", "no keys", "elsewhere", "fails"])
+@pytest.mark.parametrize(
+    "how", ["large", "redirects", "another issuer", "compressed", "no keys", "keys elsewhere", "fails"]
+)
 async def test_invalid_answers_of_a_provider_are_refused(how: str, provider: Faked, bearer: BearerTokens) -> None:
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:
         told: dict[str, Any] = {"issuer": provider.issuer, "jwks_uri": f"{provider.issuer}/jwks"}
@@ -219,8 +221,8 @@ async def test_invalid_answers_of_a_provider_are_refused(how: str, provider: Fak
             return 200, {}, b'{"keys": {"kid": 1}}'
         if how == "fails":
             return 500, {}, b""
-        told |= {"issuer": "https://login.example"} if how == "another" else {}
-        told |= {"jwks_uri": "http://192.0.2.1/jwks"} if how == "elsewhere" else {}
+        told |= {"issuer": "https://login.example"} if how == "another issuer" else {}
+        told |= {"jwks_uri": "http://192.0.2.1/jwks"} if how == "keys elsewhere" else {}
         return 200, {}, json.dumps(told).encode()
 
     provider.answer = answer

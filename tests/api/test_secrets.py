@@ -18,7 +18,7 @@ async def test_a_secret_is_stored_and_its_value_never_shown(api: httpx.AsyncClie
     await api.post("/v1/jobs", json={"target": "https://a", "options": {"headers": {"x": {"secret": "token"}}}})
     shown = [
         listed,
-        *[await api.get(f"/v1/{room}") for room in ("clients/shop", "executions", "audit", "jobs")],
+        *[await api.get(f"/v1/{path}") for path in ("clients/shop", "executions", "audit", "jobs")],
     ]
     assert not [answer.url for answer in shown if "hush" in answer.text]
     dropped = [await api.delete("/v1/clients/shop/secrets/token") for _ in range(2)]

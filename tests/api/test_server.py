@@ -180,7 +180,7 @@ def _ask(connection: socket.socket) -> None:
 
 
 def test_idle_connections_are_kept(served: tuple[str, Process]) -> None:
-    """They outlast the time in which a request must arrive."""
+    """Idle connections may last longer than a request may take to arrive."""
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:
         kept = []

@@ -79,5 +79,5 @@ async def test_a_key_gets_stats_of_its_clients_only(api: httpx.AsyncClient, fill
 async def test_expensive_and_invalid_ranges_are_refused(
     api: httpx.AsyncClient, given: dict[str, str], status: int
 ) -> None:
-    """Requests that match the schema get 422."""
+    """Requests that match the schema get 422, others 400."""
     assert (await api.get("/v1/stats", params=given)).status_code == status

@@ -15,7 +15,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
 
 
-def test_a_client_of_any_name_is_set_held_shown_and_removed(run: Run, db: Connection) -> None:
+def test_a_client_of_any_name_is_set_held_shown_and_dropped(run: Run, db: Connection) -> None:
     for name in NAMES:
         assert run("clients", "set", "--weight", "5", "--", name).exit_code == 0, name
         assert run("clients", "hold", "--", name).exit_code == 0

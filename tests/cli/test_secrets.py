@@ -48,7 +48,7 @@ def pgsched(*words: str, text: str = "", **environment: str) -> Any:
     return json.loads(found.stdout)
 
 
-def test_a_secret_is_put_listed_resealed_and_removed(
+def test_a_secret_is_put_listed_resealed_and_dropped(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
@@ -82,7 +82,7 @@ def test_a_secret_is_put_listed_resealed_and_removed(
         assert connection.execute("select count(*) from pgsched_internal.secrets").fetchone() == (0,)
 
 
-_ROOMS = (
+_LISTINGS = (
     "executions", "jobs", "audit", "clients/shop", "clients/shop/secrets", "dead-letters", "clients", "keys", "limits",
     "queues", "stats", "workers",
 )  # fmt: skip
@@ -134,7 +134,7 @@ class _Use:
 
     def answers(self, ids: list[Any], key: str) -> str:
         headers = {"Authorization": f"Bearer {self.key}"}
-        pages = [*_ROOMS, *(f"executions/{id}" for id in ids)]
+        pages = [*_LISTINGS, *(f"executions/{id}" for id in ids)]
         with httpx.Client(base_url=f"{self.said['url']}/v1", headers=headers) as api:
             told = [api.get(page).text for page in pages]
             told += [api.get("events?after=0.0.0..&wait=0s").text, api.get("doctor").text]

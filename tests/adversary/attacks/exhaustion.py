@@ -104,7 +104,7 @@ grant connect on database postgres, template1 to public"""
 
 @attack(seconds=2.0)
 def the_lock_table_cannot_be_filled_after_the_revokes(means: Means) -> None:
-    """The same after the documented revokes, as in pgsched's own database: everything is refused."""
+    """After the documented revokes, as in pgsched's own database, every statement is refused."""
     means.at_end(partial(means.house.owner.execute, _FREE_AGAIN))
     means.house.owner.execute(public_revokes().encode())
     for session in (means.nobody(), means.mallory()):
@@ -183,7 +183,7 @@ def all_connections_are_taken_and_everybody_is_cut_off(means: Means) -> None:
 
 @attack(seconds=2.0)
 def prepared_transactions_are_left_open(means: Means) -> None:
-    """They keep their locks without a session, even over a restart. Transactions that notify cannot be prepared."""
+    """Prepared transactions keep their locks without a session, even over a restart. Those that notify are refused."""
     ids = [means.schedule(delay="0.8 seconds", key=f"waits {number}") for number in range(4)]
     running(means, 4)
     verbs: list[tuple[str, list[object]]] = [("select pgsched.cancel(%s::uuid)", [id]) for id in ids]

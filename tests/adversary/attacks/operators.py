@@ -43,7 +43,7 @@ def the_search_path_leads_to_hostile_functions(means: Means) -> None:
 
 @attack(after_mount=True)
 def statements_behave_differently(means: Means) -> None:
-    """Their results are formatted differently, too."""
+    """Results are formatted differently, too."""
     with_settings(means, "intervalstyle = 'iso_8601'", "extra_float_digits = '-15'", "bytea_output = 'escape'",
                   "standard_conforming_strings = 'off'", "transform_null_equals = 'on'", "array_nulls = 'off'",
                   "default_transaction_isolation = 'serializable'", "enable_indexscan = 'off'", "work_mem = '64kB'",

@@ -8,8 +8,8 @@ _BRIEF = '{"timeout": "2s", "max_attempts": 2}'
 
 @attack(seconds=12.0, recovers_within=60.0)
 def handlers_that_block_the_loop_forever(means: Means) -> None:
-    """One more than there are processes. Each process ends itself after their timeout and is replaced, and they are
-    called in isolation."""
+    """There is one more handler than processes. After the timeout, each process ends itself and is replaced, and the
+    handlers are called in isolation."""
     means.first_works_in_every_way()
     call(means, "python:mallory_waits", 3, _BRIEF)
 
@@ -40,6 +40,6 @@ def two_hundred_handlers_that_cancel_themselves(means: Means) -> None:
 
 @attack(seconds=15.0, recovers_within=60.0)
 def handlers_that_end_two_processes_and_then_hang(means: Means) -> None:
-    """Executions in flight beside them are also called in isolation, and do not wait behind them."""
+    """Other executions in flight are called in isolation, too, and do not wait behind these handlers."""
     means.first_works_in_every_way()
     call(means, "python:mallory_hangs_isolated", 3, '{"timeout": "10m"}')

@@ -110,7 +110,7 @@ def thousands_of_handler_exceptions(means: Means) -> None:
 
 @attack(seconds=3.0, recovers_within=6.0)
 def endless_exceptions(means: Means) -> None:
-    """Creating a text of 300 MB blocks the interpreter for a moment. It happens once."""
+    """Creating a text of 300 MB blocks the interpreter for a moment, so it happens only once."""
     for name in ("raises", "raises_in_a_thread"):
         for payload in ('"circle"', '"chain"', '"circle"', '"chain"', '"text"'):
             means.schedule(target=f"python:mallory_{name}", payload=payload, options='{"max_attempts": 1}')
@@ -154,7 +154,7 @@ def handlers_that_block_the_loop_and_are_retried(means: Means) -> None:
 
 @attack(seconds=9.0, recovers_within=12.0)
 def a_handler_that_blocks_the_loop_beyond_its_timeout(means: Means) -> None:
-    """Its worker is lost, and it is retried."""
+    """Its worker is lost, and the handler is retried."""
     means.schedule(
         target="python:mallory_blocks",
         payload='{"seconds": 8, "is_lost": true}',
@@ -164,8 +164,8 @@ def a_handler_that_blocks_the_loop_beyond_its_timeout(means: Means) -> None:
 
 @attack(seconds=4.0, recovers_within=60.0)
 def a_handler_that_ends_its_process(means: Means) -> None:
-    """Both processes may end twice before it is called in isolation. Starting a process takes a second or two, and
-    then the other executions in flight in the lost workers are called in isolation, too."""
+    """Both processes may end twice before the handler is called in isolation. Starting a process takes a second or two.
+    Then the other executions in flight in the lost workers are called in isolation, too."""
     call(means, "python:mallory_exits", 3)
 
 
