@@ -1,4 +1,4 @@
-"""The audit log names who did what, and is deleted after the days that are set."""
+"""The audit log names who did what, and is deleted after ``audit_days``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -198,7 +198,7 @@ def test_changes_of_a_row_in_one_transaction_are_one_log_entry(db: Connection) -
     assert found == ("ann", "edit", None, "jobs.toml", "01:00:00")
 
 
-def test_changes_of_two_jobs_in_one_transaction_are_logged_apart(db: Connection) -> None:
+def test_changes_of_two_jobs_in_one_transaction_are_logged_separately(db: Connection) -> None:
     other = job(db)
     with db.transaction():
         schedule(db, every="1 hour", key="k")

@@ -1,4 +1,4 @@
-"""Days of history are made and dropped without anything queueing for a lock, and kept as long as is set."""
+"""Days of history are made and dropped without queueing for locks, and kept for ``history_days``."""
 
 from collections.abc import AsyncIterator
 from datetime import date

@@ -49,7 +49,7 @@ async def _of_a_command(url: str) -> Opened:
 
 
 @asynccontextmanager
-async def _of_several_questions(url: str) -> Opened:
+async def _of_several_queries(url: str) -> Opened:
     async with lending(url) as lend, lend() as connection:
         yield connection
 
@@ -67,7 +67,7 @@ _KINDS: dict[Callable[..., Any], tuple[str, ...]] = {
     _of_a_worker: ("30s", "250ms", "30s", "0", "10"),
     _of_the_api: ("15s", "10s", "150s", "0", "10"),
     _of_a_command: ("0", "30s", "5min", "2s", "10"),
-    _of_several_questions: ("0", "30s", "5min", "2s", "10"),
+    _of_several_queries: ("0", "30s", "5min", "2s", "10"),
     _of_a_handler: ("0", "0", "0", "2s", "10"),
 }
 

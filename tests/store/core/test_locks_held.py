@@ -254,7 +254,7 @@ def test_starting_a_bulk_operation_holds_few_locks(db: Connection) -> None:
     assert_few(db, "bulk", action="cancel", filter={"client": "shop"})
 
 
-def test_the_estimated_locks_of_a_reader_match_the_status_view(db: Connection) -> None:
+def test_the_estimated_locks_of_a_status_reader_are_accurate(db: Connection) -> None:
     known, _, _ = row(db, statement("core/room_for_locks"))
     with db.transaction():
         db.execute("select from pgsched.status where client_id = 'default' and key = 'k'")

@@ -165,7 +165,7 @@ class Followed(RuleBasedStateMachine):
 
     async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[ClaimedExecution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
-        self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # not released ones
+        self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # excludes rows claimed again
         return rows
 
     def _has_begun(self, row: ClaimedExecution) -> None:

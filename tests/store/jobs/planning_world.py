@@ -151,7 +151,7 @@ class World:
         return answer.rows
 
     async def settle(self, claimer: int, how: str) -> None:
-        """Settle or release the rows of a claimer that may have begun."""
+        """Settle a claimer's rows whose instant has come, or release all of them."""
         hand = self.hands[claimer % len(self.hands)]
         rows = self.in_hand.pop(claimer, [])
         ready = [row for row in rows if how == "release" or row.scheduled_for <= to_instant(self.now)]
