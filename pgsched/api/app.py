@@ -41,10 +41,10 @@ from pgsched.api.pages import bulk as bulk_pages
 from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import database as database_page
 from pgsched.api.pages import dead_letters as dead_letter_pages
-from pgsched.api.pages import entry, now
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import gates as gate_pages
 from pgsched.api.pages import jobs as job_pages
+from pgsched.api.pages import now, sign_in_and_static_files
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import workers as worker_pages
 from pgsched.api.pages.routing import refused as refused_page
@@ -83,7 +83,7 @@ _ROOMS = (
     stats,
 )
 _PAGES = (
-    entry,
+    sign_in_and_static_files,
     now,
     execution_pages,
     bulk_pages,

@@ -19,11 +19,11 @@ from pgsched.domain.duration import parse_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LiveStatus
 from pgsched.store import verbs
-from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.bulk import starting
+from pgsched.store.bulk.operations import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup import bulk_pages
-from pgsched.store.lookup.row_types import filter_json
+from pgsched.store.lookup.filters import filter_json
 
 OperationId = Annotated[UUID, PathParameter(description="A bulk operation's id.")]
 OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only operations with this action.")]
@@ -138,7 +138,7 @@ async def start_bulk(
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)
     async with database.computing() if data.action == "backfill" else nullcontext():
-        found = await database.ask(operations.ask, data.action, data.filter.as_json(), **how)
+        found = await database.ask(starting.ask, data.action, data.filter.as_json(), **how)
     return made_at(f"/v1/bulk/{found.id}", found) if found.id else Response(found, status_code=200)
 
 

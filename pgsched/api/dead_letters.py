@@ -33,7 +33,8 @@ from pgsched.api_responses import Changed, Page, Replayed
 from pgsched.domain.states import LetterState
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail, DeadLetterFilter
+from pgsched.store.lookup.filters import DeadLetterFilter
+from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
 _HOW = "finished_at, RFC 3339 with an offset"

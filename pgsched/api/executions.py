@@ -39,7 +39,8 @@ from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import Execution, ExecutionDetail, ExecutionFilter
+from pgsched.store.lookup.filters import ExecutionFilter
+from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit
 

@@ -10,9 +10,8 @@ from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.parameters import Pooled
 from pgsched.api.routing import problems
 from pgsched.errors import Unavailable
-from pgsched.store.admin.schema_revisions import expected_revision, is_served, mismatch, newest_of
-from pgsched.store.core.fitness import READ_ONLY
-from pgsched.store.schedule import calls
+from pgsched.store.admin.schema_revisions import expected_revision, is_served, mismatch, newest_of, revisions_async
+from pgsched.store.core.fitness import READ_ONLY, takes_writes
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,10 +38,10 @@ async def ready(database: Pooled) -> Health:
     """503 while the database is unreachable or read-only, or its schema is not one that this release works with."""
     wanted = await asyncio.to_thread(expected_revision)  # read from files, once
     async with database.connection() as connection:
-        found = await calls.revisions(connection)
+        found = await revisions_async(connection)
         if not await is_served(connection, found):
             raise await asyncio.to_thread(mismatch, found)
-        if not await calls.takes_writes(connection):
+        if not await takes_writes(connection):
             await connection.close()  # a new connection may reach the primary
             raise Unavailable(READ_ONLY)
     return Health(status="ready", revision=newest_of(found) or wanted)

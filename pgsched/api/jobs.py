@@ -45,8 +45,9 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
 from pgsched.store.lookup.listings import planned_instant
-from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution, JobRow
 
 LastOutcomes = Annotated[
     int,

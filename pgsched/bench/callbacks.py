@@ -11,8 +11,9 @@ import psycopg
 
 from pgsched.bench.bare_delivery import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.database import loading
+from pgsched.bench.medians import medians
 from pgsched.bench.receiver import CallbackReceiver, receiving
-from pgsched.bench.seed_rows import Progress, load, medians
+from pgsched.bench.seed_rows import Progress, load
 from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 

@@ -9,7 +9,8 @@ import psycopg
 
 from pgsched.bench.bare_loop import run_bare
 from pgsched.bench.database import loading
-from pgsched.bench.seed_rows import DUE, TRACED, WAITING, Progress, load, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import DUE, TRACED, WAITING, Progress, load
 from pgsched.bench.server_cpu import ServerCpu
 from pgsched.bench.worker_report import WorkerReport
 from pgsched.bench.workers import benchmark_workers

@@ -9,7 +9,8 @@ from pgsched.bench.database import loading
 from pgsched.bench.drain import assert_history
 from pgsched.bench.feed import schedule_evenly
 from pgsched.bench.histogram import ByMinute
-from pgsched.bench.seed_rows import WAITING, Progress, load, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import WAITING, Progress, load
 from pgsched.bench.worker_report import together
 from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings

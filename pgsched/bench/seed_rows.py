@@ -1,8 +1,7 @@
-"""Inserts the rows of benchmarks, and computes medians over their rounds."""
+"""Inserts the rows of benchmarks."""
 
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -51,18 +50,3 @@ def load(
 def seeded(connection: psycopg.Connection[Any], seed: int) -> None:
     """Seeds the session's ``random()``, so that it draws the same in every run with this seed."""
     connection.execute("select setseed(%s)", [(seed % 2_000_001 - 1_000_000) / 1_000_000])
-
-
-def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the median of each figure over the rounds, and the rounds themselves if there were several.
-
-    A figure that some round could not measure has no median; a boolean is True only if it was in every round.
-    """
-    summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
-    return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})
-
-
-def _median(values: list[Any]) -> Any:
-    if any(value is None for value in values):
-        return None
-    return all(values) if isinstance(values[0], bool) else statistics.median(values)

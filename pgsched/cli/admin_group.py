@@ -15,7 +15,7 @@ admin = CommandGroup(
                 "installation_settings:installation",
                 "Show and change settings of the installation as a whole.",
             ),
-            "history": ("history_archive:history", "Archive days of history, and repair missing days."),
+            "history": ("history:history", "Archive days of history, and repair missing days."),
             "recover": ("recover:recover", "Show what a restored database would fire, and release it."),
         },
     },

@@ -23,26 +23,17 @@ from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
-from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import Action, BulkAsked
+from pgsched.store.bulk import starting
+from pgsched.store.bulk.operations import Action, BulkAsked
 from pgsched.store.core.lock_capacity import find_room
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import audit_pages, bulk_pages, listings
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.events import horizon, list_events
+from pgsched.store.lookup.filters import DeadLetterFilter, EventFilter, ExecutionFilter, JobFilter, filter_json
 from pgsched.store.lookup.named import Kind, id_of
-from pgsched.store.lookup.row_types import (
-    DeadLetter,
-    DeadLetterFilter,
-    EditPreview,
-    Event,
-    EventFilter,
-    Execution,
-    ExecutionFilter,
-    JobFilter,
-    filter_json,
-)
+from pgsched.store.lookup.row_types import DeadLetter, EditPreview, Event, Execution
 from pgsched.store.schedule import calls
 from pgsched.store.schedule import edits as schedule_edits
 from pgsched.store.schedule.schedule_parameters import request_of
@@ -221,7 +212,7 @@ class DatabaseBackend:
     ) -> BulkAsked:
         given: Any = {"rate": rate, "target": new_target, "fire_at": fire_at, "shift": shift, "note": note}
         asked = {"dry_run": dry_run, "actor": self._actor, **given}
-        return await operations.ask(self._connection, action, filter_json(wanted), **asked)
+        return await starting.ask(self._connection, action, filter_json(wanted), **asked)
 
     async def list_dead_letters(
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any

@@ -9,8 +9,8 @@ import httpx
 import psycopg
 import pytest
 
+from pgsched.store.lookup.filters import ExecutionFilter
 from pgsched.store.lookup.pages import page_of_executions
-from pgsched.store.lookup.row_types import ExecutionFilter
 
 pytestmark = pytest.mark.smoke
 

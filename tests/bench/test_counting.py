@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.bench.histogram import ByMinute, DurationHistogram
-from pgsched.bench.seed_rows import medians
+from pgsched.bench.medians import medians
 from pgsched.bench.worker_report import Trace, account
 from tests.benchmarks.measuring.memory import Sample, growth_per_hour
 

@@ -12,7 +12,8 @@ import orjson
 import psycopg
 
 from pgsched.bench.database import fresh_database
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from tests.benchmarks.requests import api_of
 

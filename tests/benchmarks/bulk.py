@@ -15,7 +15,8 @@ import psycopg
 from psycopg import sql
 
 from pgsched.bench.database import fresh_database
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.client.many import schedule_many
 

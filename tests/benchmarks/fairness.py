@@ -12,7 +12,8 @@ import click
 import psycopg
 
 from pgsched.bench.database import fresh_database
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings

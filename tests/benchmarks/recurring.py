@@ -13,7 +13,8 @@ import psycopg
 
 from pgsched.bench.database import loading
 from pgsched.bench.drain import assert_history, settings_of
-from pgsched.bench.seed_rows import DUE, Progress, load, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import DUE, Progress, load
 from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings

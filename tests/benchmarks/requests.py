@@ -16,8 +16,9 @@ import psycopg
 
 from pgsched.api.server import serve
 from pgsched.bench.database import fresh_database
+from pgsched.bench.medians import medians
 from pgsched.bench.processes import CONTEXT
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.bench.server_cpu import SECONDS_A_TICK, ticks
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.settings import Settings

@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import JSON, ROUNDS, progress, tell
 
 _ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ import psycopg
 from pgsched.bench.database import fresh_database
 from pgsched.bench.feed import schedule_evenly
 from pgsched.bench.lateness import settings_on_time
-from pgsched.bench.seed_rows import Progress, load, medians, seeded
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import Progress, load, seeded
 from pgsched.bench.worker_report import together
 from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes

@@ -13,7 +13,8 @@ import psycopg
 from pgsched.bench.database import loading
 from pgsched.bench.drain import measure_drain, settings_of
 from pgsched.bench.lateness import measure_lateness, settings_on_time
-from pgsched.bench.seed_rows import WAITING, Progress, load, medians
+from pgsched.bench.medians import medians
+from pgsched.bench.seed_rows import WAITING, Progress, load
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from tests.benchmarks.measuring.sizes import live_table
 

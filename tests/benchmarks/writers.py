@@ -16,8 +16,9 @@ import click
 import psycopg
 
 from pgsched.bench.database import fresh_database
+from pgsched.bench.medians import medians
 from pgsched.bench.processes import CONTEXT
-from pgsched.bench.seed_rows import Progress, medians
+from pgsched.bench.seed_rows import Progress
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 from tests.benchmarks.measuring.spread import spread

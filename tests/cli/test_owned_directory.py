@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.cli.history_archive import _write as write_archive
+from pgsched.cli.history import _write as write_archive
 from pgsched.cli.own_api_key import _write as write_own_key
 from pgsched.cli.own_secret_keys import _write as write_secret_keys
 from pgsched.embedded import EmbeddedPostgres, processes

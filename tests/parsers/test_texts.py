@@ -42,7 +42,7 @@ from pgsched.errors import (
 )
 from pgsched.sealing import KeyRing
 from pgsched.store.core.text import check_text
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter
 from tests.parsers.drawn import garbled, thoroughly
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -14,7 +14,12 @@ DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 secon
 JOB = "select pgsched.schedule('python:do', every => '1 second')"
 NOTICED = {"worker/claim/listener.py", "domain/wake_notice.py"}
 """The modules that receive notifications. A job's run needs none, since it is planned before its instant."""
-EARLY_OR_LATE = {"worker/run/upcoming.py", "worker/run/precise_timer.py", "worker/claim/claim_order.py"}
+EARLY_OR_LATE = {
+    "worker/run/upcoming.py",
+    "worker/run/precise_timer.py",
+    "worker/run/start_order.py",
+    "worker/claim/streams.py",
+}
 """The modules that hold a row claimed before its instant, as a job's run is unless the machine is slow; and the one
 that claims by priority once claims are late."""
 

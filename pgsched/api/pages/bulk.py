@@ -32,10 +32,10 @@ from pgsched.api_responses import page_of
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
-from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
+from pgsched.store.bulk import starting
+from pgsched.store.bulk.operations import COUNTED_WITHIN, Action, BulkAsked
 from pgsched.store.lookup import bulk_pages, listings
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, filter_json
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
@@ -77,7 +77,7 @@ async def start_bulk_of_page(request: ApiRequest, database: Pooled, actor: Actor
             "actor": actor,
             "counted_within": GLANCE,
         }
-        found = await database.ask(operations.ask, wanted.action, wanted.filter, **how)
+        found = await database.ask(starting.ask, wanted.action, wanted.filter, **how)
     except InvalidInput as error:
         return await _form(request, database, wanted, form, fault=error)
     return done(f"/bulk/{found.id}", "start")
@@ -137,7 +137,7 @@ async def _form(
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
     counted = {"reschedule": "cancel", "discard": "replay"}.get(wanted.action, wanted.action)
     how: Any = {"dry_run": True, "counted_within": within}
-    found: BulkAsked = await database.ask(operations.ask, counted, wanted.filter, **how)
+    found: BulkAsked = await database.ask(starting.ask, counted, wanted.filter, **how)
     fields = {name: given.get(name, "") for name in ("note", "fire_at", "shift", "new_target")}
     return html(
         request,

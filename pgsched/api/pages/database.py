@@ -10,7 +10,7 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
 from pgsched.api.request_reading import ApiRequest
-from pgsched.store.doctor.holding import holders
+from pgsched.store.doctor.long_transactions import holders
 from pgsched.store.lookup.overview import days_ahead, table_sizes
 
 PAGES_OF_CHECKS = {

@@ -17,7 +17,8 @@ from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import DeadLetter, DeadLetterFilter
+from pgsched.store.lookup.filters import DeadLetterFilter
+from pgsched.store.lookup.row_types import DeadLetter
 
 _GROUPED = 1_000
 """The number of newest dead letters that are grouped by reason."""

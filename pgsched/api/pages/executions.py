@@ -27,7 +27,8 @@ from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import audit_pages, listings
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.row_types import Execution, ExecutionFilter
+from pgsched.store.lookup.filters import ExecutionFilter
+from pgsched.store.lookup.row_types import Execution
 from pgsched.store.schedule.edits import changes_of, edit
 
 _MOST_CHANGES = 50

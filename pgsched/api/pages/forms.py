@@ -20,7 +20,7 @@ from pgsched.domain.schedule import instant_of, read_instant
 from pgsched.domain.states import STATUSES, each_once
 from pgsched.domain.target import host_alone
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
 
 OF_EXECUTIONS = ("client", "queue", "host", "key", "job", "label", "from", "to")
 OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", "target", "from", "to")

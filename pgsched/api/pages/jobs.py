@@ -30,7 +30,8 @@ from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import bulk_pages, listings
-from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
+from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
 
 _SHOWN = 10
 """Instants that the preview of an edit shows, before and after."""

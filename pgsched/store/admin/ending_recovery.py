@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 from psycopg import AsyncConnection
 
 from pgsched.errors import Conflict
 from pgsched.store import internal_verbs, verbs
-from pgsched.store.admin import recovery_preview
-from pgsched.store.bulk import advancing, operations
-from pgsched.store.bulk.values import BulkAsked
+from pgsched.store.bulk import advancing, starting
+from pgsched.store.bulk.operations import BulkAsked
 from pgsched.store.core.own_connection import Lend
+from pgsched.store.core.query import rows
 from pgsched.store.lookup import bulk_pages
-from pgsched.store.lookup.row_types import ExecutionFilter
+from pgsched.store.lookup.filters import ExecutionFilter
 
 _UNDONE = ("scheduled", "retrying", "running")
 _CANCELLED_A_SECOND, _MOMENT = 100_000, 0.05
+_MOVED_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +60,13 @@ class HoldPolicy:
             async with lend() as connection:
                 await verbs.pause(connection, "client", client, note=self.note, actor=self.actor)
         skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
-        spread = 0
+        moved = 0
         if is_done and self.rate is not None:
-            spread, is_done = await recovery_preview.spread(lend, self.rate, until=until)
+            moved, is_done = await spread(lend, self.rate, until=until)
         if is_done:
             async with lend() as connection:
                 await verbs.resume(connection, "installation", note=self.note, actor=self.actor)
-        return ReleasedInstallation(released=is_done, skipped=skipped, spread=spread)
+        return ReleasedInstallation(released=is_done, skipped=skipped, spread=moved)
 
     async def _skip(self, lend: Lend, *, cancels: bool, until: float) -> tuple[int, bool]:
         if self.skip_older_than is None:
@@ -88,4 +90,24 @@ class HoldPolicy:
         wanted = ExecutionFilter(statuses=_UNDONE, end=before)
         note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
         how: Any = {"rate": _CANCELLED_A_SECOND, "note": note, "actor": self.actor}
-        return await operations.ask(connection, "cancel", wanted.as_json(), **how)
+        return await starting.ask(connection, "cancel", wanted.as_json(), **how)
+
+
+async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
+    """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
+
+    Returns how many were moved, and whether that was all. Stops at ``until`` (monotonic clock), and can be resumed.
+    """
+    async with lend() as connection:
+        places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")
+    apart, moved = timedelta(seconds=len(places) / rate), 0
+    for n, place in enumerate(places):
+        begins, latest = place.now + timedelta(seconds=(n + 1) / rate), _MOVED_AT_ONCE
+        while latest == _MOVED_AT_ONCE:
+            if time.monotonic() > until:
+                return moved, False
+            given = {"due_by": places[0].now, "begins": begins, "apart": apart, "most": _MOVED_AT_ONCE}
+            async with lend() as connection:
+                latest = await internal_verbs.spread_overdue(connection, place.partition, **given)
+            begins, moved = begins + latest * apart, moved + latest
+    return moved, True

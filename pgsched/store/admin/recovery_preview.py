@@ -1,22 +1,16 @@
-"""Shows what would fire once a held installation is released, and spreads it out beforehand."""
+"""Shows what would fire once a held installation is released."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from math import inf
-from types import SimpleNamespace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store import internal_verbs
-from pgsched.store.core.own_connection import Lend
 from pgsched.store.core.query import rows
 
 _LOOKED_AT, _SHOWN = 20_000, 10
-_MOVED_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,23 +65,3 @@ async def preview(connection: AsyncConnection[Any]) -> RecoveryPreview:
         oldest=await rows(connection, OverdueExecution, "admin/overdue_sample", most=_SHOWN),
         calls=await rows(connection, Called, "admin/coming_hosts", looked_at=_LOOKED_AT, most=_SHOWN),
     )
-
-
-async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
-    """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
-
-    Returns how many were moved, and whether that was all. Stops at ``until`` (monotonic clock), and can be resumed.
-    """
-    async with lend() as connection:
-        places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")
-    apart, moved = timedelta(seconds=len(places) / rate), 0
-    for n, place in enumerate(places):
-        begins, latest = place.now + timedelta(seconds=(n + 1) / rate), _MOVED_AT_ONCE
-        while latest == _MOVED_AT_ONCE:
-            if time.monotonic() > until:
-                return moved, False
-            given = {"due_by": places[0].now, "begins": begins, "apart": apart, "most": _MOVED_AT_ONCE}
-            async with lend() as connection:
-                latest = await internal_verbs.spread_overdue(connection, place.partition, **given)
-            begins, moved = begins + latest * apart, moved + latest
-    return moved, True

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from pgsched.errors import SchemaMismatch
-from pgsched.store.core.query import value
+from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
@@ -124,3 +124,8 @@ def mismatch(found: Sequence[str]) -> SchemaMismatch:
 def revisions(connection: psycopg.Connection[Any]) -> list[str]:
     """Returns the database's revisions, including those that another project keeps in the same table."""
     return [row[0] for row in connection.execute(statement("admin/revisions"))]
+
+
+async def revisions_async(connection: psycopg.AsyncConnection[Any]) -> list[str]:
+    """Returns the same."""
+    return await column(connection, "admin/revisions")

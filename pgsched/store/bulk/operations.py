@@ -1,35 +1,98 @@
-"""Starts bulk operations; ``lookup.bulk_pages`` shows them."""
+"""Bulk operations, and the result of processing one chunk."""
 
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple, get_args
+from uuid import UUID
 
-from psycopg import AsyncConnection
+from pgsched.domain.round_robin import Payers
+from pgsched.store.lookup.row_types import Json
 
-from pgsched.store import verbs
-from pgsched.store.bulk.backfills import Range, count_instants
-from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
+Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
+"""What a bulk operation does: to executions that wait or run, dead letters, past instants of a job, or jobs."""
+ACTIONS: tuple[Action, ...] = get_args(Action)
+COUNTED_WITHIN = 5.0
+"""Seconds after which counting stops."""
 
 
-async def ask(
-    connection: AsyncConnection[Any],
-    action: Action,
-    filter: str,
-    /,
-    *,
-    dry_run: bool = False,
-    counted_within: float = COUNTED_WITHIN,
-    **given: Any,
-) -> BulkAsked:
-    """Counts what the JSON filter selects, as far as time allows, and starts the operation unless it is a dry run.
-
-    ``given`` are further arguments of ``verbs.bulk``. Raises the driver's error if the operation is refused, and
-    InvalidSchedule if a job has no instants to backfill.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkAsked:
+    """How many a filter selects. ``id`` is null after a dry run. If not ``complete``, time ran out after counting
+    ``matched``. ``skipped`` are instants that have succeeded according to history.
     """
-    given["within"] = timedelta(seconds=counted_within)
-    if action != "backfill":
-        id, matched, complete = await verbs.bulk(connection, action, filter, dry_run=dry_run, **given)
-        return BulkAsked(id=id, matched=matched or 0, complete=complete)
-    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # refused before anything is counted
-    instants, skipped = await count_instants(connection, Range.of(filter))
-    id = None if dry_run else (await verbs.bulk(connection, action, filter, **given))[0]
-    return BulkAsked(id=id, matched=instants, complete=True, skipped=skipped)
+
+    id: UUID | None
+    matched: int
+    complete: bool
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkOperation:
+    """A bulk operation and its progress.
+
+    ``total`` is how many the filter selected, None if there was no time to count them. Those ``skipped`` had begun,
+    ended or stopped matching by their turn; those ``failed`` could not be changed. An instant of a backfill is ``done``
+    once it has a row. ``reason`` says what the operation waits for, or why it was given up. Without a ``rate`` it was
+    done at once.
+    """
+
+    id: UUID
+    action: str
+    clients: list[str] | None
+    filter: Json
+    target: str | None
+    fire_at: datetime | None
+    shift: timedelta | None
+    note: str | None
+    rate: float | None
+    state: str
+    total: int | None
+    done: int
+    skipped: int
+    failed: int
+    reason: str | None
+    actor: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """The executions of a backfill: ``live`` ones wait or run, and ``finished`` ones have ended, some of them
+    ``failed`` or ``cancelled``.
+    """
+
+    live: int
+    finished: int
+    failed: int
+    cancelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkDetail(BulkOperation):
+    """A bulk operation, its progress and, for a backfill, its ``runs``."""
+
+    runs: Runs | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """An unfinished operation, and the clients that it is for; None means all."""
+
+    id: UUID
+    action: str
+    clients: list[str | None]
+
+    @property
+    def payers(self) -> Payers:
+        """The clients whose share of the time it uses; an operation for all clients has its own share."""
+        return frozenset(client or "" for client in self.clients)
+
+
+class Chunk(NamedTuple):
+    """The result of one chunk of a bulk operation. ``more``: the next chunk need not wait."""
+
+    done: int
+    more: bool
+    finished: bool

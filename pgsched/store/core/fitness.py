@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from pgsched.errors import Conflict, InvalidSettings, Unavailable
+from pgsched.store.core import query
 from pgsched.store.core.sql import statement
 
 OLDEST = 15
@@ -74,3 +75,8 @@ def problem_of(found: DatabaseSettings) -> str | None:
                 f"alter database … reset {name}, or the same for the role"
             )
     return None
+
+
+async def takes_writes(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the database accepts writes. A replica does not, nor does one that is set to read only."""
+    return bool(await query.value(connection, "core/takes_writes"))

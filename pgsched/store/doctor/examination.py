@@ -17,7 +17,7 @@ from pgsched.sealing import KeyRing
 from pgsched.store.core.own_connection import Lend
 from pgsched.store.core.query import column, first
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
-from pgsched.store.doctor import database_connection, fleet, holding, schema, server, work
+from pgsched.store.doctor import database_connection, fleet, long_transactions, schema, server, work
 from pgsched.store.doctor.finding import (
     BOUNDS,
     Bounds,
@@ -50,9 +50,9 @@ CHECKS: Mapping[str, Check] = {
     "changes": work.changes,
     "days": work.days,
     "secrets": work.secrets,
-    "horizon": holding.horizon,
-    "lock waits": holding.lock_waits,
-    "slow statements": holding.slow_statements,
+    "horizon": long_transactions.horizon,
+    "lock waits": long_transactions.lock_waits,
+    "slow statements": long_transactions.slow_statements,
     "write-ahead log": server.write_ahead_log,
     "connections": server.connections,
     "notifications": server.notifications,

@@ -14,7 +14,8 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.event_position import Position, TransactionSnapshot, VisibilityHorizon
 from pgsched.store.core.query import first, rows
-from pgsched.store.lookup.row_types import Event, EventFilter
+from pgsched.store.lookup.filters import EventFilter
+from pgsched.store.lookup.row_types import Event
 
 _NO_ID = UUID(int=0)
 SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40

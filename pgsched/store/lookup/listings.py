@@ -18,6 +18,7 @@ from pgsched.domain.job_definition import Definition
 from pgsched.store.core.query import first, one, rows
 from pgsched.store.ends.dependencies import waits_for
 from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.pages import (
     page_of_dead_letters,
@@ -30,11 +31,8 @@ from pgsched.store.lookup.row_types import (
     Attempt,
     DeadLetter,
     DeadLetterDetail,
-    DeadLetterFilter,
     Execution,
     ExecutionDetail,
-    ExecutionFilter,
-    JobFilter,
     JobRow,
     LastOutcome,
     LetterReason,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.lookup.clauses import Conditions, Query, SortOrder, given, query, text
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
 
 HISTORY, KEPT = "pgsched.history", "pgsched_internal.kept_dead_letters"
 

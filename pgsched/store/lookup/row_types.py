@@ -1,12 +1,9 @@
-"""Rows and filters of listings. Payloads remain the stored text."""
+"""The rows of listings. Payloads remain the stored text."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID
-
-import orjson
 
 from pgsched.domain.job_definition import Definition
 from pgsched.domain.schedule import Fire
@@ -220,87 +217,3 @@ class LastOutcome:
     status: str
     scheduled_for: datetime
     finished_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFilter:
-    """Selects jobs that match every given field. ``host`` is the target's host, in any case; jobs must have all
-    ``labels``.
-    """
-
-    client: str | None = None
-    state: str | None = None
-    key: str | None = None
-    host: str | None = None
-    labels: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionFilter:
-    """Selects executions that match every given field: any of ``statuses``, each named once, and all of ``labels``.
-    ``host`` is the target's host, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``scheduled_for``.
-    """
-
-    client: str | None = None
-    statuses: tuple[str, ...] = ()
-    queue: str | None = None
-    host: str | None = None
-    key: str | None = None
-    job: UUID | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    labels: Mapping[str, str] | None = None
-
-    def as_json(self) -> str:
-        """Returns the filter as JSON for ``pgsched.bulk``."""
-        return filter_json(asdict(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFilter:
-    """Selects events that match every given field: any of ``statuses``."""
-
-    client: str | None = None
-    queue: str | None = None
-    statuses: tuple[str, ...] = ()
-    key: str | None = None
-    job: UUID | None = None
-
-    def takes(self, event: Event) -> bool:
-        return (
-            self.client in (None, event.client)
-            and self.queue in (None, event.queue)
-            and (not self.statuses or event.status in self.statuses)
-            and self.key in (None, event.key)
-            and self.job in (None, event.job_id)
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterFilter:
-    """Selects dead letters that match every given field. ``target`` is a prefix of the target, ``reason`` a part of the
-    reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. They must have all
-    ``labels``.
-    """
-
-    client: str | None = None
-    target: str | None = None
-    host: str | None = None
-    job: UUID | None = None
-    key: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    reason: str | None = None
-    status_code: int | None = None
-    labels: Mapping[str, str] | None = None
-
-    def as_json(self) -> str:
-        """Returns the filter as JSON for ``pgsched.bulk``."""
-        return filter_json(asdict(self))
-
-
-def filter_json(given: Mapping[str, Any]) -> str:
-    """Returns a filter as JSON for ``pgsched.bulk``, without fields that are None."""
-    renamed = {"start": "from", "end": "to", "statuses": "status"}
-    named = {renamed.get(name, name): value for name, value in given.items() if value not in (None, ())}
-    return orjson.dumps(named).decode()

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.duration import format_duration
 from pgsched.store import internal_verbs
-from pgsched.store.core.query import column, first, value
+from pgsched.store.core.query import first, value
 from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
@@ -67,13 +67,3 @@ async def may_plan(connection: AsyncConnection[Any]) -> bool:
 
 async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:
     return bool(await value(connection, "jobs/is_job", id=id))
-
-
-async def takes_writes(connection: AsyncConnection[Any]) -> bool:
-    """Whether the database accepts writes. A replica does not, nor does one that is set to read only."""
-    return bool(await value(connection, "core/takes_writes"))
-
-
-async def revisions(connection: AsyncConnection[Any]) -> list[str]:
-    """Returns the revisions to which the database has been migrated."""
-    return await column(connection, "admin/revisions")

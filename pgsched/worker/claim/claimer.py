@@ -5,7 +5,7 @@ the claimed rows are on their way, the worker looks for the next row beyond that
 came in between. So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at
 which it looks at all partitions: whichever is first. Losing every notification costs no more than the poll interval.
 
-A turn divides the room among the streams (``claim_order``): first those of single clients, then that of
+A turn divides the room among the streams (``streams``): first those of single clients, then that of
 everybody else. A full batch means there is more: then the next turn follows at once and begins where the last one
 ended.
 
@@ -21,11 +21,11 @@ from datetime import timedelta
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, Next, RowFilter, next_due
-from pgsched.worker.claim.claim_order import Stream, TurnBound, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.polling_when_busy import LOOK_EVERY, Polling
 from pgsched.worker.claim.row_filters import RowFilters
+from pgsched.worker.claim.streams import Stream, TurnBound, spread
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.claiming_connection import Claiming, ClaimingConnection
 from pgsched.worker.gates.admission import Admission

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.claim_order import Stream
+from pgsched.worker.claim.streams import Stream
 from pgsched.worker.known_settings import KnownSettings
 
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done

@@ -7,7 +7,7 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
-Due rows start in rounds (``upcoming``). Rows for which there is no slot (``delivery.slots``) wait beside the lanes.
+Due rows start in rounds (``start_order``). Rows for which there is no slot (``delivery.slots``) wait beside the lanes.
 Rows that others may have by now (``in_hand.LeaseValidity``) are handed back.
 
 ``in_hand`` has every claimed row that has not been settled or handed back: this process is responsible for them.
@@ -30,9 +30,10 @@ from pgsched.worker.run.attempt_timeouts import AttemptTimeouts
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
 from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.start_order import StartOrder
 from pgsched.worker.run.unbegun_rows import UnbegunRows
-from pgsched.worker.run.upcoming import StartOrder, Upcoming
-from pgsched.worker.run.waiting import Postponing, Waiting
+from pgsched.worker.run.upcoming import Upcoming
+from pgsched.worker.run.waiting_for_slot import Postponing, Waiting
 from pgsched.worker.run.watchdog import Watchdog
 
 _ROWS_BEFORE_YIELDING = 128

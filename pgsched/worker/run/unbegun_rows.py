@@ -23,8 +23,9 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
-from pgsched.worker.run.upcoming import StartOrder, Upcoming
-from pgsched.worker.run.waiting import Settle, Waiting
+from pgsched.worker.run.start_order import StartOrder
+from pgsched.worker.run.upcoming import Upcoming
+from pgsched.worker.run.waiting_for_slot import Settle, Waiting
 
 Wanted = Callable[[ClaimedExecution], bool]
 _NEVER = float("-inf")

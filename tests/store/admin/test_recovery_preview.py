@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from pgsched.store import verbs
-from pgsched.store.admin import installation_settings, recovery_preview
+from pgsched.store.admin import ending_recovery, installation_settings, recovery_preview
 from tests.conftest import Connection
 from tests.store.store_arrange import TARGET, schedule, value
 
@@ -142,7 +142,7 @@ async def test_spread_keeps_the_order_of_due_executions_and_moves_no_others(
     )
     later = schedule(db, delay="1 hour")
     begun = value(db, "select clock_timestamp()")
-    assert await recovery_preview.spread(lambda: nullcontext(planning), 10) == (20, True)
+    assert await ending_recovery.spread(lambda: nullcontext(planning), 10) == (20, True)
     fired = db.execute(
         "select partition, (payload #>> '{}')::int, fire_at, fire_at > %(begun)s, scheduled_for < %(begun)s"
         " from pgsched.executions where id <> %(later)s order by partition, fire_at",

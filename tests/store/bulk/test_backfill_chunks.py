@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import BulkAsked, Chunk, Runs
+from pgsched.store.bulk import starting
+from pgsched.store.bulk.operations import BulkAsked, Chunk, Runs
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.store.lookup.row_types import filter_json
+from pgsched.store.lookup.filters import filter_json
 from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.backfill_arrange import HOUR, MARCH, plan, planned, progress, ran, run_pace, start
@@ -169,6 +169,6 @@ async def test_a_dry_run_counts_the_instants_of_a_range(
     db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [MARCH + 3.5 * HOUR, triggered])
     finish(db, triggered)
     filter = filter_json({"job": hourly, "start": MARCH, "end": MARCH + 24 * HOUR})
-    found = await operations.ask(planning, "backfill", filter, dry_run=True)
+    found = await starting.ask(planning, "backfill", filter, dry_run=True)
     assert found == BulkAsked(id=None, matched=24, complete=True, skipped=1)
     assert column(db, "select id from pgsched.bulk_operations") == []

@@ -10,7 +10,7 @@ from pgsched.store.admin import expired_rows
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import JobFilter
+from pgsched.store.lookup.filters import JobFilter
 from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
 from tests.store.bulk.bulk_arrange import bulk, count, progress

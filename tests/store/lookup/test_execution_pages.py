@@ -10,7 +10,8 @@ import pytest
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter, JobFilter, RowPage
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.row_types import RowPage
 from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
 Pages = Callable[[UUID | None], Awaitable[RowPage[Any]]]

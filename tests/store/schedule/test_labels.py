@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.row_types import DeadLetterFilter, ExecutionFilter
+from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter
 from tests.store.store_arrange import Connection, acting, call, finish, login_role, refused, row, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql

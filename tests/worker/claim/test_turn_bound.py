@@ -1,6 +1,6 @@
 """Turns are bounded while clients wait for each other's claims."""
 
-from pgsched.worker.claim.claim_order import TurnBound
+from pgsched.worker.claim.streams import TurnBound
 
 
 def test_slow_turn_halves_the_next_one() -> None:

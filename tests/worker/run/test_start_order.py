@@ -1,7 +1,7 @@
 """Rows of several clients start in rounds: hundreds of rows of one client do not delay the others."""
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.run.upcoming import StartOrder
+from pgsched.worker.run.start_order import StartOrder
 
 
 def row(client: str, number: int) -> ClaimedExecution:

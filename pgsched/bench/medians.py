@@ -1,0 +1,20 @@
+"""Medians of the figures of a benchmark over its rounds."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+
+def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the median of each figure over the rounds, and the rounds themselves if there were several.
+
+    A figure that some round could not measure has no median; a boolean is True only if it was in every round.
+    """
+    summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
+    return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})
+
+
+def _median(values: list[Any]) -> Any:
+    if any(value is None for value in values):
+        return None
+    return all(values) if isinstance(values[0], bool) else statistics.median(values)

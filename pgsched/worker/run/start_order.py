@@ -1,0 +1,83 @@
+"""The order in which due rows start.
+
+Where several clients have due rows, a client whose rows take long to begin (functions that fail, or hosts that refuse,
+each of which costs a moment of the process) would keep every other client waiting behind the hundreds that were claimed
+with its rows. So due rows start in rounds: in each round a client has a few, in the order in which they came, and its
+other rows wait for the next rounds.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from pgsched.domain.execution import ClaimedExecution
+
+_EACH = 8
+
+
+class StartOrder:
+    """Due rows, in rounds. Lanes take rows from ``now``; whoever takes the last one begins the next round
+    if rows are left ``behind`` for it, by client. ``is_wanted`` says whether there are several clients."""
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self.now: deque[ClaimedExecution] = deque()
+        self._is_wanted = is_wanted
+        self._given: dict[str, int] = {}
+        self.behind: dict[str, deque[ClaimedExecution]] = {}
+
+    def __len__(self) -> int:
+        return len(self.now) + sum(map(len, self.behind.values()))
+
+    def __iter__(self) -> Iterator[ClaimedExecution]:
+        yield from self.now
+        for rows in self.behind.values():
+            yield from rows
+
+    def add(self, row: ClaimedExecution) -> None:
+        """Adds a row to this round, or to a later one if its client has had its share of this one."""
+        if not self._is_wanted() and not self.behind:
+            self.now.append(row)
+            return
+        if not self.now:
+            self._given.clear()
+        client = row.client_id
+        given = self._given.get(client, 0)
+        if client in self.behind:
+            self.behind[client].append(row)
+        elif given < _EACH:
+            self._given[client] = given + 1
+            self.now.append(row)
+        else:
+            self.behind[client] = deque((row,))
+
+    def begin_next(self) -> None:
+        """To be called when all rows of a round have started."""
+        self._given.clear()
+        for client, rows in list(self.behind.items()):
+            count = self._given[client] = min(_EACH, len(rows))
+            self.now.extend(rows.popleft() for _ in range(count))
+            if not rows:
+                del self.behind[client]
+
+    def take_last(self) -> ClaimedExecution:
+        """Removes and returns a row that would be among the last to start."""
+        if not self.behind:
+            return self.now.pop()
+        client = max(self.behind, key=lambda client: len(self.behind[client]))
+        row = self.behind[client].pop()
+        if not self.behind[client]:
+            del self.behind[client]
+        return row
+
+    def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
+        """Removes the rows for which this is so, and returns them."""
+        taken = [row for row in self if wanted(row)]
+        if taken:
+            ids = {row.id for row in taken}
+            for rows in (self.now, *self.behind.values()):
+                kept = [row for row in rows if row.id not in ids]
+                rows.clear()
+                rows.extend(kept)
+            self.behind = {client: rows for client, rows in self.behind.items() if rows}
+            if self.behind and not self.now:
+                self.begin_next()
+        return taken
