@@ -102,7 +102,7 @@ def test_consumers_claim_nothing_while_the_installation_is_held(database_url: st
 
 
 @pytest.mark.parametrize("column", ["system_identifier", "database", "timeline", "relation"])
-def test_consumers_claim_nothing_from_a_copy_before_a_worker_checks_in(database_url: str, column: str) -> None:
+def test_consumers_claim_nothing_from_a_copy_that_no_worker_has_checked(database_url: str, column: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
         db.execute("select pgsched.schedule('queue:', queue => 'orders') from generate_series(1, 3)")
