@@ -34,7 +34,7 @@ def state(db: Session) -> tuple[str, str | None, int]:
     return state, reason, failures
 
 
-async def test_a_job_is_paused_after_pause_after_failures_in_a_row(db: Session, worker: Connection) -> None:
+async def test_pause_after_pauses_a_job_after_failures_in_a_row(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=3)
     await runs(db, worker, "failed", "failed")
     assert state(db) == ("active", None, 2)

@@ -193,7 +193,7 @@ async def test_a_run_whose_start_passed_during_a_pause_is_skipped(db: Session, w
     assert [one[1:] for one in rows(db)] == [(instant + HOUR, False, True)]
 
 
-async def test_a_pause_ends_a_due_run_as_skipped(db: Session) -> None:
+async def test_a_pause_skips_a_due_run(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "pause", kind="job", name=str(hourly))

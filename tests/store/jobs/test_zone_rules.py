@@ -113,7 +113,7 @@ async def test_a_misplaced_row_is_moved_and_audited(db: Connection, processes: P
     assert on_record(db) == "2025b"
 
 
-async def test_a_job_that_cannot_be_rechecked_becomes_invalid_alone(db: Connection, processes: Processes) -> None:
+async def test_a_job_that_cannot_be_rechecked_is_invalid_and_others_moved(db: Connection, processes: Processes) -> None:
     odd = await planned(db, processes, key="odd")
     fine = [await planned(db, processes, key=f"fine-{n}") for n in range(4)]
     instants = [misplace(db, job) for job in fine]
@@ -208,7 +208,7 @@ async def test_a_locked_job_is_checked_later(db: Connection, processes: Processe
     assert process.told[-1][1]["checked"] == 2
 
 
-async def test_the_next_start_finishes_what_a_crash_left(db: Connection, processes: Processes) -> None:
+async def test_the_next_start_finishes_a_recheck_after_a_crash(db: Connection, processes: Processes) -> None:
     made = [await planned(db, processes, key=str(n)) for n in range(60)]
     right = {job: misplace(db, job) for job in made}
     crashed = processes.start("2025b")

@@ -19,7 +19,7 @@ from tests.store.store_arrange import Connection as Session
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_a_job_beyond_the_last_instant_is_finished_alone(db: Session, worker: Connection) -> None:
+async def test_a_job_beyond_the_last_instant_is_finished_and_others_planned(db: Session, worker: Connection) -> None:
     far = job(db, planned_revision=0, rules={"starts_at": "9999-12-31T12:00:00Z"})
     near = job(db, planned_revision=0)
     assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0))[:2] == (2, [])
@@ -27,7 +27,7 @@ async def test_a_job_beyond_the_last_instant_is_finished_alone(db: Session, work
     assert len(waiting(db, near)) == 1
 
 
-async def test_a_job_that_the_database_refuses_to_plan_is_invalid_alone(db: Session, worker: Connection) -> None:
+async def test_a_job_that_cannot_be_planned_is_invalid_and_others_planned(db: Session, worker: Connection) -> None:
     odd, fine = job(db, planned_revision=0), job(db, planned_revision=0)
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{odd}')".encode())
     try:

@@ -145,7 +145,7 @@ async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None
     assert plan.rows_read <= 2 * BATCH
 
 
-async def test_a_claim_behind_leased_rows_reads_only_those_in_addition(worker: Connection) -> None:
+async def test_a_claim_behind_leased_rows_reads_them_and_no_others(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await lease(worker)
         plan = await explain(worker, "live/claim", {**CLAIM, "token": 8})
@@ -226,7 +226,7 @@ async def test_a_cached_plan_of_a_priority_claim_reads_no_other_partitions(worke
         assert 0 < await _scanned(worker) - before <= 6 * BATCH
 
 
-async def test_the_search_for_expired_leases_reads_only_to_its_depth(worker: Connection) -> None:
+async def test_the_search_for_expired_leases_reads_no_more_than_its_depth(worker: Connection) -> None:
     plan = await explain(
         worker,
         "live/expired",

@@ -60,7 +60,7 @@ async def test_an_event_has_the_outcome_of_its_execution(db: Connection, reader:
     assert nothing == []
 
 
-async def test_a_late_commit_is_read_after_it_and_holds_up_no_other(
+async def test_a_late_commit_is_read_afterwards_and_delays_no_other(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     late, after, last = (schedule(db) for _ in range(3))

@@ -59,7 +59,7 @@ async def test_due_held_and_later_rows_are_not_forecast(db: Connection, planning
 
 
 @pytest.mark.parametrize("per_minute", [1, 20])
-def test_a_minute_is_read_no_further_than_shows_that_it_is_hot(db: Connection, per_minute: int) -> None:
+def test_a_minute_is_read_only_up_to_the_bound(db: Connection, per_minute: int) -> None:
     db.execute(_MANY)
     db.execute("analyze pgsched.executions")
     explained = f"explain (analyze, format json) {statement('lookup/due_by_minute')}"

@@ -47,7 +47,7 @@ async def test_due_and_leased_rows_are_counted_by_queue_client_and_worker(
     ]
 
 
-async def test_a_row_put_off_for_lack_of_a_slot_is_due_since_it_first_was(
+async def test_a_row_put_off_for_lack_of_a_slot_counts_from_its_instant(
     db: Connection, planning: connect.Connection
 ) -> None:
     put_off = "fire_at = now() + interval '1 second', scheduled_for = fire_at, reason = %s"

@@ -66,11 +66,11 @@ def refused_as(sqlstate: str, says: str) -> Iterator[None]:
             raise
 
 
-def told(text: str) -> str:
+def shortened(text: str) -> str:
     return text[:24]
 
 
-@pytest.mark.parametrize(("payload", "says"), FAULTS, ids=told)
+@pytest.mark.parametrize(("payload", "says"), FAULTS, ids=shortened)
 def test_a_payload_that_is_too_large_as_text_is_refused(db: Connection, payload: str, says: str) -> None:
     with refused_as("PS003", says):
         db.execute("select pgsched.schedule('python:a', %s::jsonb)", [payload])
@@ -83,7 +83,7 @@ def test_a_payload_that_is_too_large_as_text_is_refused(db: Connection, payload:
     assert counts(db) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("payload", TAKEN, ids=told)
+@pytest.mark.parametrize("payload", TAKEN, ids=shortened)
 def test_a_payload_up_to_the_bounds_is_accepted(db: Connection, payload: str) -> None:
     db.execute("select pgsched.schedule('python:a', %s::jsonb)", [payload])
 
@@ -94,7 +94,7 @@ def test_a_compressed_payload_is_measured_as_text(db: Connection) -> None:
         db.execute("select pgsched.schedule('python:a', payload) from kept")
 
 
-def test_a_clients_functions_cannot_replace_those_that_measure(db: Connection) -> None:
+def test_a_clients_own_functions_are_not_used_to_measure(db: Connection) -> None:
     db.execute("create schema mine; create function mine.octet_length(text) returns int language sql as 'select 0'")
     try:
         db.execute("set search_path = mine, pg_catalog")
@@ -143,7 +143,7 @@ def _milliseconds(db: Connection, query: str, value: str) -> float:
 
 
 @pytest.mark.parametrize("number", ["1", "1e308"])
-def test_checking_many_numbers_takes_time_in_proportion_to_their_number(db: Connection, number: str) -> None:
+def test_checking_many_numbers_takes_linear_time(db: Connection, number: str) -> None:
     value = f"[{number}" + ",1" * 160_000 + "]"
     read = _milliseconds(db, "select sum(length(n::text)) from jsonb_array_elements(%s) n", value)
     checked = _milliseconds(db, "select pgsched_internal.fault_of_json(%s)", value)

@@ -134,7 +134,7 @@ def test_every_number_of_the_settings_is_bounded(db: Connection, queues: None) -
 
 
 def _of(refused: str | None, place: tuple[str, str], absurd: str) -> list[tuple[str, ...]]:
-    """What is wrong: a value is accepted, or only PostgreSQL refuses it. It may refuse what is no value of the type."""
+    """What is wrong: a value is accepted, or only PostgreSQL refuses it. A text that the type cannot read is fine."""
     meant = _MEANT.get(place, set())
     if refused is None:
         return [] if meant is None or absurd in meant else [(*place, absurd, "taken")]

@@ -63,7 +63,7 @@ def test_an_edit_changes_only_the_named_field(db: Connection, name: str) -> None
     assert edit(db, id, {name: ALL[name]}) is False
 
 
-def test_null_removes_what_is_optional(db: Connection) -> None:
+def test_null_removes_an_optional_field(db: Connection) -> None:
     id = one(db)
     assert edit(db, id, {"payload": None, "options": None, "labels": None}) is True
     assert content(db, id) == (TARGET, None, None, None, True)
@@ -243,7 +243,7 @@ def test_moving_an_execution_to_now_wakes_workers(db: Connection, store_url: str
         ("order", {"fire_at": "2041-01-01T00:00:00Z"}, False),
     ],
 )
-def test_an_edit_leaves_a_gate_that_may_no_longer_apply(db: Connection, gate: str, changes: Any, stays: bool) -> None:
+def test_an_edit_keeps_only_a_gate_that_still_applies(db: Connection, gate: str, changes: Any, stays: bool) -> None:
     id = one(db)
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity', gate = %s", [gate])
     edit(db, id, changes)
@@ -264,7 +264,7 @@ def test_a_dependent_keeps_waiting_unless_it_gets_an_instant(db: Connection) -> 
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-def test_an_edit_during_a_claim_comes_before_it_or_is_refused(db: Connection, store_url: str, claimed: bool) -> None:
+def test_an_edit_waits_for_a_claim_and_is_refused_if_it_commits(db: Connection, store_url: str, claimed: bool) -> None:
     id = one(db)
     with psycopg.connect(store_url) as worker, psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as threads:
         lease(worker, id)

@@ -56,7 +56,7 @@ def test_labels_are_kept_from_scheduling_into_history(db: Connection, way: str) 
     assert labels_of(db, id) == SPRING
 
 
-def test_replacing_replaces_labels_and_debouncing_keeps_them(db: Connection) -> None:
+def test_scheduling_again_replaces_labels_and_debouncing_keeps_them(db: Connection) -> None:
     id = schedule(db, key="k", labels=SPRING)
     schedule(db, key="k", labels={"team": "sales"}, on_conflict="debounce")
     assert labels_of(db, id) == SPRING

@@ -111,9 +111,7 @@ def test_a_target_that_cannot_be_called_is_refused(db: Connection, target: str |
 
 @pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
 @pytest.mark.parametrize(("target", "hint"), [pair for pair in TARGETS if pair[0] is not None])
-def test_a_target_for_outcomes_must_be_one_that_can_be_called(
-    db: Connection, target: str, hint: str, name: str
-) -> None:
+def test_an_outcome_target_that_cannot_be_called_is_refused(db: Connection, target: str, hint: str, name: str) -> None:
     with refused("PS001", hint=hint):
         schedule(db, options={name: target})
     assert counts(db) == (0, 0, 0)
