@@ -25,16 +25,16 @@ pytestmark = pytest.mark.oldest_postgresql
 
 HOUR = timedelta(hours=1)
 TEN_IN_BERLIN = {"cron": "0 10 * * *", "timezone": "Europe/Berlin"}
-Told = list[tuple[str, dict[str, Field]]]
+Emitted = list[tuple[str, dict[str, Field]]]
 
 
 class Process:
     """A process that starts with a version of the rules, and the events it emits."""
 
     def __init__(self, url: str, version: str, number: int = 1) -> None:
-        self.told: Told = []
+        self.emitted: Emitted = []
         self.chores, self.link = Link(url, "chores"), Link(url, "zones", raw=False)
-        listener = Events(lambda name, fields: self.told.append((name, fields)))
+        listener = Events(lambda name, fields: self.emitted.append((name, fields)))
         self.zones = Zones(self.chores, self.link, listener, numbered(number), version=version)
 
     async def work(self) -> None:
@@ -109,7 +109,7 @@ async def test_a_misplaced_row_is_moved_and_audited(db: Connection, processes: P
     assert (detail["from"], detail["to"], detail["zone"]) == ("2025a", "2025b", "Europe/Berlin")
     assert datetime.fromisoformat(after["fire_at"]) == right
     assert datetime.fromisoformat(before["fire_at"]) == right + HOUR
-    assert process.told == [("tzdata.changed", {"old": "2025a", "new": "2025b", "checked": 1, "moved": 1})]
+    assert process.emitted == [("tzdata.changed", {"old": "2025a", "new": "2025b", "checked": 1, "moved": 1})]
     assert on_record(db) == "2025b"
 
 
@@ -205,7 +205,7 @@ async def test_a_locked_job_is_checked_later(db: Connection, processes: Processe
         assert (waits_for(db, second), on_record(db)) == (right, "2025a")
     await process.work()
     assert len(column(db, "select id from pgsched.audit_log where action = 'tzdata'")) == 2
-    assert process.told[-1][1]["checked"] == 2
+    assert process.emitted[-1][1]["checked"] == 2
 
 
 async def test_the_next_start_finishes_a_recheck_after_a_crash(db: Connection, processes: Processes) -> None:
@@ -233,7 +233,7 @@ async def test_only_one_process_rechecks_at_a_time(db: Connection, processes: Pr
     assert await second.zones.turn() == 2.0
     await first.work()
     await second.work()
-    assert second.told == []
+    assert second.emitted == []
 
 
 async def test_another_process_takes_over_from_a_lost_one(db: Connection, processes: Processes) -> None:
@@ -254,7 +254,7 @@ async def test_an_older_process_moves_nothing_and_reports_that_it_is_behind(
     older = processes.start("2025a")
     for _ in range(2):
         assert await older.zones.turn() == 60.0
-    assert older.told == [("tzdata.behind", {"version": "2025a", "planned_by": "2025b"})]
+    assert older.emitted == [("tzdata.behind", {"version": "2025a", "planned_by": "2025b"})]
     assert (on_record(db), waits_for(db, job)) == ("2025b", wrong)
 
 
@@ -275,7 +275,7 @@ async def test_the_first_start_records_its_version(db: Connection, processes: Pr
     db.execute("delete from pgsched_internal.facts")
     process = processes.start("2025b")
     await process.work()
-    assert (on_record(db), process.told) == ("2025b", [])
+    assert (on_record(db), process.emitted) == ("2025b", [])
 
 
 async def test_a_job_whose_zone_is_gone_is_left_to_the_planner(db: Connection, processes: Processes) -> None:

@@ -56,9 +56,9 @@ async def test_cancel_running_ends_hundreds_of_runs_at_once(db: Session, worker:
     planned_row(db, hourly, BEGAN)
     with listening(store_url) as listener:
         [run] = (await claim(worker)).rows
-        stopped = [told for told in heard(listener, db) if told.startswith("stop ")]
+        stopped = [message for message in heard(listener, db) if message.startswith("stop ")]
     assert run.nominal == BEGAN
-    assert sum(told.count(",") + 1 for told in stopped) == 450
+    assert sum(message.count(",") + 1 for message in stopped) == 450
 
 
 async def test_a_held_row_that_was_moved_by_hand_is_queued_again(db: Session, worker: Connection) -> None:

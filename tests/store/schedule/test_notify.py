@@ -44,15 +44,15 @@ def test_an_insert_of_many_rows_notifies_once(db: Connection, store_url: str) ->
             [TARGET],
         )
         [payload] = heard(listener, db)
-    told = dict(part.split("@") for part in payload.split(","))
+    notified = dict(part.split("@") for part in payload.split(","))
     earliest: dict[str, str] = dict(
         db.execute(
             "select partition::text, min((extract(epoch from fire_at) * 1000000)::bigint)::text"
             " from pgsched.executions group by partition"
         ).fetchall()
     )
-    assert told == earliest
-    assert set(told) == {"0", "1", "2", "3"}
+    assert notified == earliest
+    assert set(notified) == {"0", "1", "2", "3"}
 
 
 def test_only_the_near_rows_of_an_insert_are_notified(db: Connection, store_url: str) -> None:
@@ -205,5 +205,5 @@ def test_an_insert_into_hundreds_of_partitions_fits_the_message_limit(database_u
             " generate_series(0, 447) n",
             [TARGET],
         )
-        told = [part for payload in heard(listener, db) for part in payload.split(",")]
-    assert sorted(int(part.split("@")[0]) for part in told) == list(range(448))
+        notified = [part for payload in heard(listener, db) for part in payload.split(",")]
+    assert sorted(int(part.split("@")[0]) for part in notified) == list(range(448))
