@@ -57,10 +57,10 @@ class TransactionalCompletion:
             await self._pool.open()
         async with self._pool.connection() as session, _own(session) as connection, connection.transaction():
             yield connection
-            await session.execute(statement("live/look_up_ours"))
+            await session.execute(statement("live/set_search_path"))
             if await _settle(session, execution) != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased again while its handler ran")
-            await session.execute(statement("live/look_up_as_usual"))
+            await session.execute(statement("live/restore_search_path"))
 
     async def close(self) -> None:
         await self._pool.close()

@@ -32,18 +32,19 @@ Connection = psycopg.Connection[Any]
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
 # A view, and a function whose body is bound on creation, must follow what they name; rights come last.
 INTERFACE_FILES = (
-    "core/checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions", "core/locks",
-    "core/execution_by_id", "core/culprits", "jobs/upstream_runs", "jobs/recurrence_rules", "schedule/checks",
-    "schedule/schedule", "schedule/keyed", "schedule/keys", "schedule/edits", "admin/authorization", "admin/audit",
-    "jobs/planned_rows", "jobs/claimed_row_recheck", "schedule/job", "jobs/cancel_and_trigger", "jobs/edit",
-    "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/dependents", "ends/dead_letters",
-    "ends/transactional_targets", "admin/clients", "ends/replayed_dependents", "bulk/filters", "bulk/counting",
-    "bulk/changing", "bulk/backfill", "bulk/asking", "gates/limits", "admin/queues", "admin/paused_workers",
-    "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets", "ends/retry_decision",
-    "ends/too_late_at_gate", "gates/wait_log", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/delayed_results",
-    "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status", "lookup/undeliverable",
-    "lookup/rollups", "admin/day_partitions", "admin/default_partition", "admin/logical_replication",
-    "admin/api_keys", "admin/installation_settings", "admin/schema_digest", "admin/grants",
+    "core/defaults_and_checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions",
+    "core/locks", "core/execution_by_id", "core/culprits", "jobs/upstream_runs", "jobs/recurrence_rules",
+    "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys", "schedule/edits", "admin/authorization",
+    "admin/audit", "jobs/planned_rows", "jobs/claimed_row_recheck", "schedule/job", "jobs/cancel_and_trigger",
+    "jobs/edit", "jobs/pauses", "admin/pauses", "ends/dependencies", "ends/ending", "ends/dependents",
+    "ends/dead_letters", "ends/transactional_targets", "admin/clients", "ends/replayed_dependents", "bulk/filters",
+    "bulk/counting", "bulk/changing", "bulk/backfill", "bulk/asking", "gates/limits", "admin/queues",
+    "admin/paused_workers", "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets",
+    "ends/retry_decision", "ends/too_late_at_gate", "gates/wait_log", "gates/ordering", "pull/in_hand", "pull/verbs",
+    "pull/delayed_results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status",
+    "lookup/undeliverable", "lookup/rollups", "admin/day_partitions", "admin/default_partition",
+    "admin/logical_replication", "admin/api_keys", "admin/installation_settings", "admin/schema_digest",
+    "admin/grants",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _AT_THE_MOST_WITH_LOCKS = 1.0

@@ -68,7 +68,7 @@ async def declare(connection: AsyncConnection[Any], worker: int, delivers: Seque
 
 async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) -> bool:
     """Renews the worker's registration. Returns False if it has been declared lost meanwhile."""
-    cursor = await connection.execute(statement("live/renew_worker"), {"worker": worker, "term": term})
+    cursor = await connection.execute(statement("admin/renew_worker"), {"worker": worker, "term": term})
     return await cursor.fetchone() is not None
 
 

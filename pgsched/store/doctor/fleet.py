@@ -13,7 +13,7 @@ async def workers(ground: CheckContext) -> list[Finding]:
     """Finds workers that are lost, draining, or frozen: still connected, but silent for too long."""
     bounds = ground.bounds
     found = [fault for worker in await watch(ground.connection) if (fault := _fault_of(worker))]
-    silent = await ground.rows("doctor/unregistered", seconds=bounds.silent, most=bounds.most)
+    silent = await ground.rows("doctor/unregistered_workers", seconds=bounds.silent, most=bounds.most)
     return found + [_frozen_for_long(one, bounds.silent) for one in silent]
 
 

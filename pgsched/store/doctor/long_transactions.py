@@ -49,9 +49,9 @@ async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder
     """Returns the holders of the oldest snapshots and transactions of every database, oldest first."""
     found = await rows(connection, Holder, "doctor/horizons", most=most)
     hidden = [one for one in found if _is_hidden(one)]
-    if not hidden or not await value(connection, "doctor/may_tell_since"):
+    if not hidden or not await value(connection, "doctor/may_tell_ages"):
         return found
-    since = iter(await column(connection, "doctor/since", transactions=[one.transactions for one in hidden]))
+    since = iter(await column(connection, "doctor/transaction_ages", transactions=[one.transactions for one in hidden]))
     return [_open_since(one, next(since)) if _is_hidden(one) else one for one in found]
 
 

@@ -84,7 +84,7 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
     """
     bounds = ground.bounds
     found = await ground.rows("doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)
-    used_up = await ground.rows("doctor/used_up", share=bounds.of_wraparound)
+    used_up = await ground.rows("doctor/sequences_used_up", share=bounds.of_wraparound)
     return [_used_up(one) for one in used_up] + [
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest unfrozen transaction of the database {one.name} is {one.age:,} transactions old",

@@ -84,7 +84,7 @@ def _up_to(count: int) -> str:
 async def changes(ground: CheckContext) -> list[Finding]:
     """Finds bulk operations that make no progress."""
     bounds = ground.bounds
-    found = await ground.rows("doctor/standing_still", seconds=bounds.stands_still, most=bounds.most)
+    found = await ground.rows("doctor/stalled_bulk_operations", seconds=bounds.stands_still, most=bounds.most)
     return [
         warning(
             f"the bulk {one.action} {one.id} makes no progress"

@@ -25,7 +25,7 @@ async def bounded_queues(connection: Connection, worker: int) -> list[Bounded]:
 async def count(connection: Connection, queue: Bounded) -> int:
     """Returns how many executions wait in the queue; if there are more than its maximum, at least that many."""
     partitions = tuple(partitions_from([queue.first_partition]))
-    cursor = await connection.execute(statement_over("gates/level", partitions), {"most": queue.max_waiting})
+    cursor = await connection.execute(statement_over("gates/count_waiting", partitions), {"most": queue.max_waiting})
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
 
@@ -33,4 +33,4 @@ async def count(connection: Connection, queue: Bounded) -> int:
 async def note(connection: Connection, queue: Bounded, *, full: bool) -> bool:
     """Records that the queue is full, or no longer is. Returns False if that was known, or its maximum has changed."""
     parameters = {"name": queue.name, "maximum": queue.max_waiting, "full": full}
-    return (await connection.execute(statement("gates/note_level"), parameters)).rowcount == 1
+    return (await connection.execute(statement("gates/note_full"), parameters)).rowcount == 1

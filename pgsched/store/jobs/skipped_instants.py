@@ -54,7 +54,7 @@ async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, s
     """Marks jobs, given by id and revision, as finished, with the reason."""
     jobs, revisions, reasons = zip(*ended, strict=True)
     parameters = {"jobs": list(jobs), "revisions": list(revisions), "reasons": list(reasons)}
-    await connection.execute(statement("ends/finish_jobs"), parameters)
+    await connection.execute(statement("jobs/finish_jobs"), parameters)
 
 
 async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
@@ -65,4 +65,4 @@ async def mark_invalid(connection: Connection, job: UUID, revision: int | None, 
     """
     found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
     reason = f"{found.code}: {found}"
-    await connection.execute(statement("ends/mark_invalid"), {"job": job, "revision": revision, "reason": reason})
+    await connection.execute(statement("jobs/mark_invalid"), {"job": job, "revision": revision, "reason": reason})

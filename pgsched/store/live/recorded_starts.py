@@ -15,7 +15,7 @@ async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begu
     Returns the ids of the rows for which this is committed. The others are no longer leased under their tokens, or
     another session has locked them.
     """
-    cursors = await _send(connection, "live/begin", rows, begun=begun)
+    cursors = await _send(connection, "live/record_start", rows, begun=begun)
     return {id for cursor in cursors for (id,) in await cursor.fetchall()}
 
 

@@ -20,7 +20,7 @@ async def still_leased(connection: Connection, groups: Groups) -> set[bytes]:
 
 async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[bytes]:
     """Locks until the transaction ends those of these jobs that are not locked elsewhere. Returns their ids."""
-    cursor = await connection.execute(statement("live/free_jobs"), {"jobs": Uuids(set(jobs))}, binary=True)
+    cursor = await connection.execute(statement("live/lock_free_jobs"), {"jobs": Uuids(set(jobs))}, binary=True)
     return {row[0] for row in await cursor.fetchall()}
 
 

@@ -137,7 +137,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/late_queues": {"most": 10, "no_slot": NO_SLOT},
     "lookup/queue_states": {},
     "doctor/unplanned_jobs": {"seconds": 60, "most": 50},
-    "doctor/standing_still": {"seconds": 300, "most": 20},
+    "doctor/stalled_bulk_operations": {"seconds": 300, "most": 20},
     "lookup/undeliverable": {},
     "lookup/now_edges": {"queues": 50, "most": 5, "no_slot": NO_SLOT},
     "lookup/held_back": {"gates": 5, "most": 50},

@@ -254,19 +254,3 @@ begin
 end $$;
 comment on function pgsched_internal.keep_dead_letters(integer, integer)
   is 'Moves open dead letters out of the days of history that are to be dropped, up to a limit; returns how many.';
-
-create or replace function pgsched_internal.expire_dead_letters(most integer) returns integer
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  expired integer;
-begin
-  delete from pgsched_internal.kept_dead_letters k where k.id = any (array(
-    select o.id from pgsched_internal.kept_dead_letters o
-     where o.finished_at < pgsched.now() - interval '1 hour' and not pgsched_internal.is_kept(o.client_id, o.finished_at)
-     order by o.finished_at limit most for update skip locked));
-  get diagnostics expired = row_count;
-  return expired;
-end $$;
-comment on function pgsched_internal.expire_dead_letters(integer)
-  is 'Deletes dead letters that have expired and whose day of history has been dropped, up to a limit; returns how
-many.';

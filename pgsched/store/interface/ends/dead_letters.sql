@@ -237,3 +237,19 @@ end $$;
 comment on function pgsched.discard(uuid, text, text)
   is 'Marks a dead letter as discarded; it stays in history. False if it was discarded before. Raises PS010 for an
 unknown id, and PS011 if it has not failed, was replayed or has expired.';
+
+create or replace function pgsched_internal.expire_dead_letters(most integer) returns integer
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  expired integer;
+begin
+  delete from pgsched_internal.kept_dead_letters k where k.id = any (array(
+    select o.id from pgsched_internal.kept_dead_letters o
+     where o.finished_at < pgsched.now() - interval '1 hour' and not pgsched_internal.is_kept(o.client_id, o.finished_at)
+     order by o.finished_at limit most for update skip locked));
+  get diagnostics expired = row_count;
+  return expired;
+end $$;
+comment on function pgsched_internal.expire_dead_letters(integer)
+  is 'Deletes dead letters that have expired and whose day of history has been dropped, up to a limit; returns how
+many.';

@@ -1,6 +1,6 @@
--- Operations on jobs and waiting executions. The lock order is the same everywhere: the job, then its waiting row. A
--- row that a worker is claiming at this moment is skipped: it runs, its claim leaves the job alone, and the job's next
--- planner takes care of what follows.
+-- Cancelling and triggering jobs and waiting executions. The lock order is the same everywhere: the job, then its
+-- waiting row. A row that a worker is claiming at this moment is skipped: it runs, its claim leaves the job alone, and
+-- the job's next planner takes care of what follows.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -232,60 +232,3 @@ begin
 end $$;
 comment on function pgsched.trigger(uuid, text)
   is 'Runs a job now, in addition to its schedule and even if it is paused or finished; returns the execution''s id.';
-
-create or replace function pgsched_internal.job_named(name text, client text) returns uuid language plpgsql volatile as $$
-begin
-  if client is not null then
-    return pgsched_internal.lock_named(client, name);
-  elsif name !~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$' then
-    perform pgsched_internal.refuse('PS010', format('there is no job %L', left(name, 100)), 'name it by its id, as in pgsched.jobs, or by client and key');
-  end if;
-  return name::uuid;
-end $$;
-comment on function pgsched_internal.job_named(text, text)
-  is 'The id of a job, given its id, or its client and key; raises PS010 if there is none.';
-
-create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
-  language plpgsql volatile as $$
-declare
-  job constant pgsched.jobs := pgsched_internal.lock_job(pause_job.job_id);
-begin
-  if job.state <> 'active' then
-    if job.state = 'paused' then
-      return false;
-    end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', pause_job.job_id, job.state), 'only an active job can be paused');
-  end if;
-  -- If an earlier pause is not accounted for yet, this one continues from its beginning.
-  update pgsched.jobs j set state = 'paused', reason = pause_job.note, revision = j.revision + 1, updated_at = pgsched.now(),
-         paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
-         accounted_to = pgsched_internal.accounted_to(j, false)
-   where j.id = pause_job.job_id;
-  perform pgsched_internal.withdraw(pause_job.job_id, 'paused', keeps => true);
-  return true;
-end $$;
-comment on function pgsched_internal.pause_job(uuid, text)
-  is 'Pauses a job: nothing more is planned until it is resumed; running executions continue. False if it was paused
-already.';
-
-create or replace function pgsched_internal.resume_job(job_id uuid) returns boolean
-  language plpgsql volatile as $$
-declare
-  job constant pgsched.jobs := pgsched_internal.lock_job(resume_job.job_id);
-begin
-  if job.state not in ('paused', 'invalid') then
-    if job.state = 'active' then
-      return false;
-    end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume_job.job_id, job.state), 'only a paused or invalid job can be resumed');
-  end if;
-  update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
-         accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end
-   where j.id = resume_job.job_id;
-  if job.state = 'invalid' then  -- its row may be held for an error
-    perform pgsched_internal.withdraw(resume_job.job_id, 'resumed');
-  end if;
-  return true;
-end $$;
-comment on function pgsched_internal.resume_job(uuid)
-  is 'Resumes a paused or invalid job from its next instant on. False if it was active already.';
