@@ -37,9 +37,9 @@ async def test_ended_service_is_named_as_broken(running: Running) -> None:
         assert worker.broken == "renewer"
 
 
-async def test_ended_lane_watch_is_named_as_broken(running: Running) -> None:
+async def test_ended_timeout_task_is_named_as_broken(running: Running) -> None:
     async with running() as worker:
-        task = worker.parts.dispatcher._watch.task
+        task = worker.parts.dispatcher._timeouts.task
         task.cancel()
         await asyncio.wait([task])
         assert worker.broken == "lanes"
