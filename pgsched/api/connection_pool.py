@@ -30,7 +30,7 @@ from pgsched.store.core.session_settings import (
 )
 from pgsched.store.core.timeline_fencing import Lineage
 from pgsched.telemetry import Events
-from pgsched.upkeep.failover_watch import Primaries
+from pgsched.upkeep.failover_watch import FailoverWatch
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -150,7 +150,7 @@ class Database:
 
     async def open(self) -> None:
         await self._pool.open(wait=False)
-        self._looking = asyncio.create_task(Primaries(self._events, self._url, self._lineage).run())
+        self._looking = asyncio.create_task(FailoverWatch(self._events, self._url, self._lineage).run())
 
     async def close(self) -> None:
         if self._looking is not None:

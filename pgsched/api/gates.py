@@ -13,8 +13,8 @@ from pgsched.api.parameters import Limit as PageSize
 from pgsched.api.routing import acts, reads, removes, replaces
 from pgsched.api_responses import Page, page_of
 from pgsched.domain.duration import parse_duration
+from pgsched.domain.gate import LimitKind
 from pgsched.domain.schedule import instant_of
-from pgsched.domain.states import LimitKind
 from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.gates.blocked_keys import BlockedKey

@@ -9,7 +9,7 @@ from pgsched.cli.answer_tables import Answer, changed, listed
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
-from pgsched.domain.states import LIMIT_KINDS
+from pgsched.domain.gate import LIMIT_KINDS
 
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
 _KIND = click.Choice(LIMIT_KINDS)

@@ -12,7 +12,7 @@ from pgsched.cli.options import no_password, options
 from pgsched.cli.own_secret_keys import kept_keys
 from pgsched.cli.reply import Command
 from pgsched.cli.settings_sources import load, unread
-from pgsched.embedded.processes import running_url
+from pgsched.embedded.data_directory_lock import running_url
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 

@@ -10,10 +10,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from typing import Literal, get_args
 
 from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidTarget
 
+LimitKind = Literal["client", "host", "queue", "key"]
+LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
 """The gate of executions that wait for an earlier one with the same ordering key; it has no row in the table."""

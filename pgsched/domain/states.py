@@ -1,4 +1,4 @@
-"""States and kinds of limits, by their names in SQL, in the API and on the command line."""
+"""States, by their names in SQL, in the API and on the command line."""
 
 from collections.abc import Collection
 from typing import Literal, get_args
@@ -26,5 +26,3 @@ LETTER_STATES: tuple[str, ...] = get_args(LetterState)
 Sort = Literal["newest", "oldest"]
 """Which rows of a listing come first, by when they were scheduled."""
 SORTS: tuple[str, ...] = get_args(Sort)
-LimitKind = Literal["client", "host", "queue", "key"]
-LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)

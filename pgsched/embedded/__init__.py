@@ -18,7 +18,7 @@ The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port`
 """
 
 from pgsched.embedded.binaries import bundled_bin_dir
-from pgsched.embedded.processes import running_url
+from pgsched.embedded.data_directory_lock import running_url
 from pgsched.embedded.server import EmbeddedPostgres
 
 __all__ = ["EmbeddedPostgres", "bundled_bin_dir", "running_url"]

@@ -1,9 +1,6 @@
-"""Handles locks, processes and ports: who holds a data directory, whether a server runs and how to end it, which port
-is free.
-"""
+"""Processes and ports: whether a server runs and how to end it, which port is free."""
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -12,60 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pgsched.errors import Conflict, EmbeddedPostgresError
-from pgsched.own_files import open_own
+from pgsched.errors import EmbeddedPostgresError
 
 POLL = 0.02
 _PROCESSES = Path("/proc")
 _SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.0))
-
-
-def hold_lock(directory: Path) -> int:
-    """Takes the lock of a data directory and returns its descriptor.
-
-    Raises Conflict, with the holder's process id, if another process holds it.
-    """
-    descriptor = open_own(directory / "lock")
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(descriptor, 32, 0).decode().partition("\n")[0]
-        os.close(descriptor)
-        raise Conflict(
-            f"{directory} is in use: process {holder} runs its PostgreSQL."
-            " Stop that process first, or use another data directory"
-        ) from error
-    announce(descriptor, "")
-    return descriptor
-
-
-def announce(descriptor: int, url: str) -> None:
-    """Writes into the lock file who holds it, and the database's address for other processes."""
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n{url}".encode(), 0)
-
-
-def running_url(directory: Path) -> str | None:
-    """Returns what the process that holds this data directory has announced, or None if no process does. Only the lock
-    proves that the process is alive, not the file's content.
-    """
-    try:
-        descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(descriptor, 4096, 0).decode().partition("\n")[2] or None
-    finally:
-        os.close(descriptor)
-    return None
-
-
-def drop_lock(descriptor: int) -> None:
-    """Releases the lock, even if a forked child still has the descriptor."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def command_line(pid: int) -> str:

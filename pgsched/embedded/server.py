@@ -15,6 +15,7 @@ import psycopg
 from pgsched.embedded import cluster, processes
 from pgsched.embedded.account import ServerAccount, account_for, process_options, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
+from pgsched.embedded.data_directory_lock import announce, drop_lock, hold_lock
 from pgsched.embedded.lifeline import Lifeline
 from pgsched.errors import EmbeddedPostgresError, InvalidInput
 from pgsched.own_files import make_directory, open_own, write_own
@@ -92,7 +93,7 @@ class EmbeddedPostgres:
         """Starts the server, initialising a new directory. Returns ``url`` once it accepts connections."""
         with self._explained():
             make_directory(self._directory, "another data directory", mode=0o700)
-            self._lock = processes.hold_lock(self._directory)
+            self._lock = hold_lock(self._directory)
             try:
                 self._launch()
             except BaseException:
@@ -107,7 +108,7 @@ class EmbeddedPostgres:
         finally:
             lock, self._lock = self._lock, None
             if lock is not None:
-                processes.drop_lock(lock)
+                drop_lock(lock)
 
     def restart(self) -> str:
         """Stops the server if it has not crashed, and starts it on the same port.
@@ -125,7 +126,7 @@ class EmbeddedPostgres:
         """Announces the address at which other processes can reach the database: see ``running_url``."""
         if self._lock is None:
             raise self._not_started()
-        processes.announce(self._lock, url)
+        announce(self._lock, url)
 
     def give_up(self) -> None:
         """Makes a ``restart`` in progress in another thread end with EmbeddedPostgresError."""

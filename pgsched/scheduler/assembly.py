@@ -31,7 +31,7 @@ from pgsched.store.core.timeline_fencing import Lineage
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live.warming import warm_claims, warm_settles
 from pgsched.telemetry import Events
-from pgsched.upkeep.failover_watch import Primaries
+from pgsched.upkeep.failover_watch import FailoverWatch
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.circuit_breakers import Circuits
@@ -172,7 +172,7 @@ class Assembly:
             delivers=self.delivers,
         )
         self.minutes = Minutes(self.clock, self.known_settings.has_settings)
-        primaries = Primaries(self.events, self.url, self.lineage)
+        primaries = FailoverWatch(self.events, self.url, self.lineage)
         self.upkeep = Upkeep(
             settings, self.link, self.events, self.chores, self.assignment, self.clock, self.minutes, primaries
         )

@@ -11,7 +11,7 @@ from pgsched.telemetry import Events
 _EVERY = 5.0
 
 
-class Primaries(Service):
+class FailoverWatch(Service):
     """Checks each host once per turn."""
 
     name = "primaries"

@@ -9,7 +9,7 @@ from pgsched.store.core.connect import Link
 from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.dependent_releaser import DependentReleaser
-from pgsched.upkeep.failover_watch import Primaries
+from pgsched.upkeep.failover_watch import FailoverWatch
 from pgsched.upkeep.first_row_planner import Planner
 from pgsched.upkeep.full_queues import FullQueues
 from pgsched.upkeep.pulled import PulledQueues
@@ -36,7 +36,7 @@ class Upkeep:
         assignment: Assignment,
         clock: DatabaseClock,
         minutes: Minutes,
-        primaries: Primaries,
+        primaries: FailoverWatch,
     ) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "zones", "bulk")

@@ -12,7 +12,8 @@ import pytest
 from pgsched.cli.history import _write as write_archive
 from pgsched.cli.own_api_key import _write as write_own_key
 from pgsched.cli.own_secret_keys import _write as write_secret_keys
-from pgsched.embedded import EmbeddedPostgres, processes
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.embedded.data_directory_lock import hold_lock
 from pgsched.errors import EmbeddedPostgresError, InvalidInput
 from pgsched.own_files import make_directory, open_own, write_own
 from pgsched.store.admin.logins import _entries as logins_in
@@ -62,7 +63,7 @@ _WRITES: dict[str, Callable[[Path], Any]] = {
     "logins": _logins,
     "authorization": lambda file: write_own_key(file, "a key"),
     "history.partial": lambda file: asyncio.run(_archived(file)),
-    "lock": lambda file: processes.hold_lock(file.parent),
+    "lock": lambda file: hold_lock(file.parent),
     "port": lambda file: write_own(file, "5432"),
     "postgres.log": lambda file: os.close(open_own(file, append=True)),
 }

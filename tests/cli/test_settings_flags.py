@@ -8,8 +8,7 @@ import pytest
 
 from pgsched.cli.settings_flags import as_environment, load_settings, with_database
 from pgsched.cli.settings_sources import load
-from pgsched.embedded import processes
-from pgsched.embedded.processes import running_url
+from pgsched.embedded.data_directory_lock import announce, drop_lock, hold_lock, running_url
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 
@@ -65,10 +64,10 @@ def test_the_error_without_a_database_names_the_setting() -> None:
 @contextmanager
 def _running(data_dir: Path) -> Iterator[None]:
     (data_dir / "postgres").mkdir()
-    lock = processes.hold_lock(data_dir / "postgres")
-    processes.announce(lock, "postgresql://here/it-is")
+    lock = hold_lock(data_dir / "postgres")
+    announce(lock, "postgresql://here/it-is")
     yield
-    processes.drop_lock(lock)
+    drop_lock(lock)
 
 
 def test_the_database_of_a_running_up_is_found(tmp_path: Path) -> None:

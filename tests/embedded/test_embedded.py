@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir, processes
+from pgsched.embedded.data_directory_lock import drop_lock
 from pgsched.embedded.processes import command_line, within
 from pgsched.errors import Conflict, EmbeddedPostgresError
 from tests.installed import find_bin_dir
@@ -117,7 +118,7 @@ def test_a_server_killed_during_takeover_does_not_block_the_next(
     """For example, when all processes of a machine are killed one by one and the server is restarted quickly."""
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
         assert first._lock is not None
-        processes.drop_lock(first._lock)
+        drop_lock(first._lock)
         first._lock = None
         monkeypatch.setattr(processes, "_SHUTDOWN", ((signal.SIGKILL, 15.0),))
         second = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)

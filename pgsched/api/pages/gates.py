@@ -19,7 +19,7 @@ from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api_responses import page_of
 from pgsched.domain.duration import parse_duration
-from pgsched.domain.states import LIMIT_KINDS
+from pgsched.domain.gate import LIMIT_KINDS
 from pgsched.errors import InvalidInput
 from pgsched.store import verbs
 from pgsched.store.admin import audit

@@ -32,7 +32,7 @@ from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.payload_memory import Payloads
 from pgsched.worker.run.unbegun_rows import UnbegunRows
-from pgsched.worker.run.waiting_for_slot import Settle, Waiting
+from pgsched.worker.run.waiting_for_slot import Settle, WaitingForSlot
 
 _PYTHON = f"{Scheme.PYTHON}:"
 _COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
@@ -111,7 +111,7 @@ class Attempts:
         tenure: LeaseValidity,
         pace: AttemptPace,
         unbegun: UnbegunRows,
-        waiting: Waiting,
+        waiting: WaitingForSlot,
         doubt: Callable[[ClaimedExecution], None],
     ) -> None:
         self._channel, self._settle, self._in_hand = equipment.channel, equipment.settle, equipment.in_hand

@@ -33,7 +33,7 @@ from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.start_order import StartOrder
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.upcoming import Upcoming
-from pgsched.worker.run.waiting_for_slot import Postponing, Waiting
+from pgsched.worker.run.waiting_for_slot import Postponing, WaitingForSlot
 from pgsched.worker.run.watchdog import Watchdog
 
 _ROWS_BEFORE_YIELDING = 128
@@ -61,7 +61,8 @@ class Dispatcher:
         self.in_hand.eased.connect(self._look_for_room)
         self.concurrency = concurrency
         self._pace = AttemptPace(concurrency=concurrency, ahead=ahead)
-        self._events, self._payloads, self.shares, self._waiting = events, payloads, shares, Waiting(self._resume)
+        self._events, self._payloads, self.shares = events, payloads, shares
+        self._waiting = WaitingForSlot(self._resume)
         self._postponing = Postponing(self._waiting, self._settle, events)
         self.tenure = LeaseValidity()
         self._rounds = StartOrder(lambda: shares.wanted)

@@ -25,7 +25,7 @@ from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.start_order import StartOrder
 from pgsched.worker.run.upcoming import Upcoming
-from pgsched.worker.run.waiting_for_slot import Settle, Waiting
+from pgsched.worker.run.waiting_for_slot import Settle, WaitingForSlot
 
 Wanted = Callable[[ClaimedExecution], bool]
 _NEVER = float("-inf")
@@ -40,7 +40,7 @@ class UnbegunRows:
         self,
         rounds: StartOrder,
         upcoming: Upcoming,
-        waiting: Waiting,
+        waiting: WaitingForSlot,
         *,
         in_hand: InHand,
         settle: Settle,

@@ -27,7 +27,7 @@ _OF_ITS_OWN_MAKING = 5.0, 10.0
 _TELL_EVERY = 10.0
 
 
-class Waiting:
+class WaitingForSlot:
     """Gives ``resume`` each row for which there is a slot again. Moments are monotonic seconds."""
 
     def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
@@ -143,7 +143,7 @@ class Waiting:
 class Postponing:
     """Puts off rows that have waited too long, and logs that now and then."""
 
-    def __init__(self, waiting: Waiting, settle: Settle, events: Events) -> None:
+    def __init__(self, waiting: WaitingForSlot, settle: Settle, events: Events) -> None:
         self._waiting, self._settle, self._events = waiting, settle, events
         self._told_at = float("-inf")
 
