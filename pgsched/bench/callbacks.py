@@ -54,10 +54,10 @@ def _round(
     progress: Progress,
 ) -> dict[str, Any]:
     alone = call_alone(receiver, count=count, processes=processes)
-    progress(f"client alone: {alone['rate']}/s, {alone['per_cpu_second']} a second of CPU")
+    progress(f"client alone: {alone['rate']}/s, {alone['per_cpu_second']} per CPU second")
     found = {f"client_alone_{figure}": value for figure, value in alone.items()}
     whole = _measure(connection, url, receiver, count, processes)
-    progress(f"workers: {whole['rate']}/s, {whole['per_cpu_second']} a second of CPU")
+    progress(f"workers: {whole['rate']}/s, {whole['per_cpu_second']} per CPU second")
     return whole | found | {"ratio_to_client_alone": round(whole["per_cpu_second"] / alone["per_cpu_second"], 3)}
 
 
@@ -94,5 +94,5 @@ def _succeeded(connection: psycopg.Connection[Any], count: int) -> set[bytes]:
     ids = {row[0].encode() for row in rows}
     left = connection.execute("select count(*) from pgsched.executions").fetchone()
     if len(rows) != count or len(ids) != count or left != (0,):
-        raise AssertionError(f"{len(rows)} succeeded, {len(ids)} by their ids, {left} left; scheduled {count}")
+        raise AssertionError(f"{len(rows)} succeeded ({len(ids)} distinct ids), {left} left; scheduled {count}")
     return ids

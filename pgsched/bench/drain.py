@@ -121,7 +121,7 @@ def assert_history(connection: psycopg.Connection[Any], count: int, reports: lis
     row = connection.execute(_FINISHED.encode()).fetchone()
     _assert_none_left(connection, count, reports)
     if row != (count, count):
-        raise AssertionError(f"in history, distinct and succeeded: {row}; scheduled {count}")
+        raise AssertionError(f"rows in history and distinct ids that succeeded: {row}; scheduled {count}")
 
 
 def _assert_none_left(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:

@@ -60,8 +60,8 @@ class CallbackReceiver:
         came = set(received.ids)
         if came != ids or len(received.ids) != len(ids):
             raise AssertionError(
-                f"of {len(ids)} callbacks {len(ids - came)} are missing, {len(received.ids) - len(came)} came again, "
-                f"{len(came - ids)} are unknown"
+                f"of {len(ids)} callbacks, {len(ids - came)} are missing, {len(received.ids) - len(came)} are "
+                f"duplicates and {len(came - ids)} are unknown"
             )
         return received
 

@@ -97,7 +97,7 @@ def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str
     for flag in given.get("clear", ()):
         name = flag.replace("-", "_")
         if name in found:
-            raise InvalidInput(f"--clear {flag} contradicts the flag that sets {flag}: leave one of them out")
+            raise InvalidInput(f"--clear {flag} and the flag that sets it cannot be combined: leave one of them out")
         found[name] = None
     if example and not found:
         raise InvalidInput(f"there is nothing to change: give at least one setting, such as {example}")

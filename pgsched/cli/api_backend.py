@@ -33,9 +33,7 @@ def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Aw
         return asyncio.run(run())
     except Unauthenticated as error:
         wrong = "is not accepted" if key else "is not set"
-        raise Unauthenticated(
-            f"{API_KEY} {wrong}: set it to a key made by pgsched admin keys create; {error}"
-        ) from error
+        raise Unauthenticated(f"{API_KEY} {wrong}: set it to a key from pgsched admin keys create; {error}") from error
 
 
 class ApiBackend(AsyncClient):

@@ -27,7 +27,7 @@ def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
         metavar="URL",
         hidden=hidden,
         callback=_no_password,
-        help=f"Ask the API at this address, with the key in {API_KEY}, instead of the database.",
+        help=f"Use the API at this address instead of the database, with the key in {API_KEY}.",
     )
 
 
@@ -47,7 +47,9 @@ def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) 
     if address is None:
         return _asking_database(flags, actor)
     if actor is not None:
-        raise InvalidInput("--actor does not go with --api: the audit log records the key's subject; leave it out")
+        raise InvalidInput(
+            "--actor and --api cannot be combined: leave --actor out; the audit log records the key's subject"
+        )
     from pgsched.cli.api_backend import ask_api
 
     return lambda question: ask_api(address, os.environ.get(API_KEY), question)
@@ -56,7 +58,7 @@ def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) 
 def refuse_api(path: str, api: str | None) -> None:
     """Raises InvalidInput if ``--api`` was given to a command that needs the database."""
     if api is not None:
-        raise InvalidInput(f"{path} needs the database itself: leave --api out and give --database-url")
+        raise InvalidInput(f"{path} needs the database itself: give --database-url instead of --api")
 
 
 def _address(flags: Mapping[str, Any], api: str | None) -> str | None:

@@ -24,11 +24,11 @@ _COUNTED = ("added", "changed", "removed", "unchanged")
 
 @database_command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--app", metavar="MODULE:NAME", help="The pgsched.App that declares jobs by decorators.")
-@click.option("--name", metavar="NAME", help="Name of the declaration.  [default: that of the app, or of the file]")
+@click.option("--app", metavar="MODULE:NAME", help="The pgsched.App whose decorators declare jobs.")
+@click.option("--name", metavar="NAME", help="Name of the declaration.  [default: the app, or else the file]")
 @click.option("--prune", is_flag=True, help="Cancel jobs that this declaration no longer contains.")
 @click.option("--dry-run", is_flag=True, help="Show what would change or be refused, and write nothing.")
-@click.option("--force", is_flag=True, help="Take over jobs with these keys that were created in another way.")
+@click.option("--force", is_flag=True, help="Take over existing jobs with these keys, even if created in another way.")
 @actor_option
 async def apply(
     connection: Any,
@@ -40,7 +40,7 @@ async def apply(
     force: bool,
     actor: str | None,
 ) -> Answer:
-    """Apply the recurring jobs that FILE (TOML or YAML) and an application declare, and show the difference."""
+    """Create and change the recurring jobs that FILE (TOML or YAML) and an app declare, and show what changed."""
     if file is None and app is None:
         file = DEFAULT_FILE
     name = name or app or str(file and file.name)
@@ -64,7 +64,7 @@ def jobs_of(file: Path) -> Sequence[DeclaredJob]:
     load(flags={}, environment={}, file=file)
     tables = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("jobs")
     if tables is None:
-        raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
+        raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each job, or jobs = [] to declare none")
     return declared_in(tables, str(file))
 
 
@@ -85,4 +85,4 @@ def _shown(change: Any) -> dict[str, Any]:
 
 def _left(changes: Sequence[Any]) -> str | None:
     left = [f"{change.client}/{change.key}" for change in changes if change.what == "left"]
-    return f"note: no longer declared, but kept: {', '.join(left)}; --prune cancels them" if left else None
+    return f"note: kept although no longer declared: {', '.join(left)}; --prune cancels them" if left else None

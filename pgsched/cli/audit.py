@@ -14,9 +14,9 @@ _COLUMNS = ("id", "at", "client", "actor", "authenticated", "action", "kind", "n
 
 @command()
 @only("client")
-@click.option("--subject", metavar="ID-or-KEY", help="Only changes of this job or execution.")
-@click.option("--kind", metavar="KIND", help="Only changes of this kind of object, e.g. client.")
-@click.option("--name", metavar="NAME", help="Only changes of the object with this name.")
+@click.option("--subject", metavar="ID-or-KEY", help="Only changes to this job or execution.")
+@click.option("--kind", metavar="KIND", help="Only changes to this kind of object, e.g. client.")
+@click.option("--name", metavar="NAME", help="Only changes to the object with this name.")
 @click.option("--action", metavar="ACTION", help="Only this action.")
 @click.option("--actor", metavar="NAME", help="Only changes by this actor or authenticated subject.")
 @page_options(click.IntRange(1, 2**63 - 1), "ID")

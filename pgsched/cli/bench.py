@@ -18,17 +18,15 @@ JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output and nothing else."
 )
 SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="Seed of the random numbers.")
-WAITING = click.option(
-    "--waiting", default=0, type=NONE_OR_MORE, help="Rows due in the far future that wait meanwhile."
-)
+WAITING = click.option("--waiting", default=0, type=NONE_OR_MORE, help="Extra rows that are due in the far future.")
 ROUNDS = click.option(
-    "--rounds", default=1, show_default=True, type=COUNT, help="Rounds to measure; prints medians and every round."
+    "--rounds", default=1, show_default=True, type=COUNT, help="Number of rounds; prints each round and the medians."
 )
 _SERVER = click.option(
     "--database-url",
     envvar="PGSCHED_DATABASE_URL",
     callback=no_password,
-    help="The server to measure on; the role needs CREATEDB.",
+    help="PostgreSQL server to measure on; the role needs CREATEDB.",
 )
 
 
@@ -59,8 +57,8 @@ def tell(result: dict[str, Any], as_json: bool) -> None:
 def bench() -> None:
     """Measure pgsched on a temporary database.
 
-    Without a database URL, an embedded server is started. Each run checks by id that nothing was lost and
-    nothing was done twice.
+    Without a database URL, an embedded server is started. Each run checks by id that no execution was lost or
+    done twice.
     """
     from pgsched.bench.processes import CONTEXT
 
@@ -76,7 +74,7 @@ def bench() -> None:
     default="all",
     show_default=True,
     type=click.Choice(["all", "nothing"]),
-    help="Executions to keep in history. With nothing, handlers record each execution's number.",
+    help='Executions to keep in history. With "nothing", handlers record the number of each execution.',
 )
 @click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
 @SEED
@@ -96,7 +94,7 @@ def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
 @ROUNDS
 @on_server
 def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Deliver HTTP callbacks to a local receiver, compared with the delivery client alone."""
+    """Deliver HTTP callbacks to a local receiver, and compare this with the delivery client alone."""
     from pgsched.bench.callbacks import run_callbacks
 
     tell(run_callbacks(database_url, progress=progress, **asked), as_json)
@@ -110,7 +108,7 @@ def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
 @click.option(
     "--feed/--no-feed",
     default=False,
-    help="Schedule during the run, each row three seconds ahead, instead of everything beforehand.",
+    help="Schedule during the run, each row three seconds ahead, instead of all rows beforehand.",
 )
 @SEED
 @ROUNDS

@@ -47,24 +47,24 @@ _instants = options(
     click.option("--client", metavar="NAME", help="Client that the key belongs to, if several have it."),
     of_job,
     click.option(
-        "--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range."
+        "--from", "start", type=instant, required=True, metavar="INSTANT", help="Start of the range, inclusive."
     ),
     click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="End of the range, exclusive."),
 )
 _at_a_rate = click.option("--rate", type=Number(), metavar="NUMBER", help="Maximum per second.  [default: 1000]")
 _slowly = click.option("--rate", type=Number(), metavar="NUMBER", help="Maximum per second.  [default: 10]")
-_watch = click.option("--watch", is_flag=True, help="Show progress on standard error until it ends.")
+_watch = click.option("--watch", is_flag=True, help="Show progress on standard error until the operation ends.")
 _how = options(
-    click.option("--dry-run", is_flag=True, help="Only count."),
-    click.option("--note", metavar="TEXT", help="Reason, shown with what is changed and in the audit log."),
+    click.option("--dry-run", is_flag=True, help="Only count the matches."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with each changed object and in the audit log."),
     _watch,
     actor_option,
 )
 _moved = options(
-    click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant."),
+    click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant for all of them."),
     click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m."),
 )
-_elsewhere = click.option("--new-target", metavar="TARGET", help="New target.")
+_elsewhere = click.option("--new-target", metavar="TARGET", help="Target to call instead.")
 
 bulk = CommandGroup("bulk")
 
@@ -76,7 +76,7 @@ def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
         if action == "backfill":
             del asked["client"]  # only needed to look up the job's key, which is done
         found = await backend.bulk(action, **asked)
-        skipped = f", {found.skipped} have succeeded" if found.skipped else ""
+        skipped = f", of which {found.skipped} have already succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
         answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
         return _followed(answer, ask, found.id) if watch and found.id else answer
@@ -87,17 +87,17 @@ def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
 
 _adds("cancel", "Cancel all waiting and running executions that match every filter.", _executions, _at_a_rate)
 _adds("reschedule", "Move all waiting one-shots that match every filter.", _executions, _moved, _at_a_rate)
-_adds("replay", "Run again all dead letters that match every filter.", letter_filters, _elsewhere, _slowly)
+_adds("replay", "Replay all dead letters that match every filter.", letter_filters, _elsewhere, _slowly)
 _adds("discard", "Discard all dead letters that match every filter.", letter_filters, _at_a_rate)
-_adds("backfill", "Run a job's instants in a past range that have not succeeded.", _instants, _slowly)
-_adds("pause", "Pause all jobs that match every filter, at once.", _jobs)
-_adds("resume", "Resume all paused jobs that match every filter, at once.", _jobs)
-_adds("cancel_jobs", "Cancel all jobs that match every filter, at once.", _jobs)
+_adds("backfill", "Run a job for each instant of a past range that has not succeeded.", _instants, _slowly)
+_adds("pause", "Pause all jobs that match every filter, immediately.", _jobs)
+_adds("resume", "Resume all paused jobs that match every filter, immediately.", _jobs)
+_adds("cancel_jobs", "Cancel all jobs that match every filter, immediately.", _jobs)
 
 
 @command(bulk, "list")
 @click.option("--action", type=click.Choice(ACTIONS), help="Only operations with this action.")
-@click.option("--client", metavar="NAME", help="Client of the job, if several have its key.")
+@click.option("--client", metavar="NAME", help="Client that the job's key belongs to, if several have it.")
 @of_job
 @page_options()
 async def list_bulk(backend: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:
@@ -118,7 +118,7 @@ async def show(backend: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
 @click.argument("id", metavar="OPERATION", type=identity)
 @actor_option
 async def stop(backend: Any, id: UUID) -> Answer:
-    """Stop a bulk operation; what it has not reached stays unchanged."""
+    """Stop a bulk operation; rows that it has not reached stay unchanged."""
     return changed(await backend.stop_bulk(id), "stopped", "had already ended", id=id)
 
 
@@ -149,7 +149,7 @@ def _progress(found: BulkDetail) -> str:
     text = f"{found.action}: {found.done} done, {found.skipped} skipped, {found.failed} failed"
     behind = found.done + found.skipped + found.failed
     if runs := found.runs:
-        text += f"; {runs.finished} of its runs finished, {runs.failed} of them failed"
+        text += f"; {runs.finished} of its runs have finished, of which {runs.failed} failed"
         behind -= runs.live
     if found.state == "active" and found.total:
         text += f", {min(100 * behind // found.total, 100)} %"

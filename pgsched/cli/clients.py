@@ -39,18 +39,18 @@ async def show(backend: Any, client: str) -> Answer:
 @command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="Executions to keep in history: all, failures or nothing.")
-@many_option("--option", "Default option for its executions; replaces all of them.")
+@many_option("--option", "Default option for its executions; repeatable, replaces all previous defaults.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Weight when workers are saturated, 1 to 100.")
-@click.option("--database-role", metavar="ROLE", help="The database role that acts for it in SQL.")
+@click.option("--database-role", metavar="ROLE", help="Database role that acts for this client in SQL.")
 @click.option(
     "--channel",
     "channels",
     multiple=True,
     metavar="KIND",
-    help=f"Targets that it may call: {', '.join(CHANNELS)}, or notify:CHANNEL for a single channel; repeatable.",
+    help=f"Kind of target that it may call: {', '.join(CHANNELS)}, or notify:CHANNEL for one channel; repeatable.",
 )
 @click.option("--dead-letter-target", metavar="TARGET", help="Target to call for each of its dead letters.")
-@click.option("--dead-letters-for", metavar="DURATION", help="How long dead letters are kept, e.g. 90d.")
+@click.option("--dead-letters-for", metavar="DURATION", help="How long its dead letters are kept, e.g. 90d.")
 @click.option("--late-after", metavar="DURATION", help="An attempt that starts later than this is late, e.g. 1s.")
 @click.option(
     "--on-time-share",
@@ -69,7 +69,7 @@ async def set_client(backend: Any, client: str, **given: Any) -> Answer:
 
 
 _CLIENT = click.argument("client")
-_HOLDS = "Start nothing more for a client until it is released."
+_HOLDS = "Hold a client: no more of its executions start until it is released."
 switch(clients, _CLIENT, "hold_client", _HOLDS, "held", "was already held")
 switch(clients, _CLIENT, "release_client", "Release a held client.", "released", "was not held")
 
@@ -97,7 +97,9 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
     "--secret", metavar="-", callback=_from_input, help="Read the secret from standard input.  [default: a random one]"
 )
 @click.option(
-    "--keep-for", metavar="DURATION", help="How long the previous secrets stay valid; 0s ends them.  [default: 24h]"
+    "--keep-for",
+    metavar="DURATION",
+    help="How long the previous secrets stay valid; 0s revokes them at once.  [default: 24h]",
 )
 @actor_option
 async def rotate_signing_secret(backend: Any, client: str, secret: str | None, keep_for: str | None) -> Answer:
@@ -113,4 +115,4 @@ async def rotate_signing_secret(backend: Any, client: str, secret: str | None, k
 @actor_option
 async def drop_signing_secret(backend: Any, client: str) -> Answer:
     """Stop signing a client's callbacks."""
-    return changed(await backend.drop_signing_secret(client), "dropped", "does not exist", client=client)
+    return changed(await backend.drop_signing_secret(client), "dropped", "did not exist", client=client)

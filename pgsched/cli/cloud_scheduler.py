@@ -109,7 +109,7 @@ def _payload(body: str) -> tuple[str, str]:
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
-        raise InvalidInput("its body is not base64, which gcloud prints") from None
+        raise InvalidInput("its body is not base64, as gcloud prints it") from None
     try:
         text = sent.decode()
     except UnicodeDecodeError:
@@ -123,7 +123,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
     if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
         raise InvalidInput(
-            f"its retries must be from 0 to {_MOST_ATTEMPTS - 1}, for at most ten years: correct retryConfig"
+            f"its retryCount must be from 0 to {_MOST_ATTEMPTS - 1}, and its maxRetryDuration at most ten years: "
+            "correct retryConfig"
         )
     if not count and not longest:
         return {"max_attempts": 1}
@@ -131,8 +132,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     if count and longest and len(begins) >= count:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
-                f"its retries end after both {count} retries and {retries.max_retry_duration}, and which comes last "
-                "depends on how long they take: remove retryCount or maxRetryDuration from the file"
+                f"its retries end once there were {count} and {retries.max_retry_duration} have passed, and which "
+                "comes last depends on how long they take: remove retryCount or maxRetryDuration from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))
@@ -140,7 +141,9 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     while len(waits) > 1 and waits[-1] == waits[-2]:  # the last wait is used for all further retries
         waits.pop()
     if attempts > _MOST_ATTEMPTS or len(waits) > _MOST_WAITS:
-        raise InvalidInput(f"it may be retried over {attempts - 1} times with growing waits: shorten maxRetryDuration")
+        raise InvalidInput(
+            f"it may be retried {attempts - 1} times or more with growing waits: shorten maxRetryDuration"
+        )
     if not waits:
         return {"max_attempts": 1}
     if not all(_WAITS[0] <= wait <= _WAITS[1] for wait in waits):

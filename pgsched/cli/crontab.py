@@ -31,7 +31,7 @@ _UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
 _TOLD = {
     "MAILTO": "pgsched does not mail responses: see on_failure and alerts",
     "TZ": "it only sets the commands' environment: set the schedule's time zone with CRON_TZ or --timezone",
-    "RANDOM_DELAY": "give the jobs below it the rule jitter",
+    "RANDOM_DELAY": "pgsched has no such setting: give the jobs below this line the rule jitter",
 }
 
 
@@ -88,7 +88,7 @@ def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_u
             "use --system for the format of /etc/crontab; if it is a program, write its full path"
         )
     if not cron.startswith("@") and _LONE_STEP.search(cron):
-        why = f"most crons ignore the step in {cron!r:.80}: write a range before it, such as 5-59/15, or a single value"
+        why = f"most crons ignore the step in {cron!r:.80}: write a range with it, such as 5-59/15, or a single value"
         return LeftOut(number=number, why=why)
     user, command = (first, rest[0]) if with_user else (None, command)
     return CrontabEntry(number=number, cron=cron, command=command, timezone=timezone, user=user)

@@ -170,7 +170,9 @@ class DatabaseBackend:
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
         if not await calls.is_job(self._connection, id):
-            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
+            raise NotFound(
+                f"there is no job {id}: pgsched jobs list shows the jobs; pgsched executions cancel cancels a one-shot"
+            )
         return await verbs.cancel(self._connection, id, note=note, actor=self._actor)
 
     async def list_executions(

@@ -43,7 +43,7 @@ dead_letters = CommandGroup("dead-letters")
     type=click.Choice(LETTER_STATES),
     default="open",
     show_default=True,
-    help="Only open, replayed or discarded ones, or all.",
+    help="Only open, replayed or discarded dead letters, or all of them.",
 )
 @sort_option
 @page_options()
@@ -61,9 +61,9 @@ async def show(backend: Any, id: UUID) -> Answer:
 
 @command(dead_letters)
 @of_one("dead letter")
-@click.option("--new-target", "target", metavar="TARGET", help="New target.")
+@click.option("--new-target", "target", metavar="TARGET", help="Target to call instead.")
 @click.option("--payload", type=json_text, metavar="JSON", help="New payload; @FILE reads a file.")
-@many_option("--option", "Delivery option; replaces all of them.")
+@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
 @_said
 async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
     """Run a dead letter again. Prints the new execution's id."""
@@ -75,5 +75,5 @@ async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
 @of_one("dead letter")
 @_said
 async def discard(backend: Any, id: UUID, note: str | None) -> Answer:
-    """Discard a dead letter: it is no longer open."""
+    """Discard a dead letter; it stays in history."""
     return changed(await backend.discard(id, note=note), "discarded", "was already discarded", id=id)

@@ -78,11 +78,11 @@ async def why(backend: Any, id: UUID) -> Answer:
 @of_one("execution")
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @payload_option
-@many_option("--option", "Delivery option; replaces all of them.")
-@many_option("--label", "Label; replaces all of them.", label)
-@click.option("--fire-at", type=instant, metavar="INSTANT", help="When it fires.")
+@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
+@many_option("--label", "Label; repeatable, replaces all previous ones.", label)
+@click.option("--fire-at", type=instant, metavar="INSTANT", help="Instant at which to fire it.")
 @click.option(
-    "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this; repeatable."
+    "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this field; repeatable."
 )
 @click.option("--note", metavar="TEXT", help="Reason, for the audit log.")
 @actor_option

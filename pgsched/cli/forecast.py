@@ -9,7 +9,7 @@ from pgsched.cli.command_decorators import database_command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
-_ADVICE = "Spread the load: give jobs a jitter or a window, and move one-shots to other instants; or run more workers."
+_ADVICE = "Spread the load (give jobs a jitter or a window, move one-shots to other instants), or run more workers."
 
 
 @database_command()
@@ -25,12 +25,12 @@ _ADVICE = "Spread the load: give jobs a jitter or a window, and move one-shots t
     "--per-minute",
     type=click.IntRange(1, coming.MOST_PER_MINUTE),
     metavar="NUMBER",
-    help="Minutes with more than this are hot.  [default: the most attempts in any minute of the last 7 days]",
+    help="A minute with more executions is hot.  [default: the most attempts in any minute of the last 7 days]",
 )
 async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Answer:
     """Show how many executions fall due in each coming minute, and which minutes are hot.
 
-    In a hot minute, counting stops as soon as it is known to be hot.
+    A minute is counted only until it is known to be hot.
     """
     if per_minute is None:
         bound = await coming.bound_of_workers(connection)
@@ -50,8 +50,8 @@ async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Ans
 
 def _said(bound: coming.Bound) -> str:
     if bound.busiest is None:
-        return f"More than {bound.per_minute:,} in a minute is hot."
+        return f"A minute with more than {bound.per_minute:,} executions is hot."
     return (
-        f"More than {bound.per_minute:,} in a minute is hot: "
+        f"A minute with more than {bound.per_minute:,} executions is hot: "
         f"in the busiest minute of the last 7 days, workers made {bound.busiest:,} attempts."
     )

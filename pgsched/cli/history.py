@@ -25,9 +25,9 @@ history = CommandGroup("history")
 _STEPS: dict[internal_verbs.Step, str] = {
     "adopted": "created the missing tables",
     "none": "no tables are missing",
-    "apart": "the days without a table are not contiguous, or today and tomorrow have none yet: workers create those",
-    "busy": "the table is in constant use: try again",
-    "going on": "not finished: try again",
+    "apart": "the days without a table are not contiguous, or workers have not created those of today and tomorrow yet",
+    "busy": "the table is in constant use: try again later",
+    "going on": "not finished yet: run this again",
 }
 
 
@@ -70,7 +70,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
 async def mark(connection: Any, first: datetime, last: datetime | None, actor: str | None) -> Answer:
     """Mark days that you have archived in another way, so that workers may drop them."""
     if last and last < first:
-        raise click.UsageError("the last day is before the first")
+        raise click.UsageError("LAST is before DAY: write the earlier day first")
     days = [first.date() + timedelta(n) for n in range(((last or first) - first).days + 1)]
     marked = [day for day in days if await internal_verbs.mark_archived(connection, day, actor=actor)]
     return Answer({"marked": marked}, f"{len(marked)} marked" if marked else "already marked")

@@ -35,15 +35,15 @@ _CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs be
 
 @import_.command()
 @_FILE
-@click.option(
-    "--timezone", metavar="ZONE", help="Time zone if the file has none: that of the machine whose cron ran it."
-)
+@click.option("--timezone", metavar="ZONE", help="Time zone of the machine whose cron ran it, if the file sets none.")
 @click.option(
     "--target",
     metavar="TARGET",
-    help="Target to call for a command; {name} stands for its name, {key} for the job's key.",
+    help="Target to call for each command; {name} stands for the program's name, {key} for the job's key.",
 )
-@click.option("--system", is_flag=True, help="Format of /etc/crontab, with a user before each command.")
+@click.option(
+    "--system", is_flag=True, help="The file has the format of /etc/crontab, with a user before each command."
+)
 @_CLIENT
 @json_option
 @click.pass_obj
@@ -64,14 +64,14 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
         raise InvalidInput(line.why)
     zone, words = line.timezone or timezone, words_of(line.command)
     if zone is None:
-        raise InvalidInput("cron runs it in its machine's time zone: give that zone with --timezone")
+        raise InvalidInput("cron runs it in the time zone of its machine: give that zone with --timezone")
     if not words:
-        raise InvalidInput("it is not a single plain command: declare that call by hand, with any conditions")
+        raise InvalidInput("it is not a single plain command: declare the call by hand, with any conditions")
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(
-            "it does more than get one address, or keeps the response in a file: "
-            "declare that call by hand, with its method, headers and payload"
+            "it does more than get one URL, or saves the response: "
+            "declare the call by hand, with its method, headers and payload"
         )
     if address is None and target is None:
         raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{name}")
@@ -110,7 +110,7 @@ def _read(file: str) -> str:
         with click.open_file(file, encoding="utf-8-sig") as opened:
             return str(opened.read())
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is not text in UTF-8") from None
+        raise InvalidInput(f"{file} is not UTF-8 text") from None
 
 
 def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
@@ -129,7 +129,7 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
             left.append({"where": where, "why": str(error).removeprefix(f"{where}: ")})
     reply.give({"jobs": list(jobs.values()), "left": left}, "\n".join(text) or "jobs = []")
     for one in left:
-        reply.note(f"left out: {one['where']}: {one['why']}")
+        reply.note(f"left out {one['where']}: {one['why']}")
 
 
 def _check_sent(job: Mapping[str, Any]) -> None:
@@ -160,7 +160,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, str):
-        check_text("a text of it", value)
+        check_text("its text", value)
     return "".join(map(_printed, json.dumps(value, ensure_ascii=False)))
 
 

@@ -35,16 +35,18 @@ async def show(connection: Any) -> Answer:
 @click.option(
     "--archive-history/--no-archive-history",
     default=None,
-    help="Whether to drop a day of history only after it was archived.",
+    help="Whether a day of history must be archived before it is dropped.",
 )
-@click.option("--hold-after-restart", metavar="DURATION", help="Downtime after which a crashed server is held.")
-@click.option("--hold-after-promotion", metavar="DURATION", help="Downtime after which a promoted standby is held.")
-@click.option("--hold-after-absence", metavar="DURATION", help="Time without workers after which everything is held.")
+@click.option("--hold-after-restart", metavar="DURATION", help="Hold after a crash if workers were away this long.")
+@click.option(
+    "--hold-after-promotion", metavar="DURATION", help="Hold after a promotion if workers were away this long."
+)
+@click.option("--hold-after-absence", metavar="DURATION", help="Hold whenever workers were away this long.")
 @click.option(
     "--clear",
     type=click.Choice(_CLEARABLE),
     multiple=True,
-    help="Reset days to their default, and a hold to never; repeatable.",
+    help="Reset this setting to its default, or a hold to never; repeatable.",
 )
 @actor_option
 async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:

@@ -76,25 +76,28 @@ async def show(backend: Any, id: UUID) -> Answer:
 @recurrence_options(is_new=False)
 @click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
 @payload_option
-@many_option("--option", "Delivery option; replaces all of them.")
-@many_option("--rule", "Recurrence rule; replaces all of them.")
-@many_option("--label", "Label; replaces all of them.", label)
+@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
+@many_option("--rule", "Recurrence rule; repeatable, replaces all previous ones.")
+@many_option("--label", "Label; repeatable, replaces all previous ones.", label)
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @ordering_key_option
 @click.option(
-    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Remove this, or reset it to its default; repeatable."
+    "--clear",
+    type=click.Choice(_CLEARABLE),
+    multiple=True,
+    help="Remove this field or reset it to its default; repeatable.",
 )
-@click.option("--force", is_flag=True, help="Edit it even if it is declared; the next apply reverts this.")
+@click.option("--force", is_flag=True, help="Edit it even if it is declared; the next pgsched apply reverts the edit.")
 @actor_option
 async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
-    """Change the given parts of a job. Its waiting execution changes at once; one that runs does not."""
+    """Change the given parts of a job. Its waiting execution changes at once; a running one does not."""
     is_changed, planned = await backend.change_job(id, changes_in(given, "--cron '0 9 * * *'"), force=force)
     return edited(id, is_changed, planned, "fires next at")
 
 
-_JOB, _PAUSES = of_one("job"), "Pause a job: nothing more is planned until it is resumed."
+_JOB, _PAUSES = of_one("job"), "Pause a job: no more executions are planned until it is resumed."
 switch(jobs, _JOB, "pause", _PAUSES, "paused", "was already paused")
-switch(jobs, _JOB, "resume", "Resume a paused job from the next instant on.", "resumed", "was already active")
+switch(jobs, _JOB, "resume", "Resume a paused job from its next instant on.", "resumed", "was already active")
 switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was already cancelled")
 
 

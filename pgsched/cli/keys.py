@@ -40,12 +40,15 @@ def keys() -> None:
     multiple=True,
     required=True,
     type=click.Choice(SCOPES),
-    help="Scope: what the key may do; repeatable.",
+    help="What the key may do; repeatable.",
 )
 @click.option("--expires-at", type=instant, metavar="INSTANT", help="When it expires.  [default: never]")
 @click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Maximum requests per second.")
 @click.option(
-    "--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Maximum requests at once after a pause."
+    "--burst",
+    type=click.IntRange(1, 1_000_000),
+    metavar="NUMBER",
+    help="Maximum requests at once after a quiet period.",
 )
 @actor_option
 async def create(
@@ -95,7 +98,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
     "--burst",
     type=click.IntRange(1, 1_000_000),
     metavar="NUMBER",
-    help="Maximum requests at once after a pause.  [default: the rate]",
+    help="Maximum requests at once after a quiet period.  [default: the rate]",
 )
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
@@ -109,4 +112,6 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
     """Revoke a key: within a second, every API process refuses it."""
-    return changed(await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "already revoked", id=id)
+    return changed(
+        await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "was already revoked", id=id
+    )

@@ -28,7 +28,7 @@ async def list_limits(backend: Any, kind: str | None, limit: int, after: str | N
 @command(limits, "set")
 @click.argument("kind", type=_KIND)
 @click.argument("name")
-@click.option("--rate", type=int, metavar="NUMBER", help="Executions that may start in each --per.")
+@click.option("--rate", type=int, metavar="NUMBER", help="Executions that may start in each period (see --per).")
 @click.option("--per", default="1s", show_default=True, metavar="DURATION", help="Period that --rate applies to.")
 @click.option(
     "--burst", type=int, metavar="NUMBER", help="Executions that may start at once after a quiet period.  [default: 1]"
@@ -46,6 +46,6 @@ async def set_limit(backend: Any, kind: str, name: str, **amount: Any) -> Answer
 @click.argument("name")
 @actor_option
 async def drop(backend: Any, kind: str, name: str) -> Answer:
-    """Remove a limit: what it held back continues."""
+    """Remove a limit; executions that it held back continue."""
     done = await backend.drop_limit(kind, name)
-    return changed(done, "dropped", "does not exist", kind=kind, name=name)
+    return changed(done, "dropped", "did not exist", kind=kind, name=name)

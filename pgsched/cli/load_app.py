@@ -15,7 +15,7 @@ def load_app(name: str) -> App:
     reason."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise InvalidSettings(f"app is {name!r}; write module:attribute, such as shop.handlers:app")
+        raise InvalidSettings(f"app is {name!r}: write module:attribute, such as shop.handlers:app")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -18,7 +18,7 @@ _SECTIONS = {
     "Run it": {
         "up": ("up:up", "Start PostgreSQL, the API and workers in one terminal."),
         "api": ("server_commands:api", "Serve the REST API and the dashboard."),
-        "worker": ("server_commands:worker", "Deliver what is due."),
+        "worker": ("server_commands:worker", "Deliver due executions."),
         "migrate": ("migrate:migrate", "Upgrade the database schema to this release."),
     },
     "Schedule": {

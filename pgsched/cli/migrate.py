@@ -42,7 +42,10 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
     reply.give({"revision": revision, "missing_roles": missing, **rebuilt}, _text(revision, missing))
     note_room(reply, settings)
     if missing:
-        reply.note(f"not done: roles are missing: {', '.join(missing)}")
+        reply.note(
+            f"the schema was migrated, but these roles could not be created: {', '.join(missing)}; create them, then "
+            "run pgsched migrate again"
+        )
         context.exit(1)
 
 

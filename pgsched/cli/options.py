@@ -50,7 +50,7 @@ def no_password(context: click.Context, parameter: click.Parameter, given: str |
 
 
 note_and_actor = options(
-    click.option("--note", metavar="TEXT", help="Reason, shown with it and in the audit log."), actor_option
+    click.option("--note", metavar="TEXT", help="Reason, shown in listings and in the audit log."), actor_option
 )
 
 
@@ -102,11 +102,13 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
         click.option("--cron", metavar="EXPRESSION", help="Repeatedly: five fields, or six with seconds first."),
         click.option("--every", metavar="DURATION", help="Repeatedly, at this interval, e.g. 15m."),
         click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, e.g. Europe/Berlin.{zone}"),
-        click.option("--gap", metavar="POLICY", help=f"For --cron in an hour skipped in spring: shift or skip.{gap}"),
+        click.option(
+            "--gap", metavar="POLICY", help=f"What --cron does in an hour skipped in spring: shift or skip.{gap}"
+        ),
         click.option(
             "--overlap",
             metavar="POLICY",
-            help=f"For --cron in an hour repeated in autumn: first, second or both.{overlap}",
+            help=f"What --cron does in an hour repeated in autumn: first, second or both.{overlap}",
         ),
     )
 

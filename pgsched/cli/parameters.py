@@ -53,7 +53,9 @@ def json_text(text: str) -> msgspec.Raw:
         json.loads(read, parse_int=str, parse_constant=_no_number)
         return msgspec.Raw(read.encode())
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"this is not JSON: {error}. A string needs its own quotes: '\"text\"'") from None
+        raise click.BadParameter(
+            f"this is not JSON ({error}): write a string in its own quotes, as in '\"text\"'"
+        ) from None
 
 
 def _no_number(word: str) -> None:
@@ -105,4 +107,4 @@ def identity(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not an id: write a UUID, as shown by list") from None
+        raise click.BadParameter(f"{text!r} is not an id: write a UUID, as the command list shows it") from None

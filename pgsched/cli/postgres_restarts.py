@@ -39,8 +39,8 @@ async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) 
                 pause = _longer(pause)
                 if str(error) != said:
                     said = str(error)
-                    report(f"PostgreSQL does not start yet, trying again: {said}")
-        report("PostgreSQL is back")
+                    report(f"PostgreSQL could not be started ({said}); trying again")
+        report("PostgreSQL is running again")
 
 
 def _longer(pause: float) -> float:

@@ -48,16 +48,16 @@ def preview(
     count: int,
     **given: Any,
 ) -> None:
-    """Show the next instants of a schedule, on its own clock and in UTC.
+    """Show the next instants of a schedule, in its time zone and in UTC.
 
-    With a job, show its instants, and those that it would have with the given change.
+    For a job, show its instants, and those that it would have with the given changes.
     """
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     if name is not None or key is not None:
         _preview_job(reply, asking(flags, api), (name, key, client), after, count, given)
         return
     if api is not None or client is not None:
-        raise InvalidInput("--api and --client go with a job: a schedule is previewed locally; leave them out")
+        raise InvalidInput("--api and --client need a job: name one, or leave them out to preview a schedule")
     from pgsched.domain.preview import preview
 
     fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)
@@ -69,7 +69,7 @@ def _preview_job(
 ) -> None:
     for name in ("fire_at", "identity"):
         if given.pop(name) is not None:
-            raise InvalidInput(f"--{name.replace('_', '-')} does not go with a job, which has its own: leave it out")
+            raise InvalidInput(f"--{name.replace('_', '-')} and a job cannot be combined: leave the flag out")
     changed = any(value is not None for value in given.values())
     changes = changes_in(given) if changed else {}
 
@@ -83,7 +83,7 @@ def _preview_job(
         text = f"before\n{text}\n\nafter\n{_text(found.after)}"
     out = [write_instant(at) for at in found.exceptions]
     if out:
-        text = f"{text}\n\nleft out because they were cancelled in advance: {', '.join(out)}"
+        text = f"{text}\n\nnot shown because they were cancelled in advance: {', '.join(out)}"
     reply.give({"before": _shown(found.before), "after": _shown(found.after), "exceptions": out}, text)
 
 
@@ -93,4 +93,4 @@ def _shown(fires: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _text(fires: Iterable[Any]) -> str:
     rows = [(fire.local, write_instant(fire.fire_at), fire.note or "") for fire in fires]
-    return table(("local", "utc", "note"), rows) if rows else "never again"
+    return table(("local", "utc", "note"), rows) if rows else "never"

@@ -26,7 +26,10 @@ _CALLS = ("called", "executions")
 @options(
     click.option("--release", is_flag=True, help="Apply the next three options, then let workers continue."),
     click.option(
-        "--skip-older-than", type=duration, metavar="DURATION", help="Cancel what was due longer ago than this."
+        "--skip-older-than",
+        type=duration,
+        metavar="DURATION",
+        help="Cancel executions that were due longer ago than this.",
     ),
     click.option(
         "--rate",
@@ -34,9 +37,9 @@ _CALLS = ("called", "executions")
         metavar="NUMBER",
         help="Maximum overdue executions to fire per second.",
     ),
-    click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Hold this client; repeatable."),
+    click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Keep holding this client; repeatable."),
     click.option("--hold", is_flag=True, help="Hold the installation: nothing starts until it is released."),
-    click.option("--note", metavar="TEXT", help="Reason, shown with it and in the audit log."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with the hold and in the audit log."),
     actor_option,
 )
 async def recover(connection: Any, settings: Settings, hold: bool, release: bool, **given: Any) -> Answer:
@@ -49,7 +52,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
     policy = HoldPolicy(**given, **said)
     if not release and policy != HoldPolicy(**said):
-        raise InvalidInput("--skip-older-than, --rate and --hold-client say how to release: add --release")
+        raise InvalidInput("--skip-older-than, --rate and --hold-client need --release: add it")
     if hold and release:
         raise InvalidInput("--hold and --release cannot be combined: give one of them")
     found = await recovery_preview.preview(connection)
@@ -66,7 +69,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
 
 
 _NEXT = (
-    "nothing starts until it is released: pgsched admin recover --release, with --skip-older-than, --rate or "
+    "nothing starts until you run pgsched admin recover --release, optionally with --skip-older-than, --rate or "
     "--hold-client"
 )
 
@@ -76,7 +79,7 @@ def _text(state: installation_settings.Installation, found: recovery_preview.Rec
     parts = [held]
     for title, columns, lines in (
         ("fires at once", _BY_CLIENT, found.overdue),
-        ("due the longest", _SAMPLE, found.oldest),
+        ("overdue the longest", _SAMPLE, found.oldest),
         ("called now or within a day", _CALLS, found.calls),
     ):
         parts.append(f"{title}:\n{table(columns, cells(columns, lines))}" if lines else f"{title}: nothing")
@@ -84,4 +87,4 @@ def _text(state: installation_settings.Installation, found: recovery_preview.Rec
 
 
 def _released(done: ReleasedInstallation) -> str:
-    return f"released; {done.skipped:,} skipped, {done.spread:,} postponed to fire at the rate"
+    return f"released; {done.skipped:,} skipped, {done.spread:,} postponed to keep to the rate"

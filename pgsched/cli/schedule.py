@@ -19,23 +19,23 @@ _NOT_SCHEDULED = {
 @command()
 @click.argument("target")
 @click.option("--fire-at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
-@click.option("--delay", metavar="DURATION", help="Once, after this time, e.g. 10m or PT10M.")
+@click.option("--delay", metavar="DURATION", help="Once, this long from now, e.g. 10m or PT10M.")
 @recurrence_options(is_new=True)
 @payload_option
-@click.option("--client", default="default", show_default=True, metavar="NAME", help="Client it belongs to.")
+@click.option("--client", default="default", show_default=True, metavar="NAME", help="Client that it belongs to.")
 @click.option("--key", metavar="KEY", help="Key, unique per client.")
 @click.option(
     "--on-conflict",
     default="replace",
     show_default=True,
     metavar="POLICY",
-    help="If --key is in use: replace, keep, reject or debounce.",
+    help="What to do if --key is in use: replace, keep, reject or debounce.",
 )
 @ordering_key_option
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
-@many_option("--option", "Delivery option, such as timeout=5s.")
-@many_option("--rule", "Recurrence rule, such as jitter=5m.")
-@many_option("--label", "Label, for finding it later.", label)
+@many_option("--option", "Delivery option, such as timeout=5s; repeatable.")
+@many_option("--rule", "Recurrence rule, such as jitter=5m; repeatable.")
+@many_option("--label", "Label, for finding it later; repeatable.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )
@@ -44,7 +44,7 @@ _NOT_SCHEDULED = {
     default="success",
     show_default=True,
     metavar="OUTCOME",
-    help="For --after: success, or any outcome.",
+    help="Outcome that --after waits for: success or any.",
 )
 async def schedule(backend: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or repeatedly.

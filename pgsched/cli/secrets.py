@@ -58,7 +58,7 @@ async def list_secrets(backend: Any, client: str, limit: int, after: str | None)
 @actor_option
 async def drop(backend: Any, client: str, name: str) -> Answer:
     """Delete a secret; attempts that refer to it fail from then on."""
-    return changed(await backend.drop_secret(client, name), "dropped", "does not exist", client=client, name=name)
+    return changed(await backend.drop_secret(client, name), "dropped", "did not exist", client=client, name=name)
 
 
 @database_command(secrets, with_settings=True)

@@ -63,7 +63,7 @@ def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
 
 @click.command()
 @settings_options(WORKER)
-@click.option("--check", is_flag=True, help="Check whether a worker on this machine is alive; start none.")
+@click.option("--check", is_flag=True, help="Only check whether a worker on this machine is alive.")
 @json_option
 @supervised_option
 @isolated_option
@@ -110,7 +110,7 @@ def _check(settings: Settings, reply: Reply) -> None:
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
     if not found:
-        raise NotFound(f"the database knows of no living worker on {host}: check the worker's log")
+        raise NotFound(f"the database knows of no live worker on {host}: check the worker's log")
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 

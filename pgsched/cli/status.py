@@ -14,7 +14,7 @@ from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.throughput import Done, Objective, Span
 
 _DONE = ("in the last hour", "ended", "failed", "attempts", "failed", "late p99", "took p99")
-_OBJECTIVE = ("objective of", "on time", "attempts in the last hour", "on time", "")
+_OBJECTIVE = ("client", "objective", "attempts in the last hour", "on time", "")
 _WORKER = ("id", "name", "queues", "release", "started_at")
 
 
@@ -23,8 +23,8 @@ async def status(connection: Any) -> Answer:
     """Show executions by status, the last hour's throughput, the workers, how late the oldest due execution is, and
     what no worker can deliver.
 
-    Each count stops at 10,000, so that it is quick among millions. Also lists prepared transactions that have not
-    ended: their locks block other work.
+    Each count stops at 10,000, to stay fast with millions of rows. Also lists prepared transactions that have not
+    ended, because their locks block other work.
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)
@@ -73,7 +73,7 @@ def _text(found: dict[str, Any]) -> str:
     parts = [listing({**counts, "oldest due": late, "time zone rules": found["tzdata"]})]
     if found["held_since"]:
         held = f"held for recovery since {found['held_since']:%Y-%m-%d %H:%M:%SZ}: {found['held_because']}"
-        parts.insert(0, f"{held}\nsee what would fire, and release it: pgsched admin recover")
+        parts.insert(0, f"{held}\npgsched admin recover shows what would fire; add --release to let workers continue")
     if found["last_hour"]:
         parts.append(table(_DONE, [_done(one) for one in found["last_hour"]]))
     if found["objectives"]:
@@ -84,5 +84,5 @@ def _text(found: dict[str, Any]) -> str:
         parts.append(table(("waits for a worker with", "executions", "workers that have it"), lines))
     if found["prepared"]:
         lines = cells(("gid", "owner", "prepared"), found["prepared"])
-        parts.append(table(("left prepared", "by", "since"), lines))
+        parts.append(table(("prepared transaction", "by", "since"), lines))
     return "\n\n".join(parts)

@@ -227,8 +227,8 @@ class _Keeper:
         if self._ready_since is None and status != os.EX_TEMPFAIL:
             self._failures.append(now)
             if len(self._failures) == FAILURES and now - self._failures[0] <= WINDOW:
-                words = "\n".join(self._words) or "it wrote nothing"
-                raise PgschedError(f"{name} could not be started {FAILURES} times in a row ({how}): {words}")
+                words = "\n".join(self._words) or "it logged nothing"
+                raise PgschedError(f"{name} failed to start {FAILURES} times in a row ({how}): {words}")
 
 
 def _heard() -> list[signal.Signals]:

@@ -34,11 +34,11 @@ async def list_targets(backend: Any, client: str | None, limit: int, after: str 
     "--until",
     type=instant,
     metavar="INSTANT",
-    help="Restore it at this instant.  [default: when it is restored by hand]",
+    help="Restore it at this instant.  [default: only by hand]",
 )
 @note_and_actor
 async def sideline(backend: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:
-    """Stop calling a HOST; what is due waits.
+    """Stop calling HOST; due executions wait.
 
     Give HOST with its port, as in shop.example:8443, if the targets' URLs have one.
     """
@@ -51,6 +51,6 @@ async def sideline(backend: Any, host: str, client: str | None, until: datetime 
 @_for_client
 @actor_option
 async def restore(backend: Any, host: str, client: str | None) -> Answer:
-    """Call a HOST again: a few executions per second at first, then more and more."""
+    """Call HOST again: a few executions per second at first, then at a rising rate."""
     done = await backend.restore(host, client=client)
     return changed(done, "restored", "was not sidelined", host=host, client=client)

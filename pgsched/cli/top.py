@@ -30,7 +30,7 @@ _KEYS: dict[str, Callable[[Edge], float]] = {
     "name": lambda edge: 0,
 }
 _QUEUES = ("queue", "due", "in hand", "late", "new/s", "ended/s", "")
-_WORKERS = ("worker", "id", "in hand", "at once", "longest", "queues")
+_WORKERS = ("worker", "id", "in hand", "concurrency", "longest", "queues")
 _CLIENTS = ("client", "due", "in hand", "late")
 _GATES = ("held back by", "held", "")
 _AROUND = 3

@@ -72,7 +72,7 @@ def _with_free_port(settings: Settings) -> Settings:
             probe.bind(address)
             return dataclasses.replace(settings, port=probe.getsockname()[1])
     except socket.gaierror as error:
-        raise InvalidSettings(f"host {host!r} is not an address: {error.strerror}") from None
+        raise InvalidSettings(f"host {host!r} does not resolve to an address: {error.strerror}") from None
     except OSError as error:
         raise Conflict(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from None
 
@@ -148,7 +148,9 @@ def _with_secret_keys(settings: Settings) -> Settings:
 def _migrate(url: str, reply: Reply) -> None:
     _, missing = bring_up(url)
     if missing:
-        reply.note(f"this role may not create the missing roles {', '.join(missing)}; see pgsched migrate")
+        reply.note(
+            f"this login may not create the missing roles {', '.join(missing)}; pgsched migrate prints the SQL for them"
+        )
 
 
 def _run(

@@ -64,12 +64,14 @@ class Welcome:
     def text(self) -> str:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
         if self.settings.dashboard != "off":
-            lines += [f"Open that in a browser for the dashboard, and sign in with the key in {self.authorization}"]
+            lines += [
+                f"For the dashboard, open that address in a browser, and sign in with the key in {self.authorization}"
+            ]
         if self.own_url:
             lines += [f"Its database is {self.own_url}"]
         lines += [f"Requests need the header in {self.authorization}: curl -H @{self.authorization} …"]
         if self.sql_role:
-            lines += [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
+            lines += [f"sql: targets of the client default are called as the role {self.sql_role}."]
         lines += [""]
         if self.settings.allow_private_targets:
             lines += [

@@ -21,7 +21,7 @@ class Around:
 
 _STALLS = {
     "waits: the queue is paused": "Its queue {queue} is paused; resume it with pgsched queues resume {queue}.",
-    "waits: no worker serves the queue": "No living worker serves its queue {queue}; start one with pgsched worker "
+    "waits: no worker serves the queue": "No running worker serves its queue {queue}; start one with pgsched worker "
     "--queues {queue}.",
 }
 _HOLDERS = {
@@ -37,12 +37,12 @@ _HOLDERS = {
     "executions blocked --client {client}.",
     "worker": "No worker can deliver it: none has {name}. See pgsched status.",
     "alone": "Worker processes ended while {name} ran, so it waits to run separately from all others.",
-    "error": "It is parked ({reason}). Fix that, then reschedule or cancel it.",
+    "error": "It is parked ({reason}). Fix the cause, then reschedule or cancel it.",
 }
 _WITHDRAWN = {
-    "paused": "Its job was paused before it started: it runs if the job is resumed before its instant.",
-    "edited": "Its job was edited after its instant: it runs if the schedule still contains that instant.",
-    "replaced": "Its job was replaced after its instant: it runs if the schedule still contains that instant.",
+    "paused": "Its job was paused before it started. It runs if the job is resumed before its instant.",
+    "edited": "Its job was edited after its instant. It runs if the new schedule contains that instant.",
+    "replaced": "Its job was replaced after its instant. It runs if the new schedule contains that instant.",
 }
 _HOLD = "Its client {client} is held ({note}); release it with pgsched clients release {client}."
 _ENDS = {
@@ -88,7 +88,7 @@ def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
         return f"It waits for {', '.join(map(str, waits_for))} to end."
     if row.job_id is None:
         return "It has no instant: it was scheduled for infinity."
-    return _WITHDRAWN.get(row.reason or "", "It waits for its job's previous run.")
+    return _WITHDRAWN.get(row.reason or "", "It waits for its job's previous run to end.")
 
 
 def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:

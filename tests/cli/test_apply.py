@@ -181,7 +181,7 @@ def test_the_command_shows_changes_and_a_dry_run_writes_nothing(
     file.write_text(FILE.replace("15m", "20m").replace('key = "nightly"', 'key = "new"'), encoding="utf-8")
     found = apply()
     assert "changed   shop/poll  (every)\n  before  " in found.stdout
-    assert found.stderr == "note: no longer declared, but kept: default/nightly; --prune cancels them\n"
+    assert found.stderr == "note: kept although no longer declared: default/nightly; --prune cancels them\n"
     assert json.loads(apply("--prune", "--json").stdout)["removed"] == 1
 
 

@@ -99,7 +99,7 @@ def test_four_ordinary_logins_run_a_whole_installation(server: EmbeddedPostgres,
         program.send_signal(number)
         assert program.wait(20) == 0
     gone = run(*check, env=_password("scheduler"))
-    assert (gone.exit_code, "no living worker on" in gone.stderr) == (1, True)
+    assert (gone.exit_code, "no live worker on" in gone.stderr) == (1, True)
 
 
 def _services() -> dict[str, Any]:

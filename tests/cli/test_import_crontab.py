@@ -38,8 +38,8 @@ def test_a_crontab_becomes_declarations(run: Run) -> None:
          "payload": {"command": ["/opt/shop/report.sh", "--weekly"]}},
     ]  # fmt: skip
     assert left == [
-        "left out: line 3: MAILTO: pgsched does not mail responses: see on_failure and alerts",
-        "left out: line 9: cron runs it in its machine's time zone: give that zone with --timezone",
+        "left out line 3: MAILTO: pgsched does not mail responses: see on_failure and alerts",
+        "left out line 9: cron runs it in the time zone of its machine: give that zone with --timezone",
     ]
 
 
@@ -82,20 +82,20 @@ def test_a_repeated_entry_is_declared_once(run: Run) -> None:
 
 @pytest.mark.parametrize(("line", "why"), [
     ("0 3 * * * /opt/report.sh", "pgsched runs no commands"),
-    ("0 3 * * * curl https://a.example && rm -r /", "declare that call by hand"),
-    ("0 3 * * * curl https://a.example?x=1&reboot", "declare that call by hand"),
-    ("0 3 * * * curl -d x=1 https://a.example", "declare that call by hand"),
-    ("0 3 * * * curl https://a.example/$(date +\\%F)", "declare that call by hand"),
-    ("0 3 * * * curl -o /etc/hosts https://a.example", "declare that call by hand"),
-    ("0 3 * * * curl 'https://a.example", "declare that call by hand"),
-    ("0 3 * * * curl -O https://a.example/a.csv", "declare that call by hand"),
-    ("0 3 * * * curl 'https://a.example/[1-9]'", "declare that call by hand"),
-    ("0 3 * * * wget -q https://a.example/a.csv", "declare that call by hand"),
-    ("0 3 * * * timeout 9 curl https://a.example", "declare that call by hand"),
+    ("0 3 * * * curl https://a.example && rm -r /", "declare the call by hand"),
+    ("0 3 * * * curl https://a.example?x=1&reboot", "declare the call by hand"),
+    ("0 3 * * * curl -d x=1 https://a.example", "declare the call by hand"),
+    ("0 3 * * * curl https://a.example/$(date +\\%F)", "declare the call by hand"),
+    ("0 3 * * * curl -o /etc/hosts https://a.example", "declare the call by hand"),
+    ("0 3 * * * curl 'https://a.example", "declare the call by hand"),
+    ("0 3 * * * curl -O https://a.example/a.csv", "declare the call by hand"),
+    ("0 3 * * * curl 'https://a.example/[1-9]'", "declare the call by hand"),
+    ("0 3 * * * wget -q https://a.example/a.csv", "declare the call by hand"),
+    ("0 3 * * * timeout 9 curl https://a.example", "declare the call by hand"),
     ("5/15 * * * * curl https://a.example", "5-59/15"),
     ("* * * * MON/2 curl https://a.example", "5-59/15"),
     ("*/90 * * * * curl https://a.example", "step beyond its range"),
-    ("0 0 30 2 * * curl https://a.example", "declare that call by hand"),
+    ("0 0 30 2 * * curl https://a.example", "declare the call by hand"),
     ("@reboot curl https://a.example", "@reboot"),
     ("0 0 31 2 * curl https://a.example", "never"),
     ("~ 3 * * * curl https://a.example", "~"),
@@ -109,7 +109,7 @@ def test_an_entry_without_an_equivalent_is_left_out_with_the_reason(run: Run, li
     jobs, left = declared(run, "crontab", "--timezone", "UTC", given=f"{line}\n")
     assert jobs == []
     assert len(left) == 1
-    assert left[0].startswith("left out: line 1: ")
+    assert left[0].startswith("left out line 1: ")
     assert why in left[0]
 
 
@@ -167,7 +167,7 @@ def test_a_command_that_needs_a_shell_is_left_out(run: Run, command: str) -> Non
     words = ("crontab", "--timezone", "UTC", "--target", "python:{name}")
     jobs, [left] = declared(run, *words, given=f"0 3 * * * {command}\n")
     assert jobs == []
-    assert "declare that call by hand" in left
+    assert "declare the call by hand" in left
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_an_unsupported_curl_call_is_left_out_even_with_a_target(run: Run) -> No
     given = "0 4 * * 0 curl -X POST -d '{}' https://shop.example/close\n"
     jobs, [left] = declared(run, "crontab", "--timezone", "UTC", "--target", "python:{key}", given=given)
     assert jobs == []
-    assert "declare that call by hand" in left
+    assert "declare the call by hand" in left
 
 
 def test_a_file_that_is_not_text_is_refused(run: Run) -> None:

@@ -200,7 +200,7 @@ def test_a_database_only_command_says_so(run: Run, path: str) -> None:
     scope = ("--scope", "read") if path == "admin keys create" else ()
     found = run(*path.split(), *given, *scope, "--api", "http://127.0.0.1:1")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == f"error: pgsched {path} needs the database itself: leave --api out and give --database-url\n"
+    assert found.stderr == f"error: pgsched {path} needs the database itself: give --database-url instead of --api\n"
 
 
 def _refused(run: Run, *words: str, **environment: str) -> tuple[int, str]:
@@ -221,7 +221,7 @@ def test_an_invalid_api_address_is_refused(run: Run) -> None:
 def test_a_missing_wrong_or_narrow_key_gets_advice(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
-    assert "PGSCHED_API_KEY is not set: set it to a key made by pgsched admin keys create" in there_is_none[1]
+    assert "PGSCHED_API_KEY is not set: set it to a key from pgsched admin keys create" in there_is_none[1]
     other = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY=str(make_key(there)) + "x")
     assert (other[0], "PGSCHED_API_KEY is not accepted" in other[1]) == (1, True), other
     odd = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY="two words")
@@ -260,4 +260,4 @@ def test_a_database_flag_overrides_the_api_variable(run: Run, module_url: str, a
     both = run("jobs", "list", "--database-url", url, "--api", address)
     assert (both.exit_code, "--api cannot be combined with --database-url" in both.stderr) == (2, True)
     actor = run("jobs", "pause", "x", "--api", address, "--actor", "ann")
-    assert (actor.exit_code, "--actor does not go with --api" in actor.stderr) == (2, True)
+    assert (actor.exit_code, "--actor and --api cannot be combined" in actor.stderr) == (2, True)

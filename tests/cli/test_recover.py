@@ -68,7 +68,7 @@ def test_an_installation_is_held_by_hand(run: Run, copied: psycopg.Connection[An
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--rate", "5"], "add --release"),
+        (["--rate", "5"], "need --release"),
         (["--hold", "--release"], "cannot be combined"),
         (["--release", "--rate", "0"], "--rate"),
         (["--release", "--skip-older-than", "soon"], "--skip-older-than"),

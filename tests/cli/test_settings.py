@@ -90,7 +90,7 @@ def test_a_signing_secret_is_printed_once(run: Run, ask: Any) -> None:
     assert "AAAA" in shown
     assert secret[-4:] not in shown
     assert run("clients", "drop-signing-secret", "shop").output == "dropped\n"
-    assert run("clients", "drop-signing-secret", "shop").output == "does not exist\n"
+    assert run("clients", "drop-signing-secret", "shop").output == "did not exist\n"
 
 
 def test_a_queue_is_created_set_paused_and_dropped(run: Run, ask: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
     assert (item["rate"], item["per"], item["burst"], item["concurrency"]) == (100, "PT60S", 10, None)
     assert "shop.example" in run("limits", "list").output
     assert run("limits", "drop", "host", "shop.example").output == "dropped\n"
-    assert run("limits", "drop", "host", "shop.example").output == "does not exist\n"
+    assert run("limits", "drop", "host", "shop.example").output == "did not exist\n"
     assert run("limits", "list").output == "no limits\n"
 
 

@@ -178,7 +178,7 @@ async def test_a_child_that_cannot_start_ends_all_with_its_error() -> None:
     lines: list[str] = []
     programs = [_program(READY, "good"), _program("import sys; sys.exit('no such app')", "bad")]
     supervisor = Supervisor(programs, drain_timeout=5, report=lines.append)
-    with pytest.raises(PgschedError, match=r"bad could not be started 5 times in a row \(exit status 1\): no such app"):
+    with pytest.raises(PgschedError, match=r"bad failed to start 5 times in a row \(exit status 1\): no such app"):
         await asyncio.wait_for(supervisor.run(), 20)
     assert supervisor.processes == {}
     assert lines.count("bad | no such app") == 5

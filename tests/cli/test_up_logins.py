@@ -140,7 +140,7 @@ def test_a_killed_postgresql_is_restarted_and_work_continues(start: Start, tmp_p
     for times in (1, 2):
         server = int((directory / "cluster" / "postmaster.pid").read_text().splitlines()[0])
         os.kill(server, signal.SIGKILL)
-        _until(lambda times=times: (tmp_path / "stderr-0").read_text().count("PostgreSQL is back") == times)  # type: ignore[misc]
+        _until(lambda times=times: (tmp_path / "stderr-0").read_text().count("PostgreSQL is running again") == times)  # type: ignore[misc]
         with psycopg.connect(said["database_url"], autocommit=True) as db:
             subprocess.run(shlex.split(said["try"]["psql"]), check=True, capture_output=True)
             db.execute("update pgsched.executions set fire_at = now()")

@@ -53,7 +53,7 @@ def test_a_retrying_execution_shows_its_last_error_and_next_attempt() -> None:
             {"reason": "waits: the queue is paused"},
             "Its queue orders is paused; resume it with pgsched queues resume orders",
         ),
-        ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue orders"),
+        ({"reason": "waits: no worker serves the queue"}, "No running worker serves its queue orders"),
         ({"reason": "waits: an open transaction holds a lock"}, "postponed (an open transaction holds a lock)"),
         ({}, "nothing on record holds it back"),
     ],
