@@ -54,12 +54,12 @@ class Browsers:
         if method in SAFE:
             return
         if headers.get("sec-fetch-site", "none") not in _NEAR:
-            raise Refused("a page of another site may not change anything here")
+            raise Refused("pages of other sites may not change anything here")
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
         if not is_json and not any(name in headers for name in _OWN_HEADERS):
             raise Refused(
-                "a page of another site could have sent this: send Content-Type: application/json, or the header "
-                "X-Requested-With with any value"
+                "a page of another site could have sent this request: set its Content-Type to application/json, or add "
+                "the header X-Requested-With with any value"
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
@@ -73,10 +73,12 @@ class Browsers:
     def _check_origin(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
         if not self._answers_as(_name_of(host)):
-            raise Refused(f"the API does not answer as {host[:100]!r}: use its own address, or set allowed_hosts")
+            raise Refused(
+                f"the API does not answer to the host {host[:100]!r}: use its own address, or add that to allowed_hosts"
+            )
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            raise Refused(f"pages of {origin[:100]!r} may not call the API, which answers as {host[:100]!r}")
+            raise Refused(f"pages from {origin[:100]!r} may not call the API, which answers to the host {host[:100]!r}")
 
     def _answers_as(self, name: str) -> bool:
         return "*" in self._hosts or name in self._hosts or is_loopback(name)
@@ -122,7 +124,7 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 def check_everywhere(grant: Grant) -> None:
     """Raises Refused unless the grant is for all clients."""
     if grant.clients is not None:
-        raise Refused("this request concerns all clients, but the key is for some only: use a key for all clients")
+        raise Refused("this request concerns all clients, but the key is only for some: use a key for all clients")
 
 
 def grant_of(connection: Connection) -> Grant:
@@ -135,7 +137,7 @@ async def check_still(authentication: Authentication, connection: Connection) ->
     """Checks a long-running request again. Raises Unauthenticated if the key is no longer valid, and Refused if its
     grant has changed."""
     if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
-        raise Refused("the key's scopes or clients have changed since: send the request again")
+        raise Refused("the key's scopes or clients have changed since the request began: send it again")
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:

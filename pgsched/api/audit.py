@@ -11,22 +11,25 @@ from pgsched.api_responses import Page, page_of
 from pgsched.store.admin.audit import AuditEntry, AuditFilter
 from pgsched.store.lookup import audit_pages
 
-_Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only changes of this job or execution.")]
+_Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only changes to this job or execution.")]
 _Kind = Annotated[
-    str | None, QueryParameter(name="kind", max_length=100, description="Only changes of this kind, such as client.")
+    str | None,
+    QueryParameter(name="kind", max_length=100, description="Only changes to objects of this kind, such as client."),
 ]
 _Name = Annotated[
-    str | None, QueryParameter(name="name", max_length=400, description="Only changes of the object with this name.")
+    str | None, QueryParameter(name="name", max_length=400, description="Only changes to the object with this name.")
 ]
 _Action = Annotated[
-    str | None, QueryParameter(name="action", max_length=100, description="Only changes by this action.")
+    str | None,
+    QueryParameter(name="action", max_length=100, description="Only changes with this action, such as pause."),
 ]
 _By = Annotated[
     str | None,
     QueryParameter(name="actor", max_length=200, description="Only changes by this actor or authenticated subject."),
 ]
 _Before = Annotated[
-    int | None, QueryParameter(name="after", ge=1, le=2**63 - 1, description="next of the previous page.")
+    int | None,
+    QueryParameter(name="after", ge=1, le=2**63 - 1, description="The value of next from the previous page."),
 ]
 
 

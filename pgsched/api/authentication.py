@@ -116,7 +116,7 @@ class Authentication:
                 raise Unauthenticated(f"there is no such key; {_HOW}")
             if time.monotonic() - found.asked < _OLDEST:
                 return found
-        raise Unavailable("the database is too slow to say whether the key is valid: try again")
+        raise Unavailable("the database took too long to look up the key: try again")
 
     async def _ask(self, ids: Collection[str]) -> dict[str, _Kept]:
         asked = time.monotonic()

@@ -45,7 +45,7 @@ _Mode = Annotated[
     Literal["all", "each"],
     QueryParameter(
         name="mode",
-        description="all: either every line is scheduled or none; each: valid lines are scheduled, with a result each.",
+        description="all: every line or none is scheduled; each: valid lines are scheduled. Each line has a result.",
     ),
 ]
 
@@ -127,7 +127,7 @@ class _Results:
     request_max_body_size=None,
     operation_class=_TakesLines,
     media_type=NDJSON,
-    response_description="Committed: each line's number, with its id, kind and outcome, or with its problem.",
+    response_description="Committed. For each line, its number, and its id, kind and outcome or its problem.",
 )
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"

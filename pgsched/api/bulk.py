@@ -49,16 +49,28 @@ class BulkFilter(
     client and labels, and a backfill takes job, from and to."""
 
     client: str | None = None
-    status: Annotated[list[LiveStatus], Meta(min_length=1, description="Executions: any of these.")] | None = None
-    queue: Annotated[str, Meta(description="Executions: in this queue.")] | None = None
+    status: (
+        Annotated[list[LiveStatus], Meta(min_length=1, description="For executions: any of these statuses.")] | None
+    ) = None
+    queue: Annotated[str, Meta(description="For executions: only in this queue.")] | None = None
     host: str | None = None
     job: UUID | None = None
     key: str | None = None
-    start: Annotated[Instant, Meta(description="scheduled_for, or time of failure, at or after this.")] | None = None
-    end: Annotated[Instant, Meta(description="scheduled_for, or time of failure, before this.")] | None = None
-    target: Annotated[str, Meta(description="Dead letters: prefix of the target.")] | None = None
-    reason: Annotated[str, Meta(description="Dead letters: part of the reason, ignoring case.")] | None = None
-    status_code: Annotated[int, Meta(ge=100, le=599, description="Dead letters: the last HTTP status.")] | None = None
+    start: (
+        Annotated[
+            Instant, Meta(description="Only if scheduled_for (for dead letters: finished_at) is at or after this.")
+        ]
+        | None
+    ) = None
+    end: (
+        Annotated[Instant, Meta(description="Only if scheduled_for (for dead letters: finished_at) is before this.")]
+        | None
+    ) = None
+    target: Annotated[str, Meta(description="For dead letters: prefix of the target.")] | None = None
+    reason: Annotated[str, Meta(description="For dead letters: part of the reason, ignoring case.")] | None = None
+    status_code: Annotated[int, Meta(ge=100, le=599, description="For dead letters: the last HTTP status.")] | None = (
+        None
+    )
     labels: dict[str, str] | None = None
 
     def as_json(self) -> str:
@@ -83,8 +95,8 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             Meta(
                 gt=0,
                 le=100_000,
-                description="At most this many per second; by default 10 for replay and backfill, otherwise 1000. Not "
-                "allowed for jobs.",
+                description="Maximum per second; by default 10 for replay and backfill, otherwise 1000. Not allowed "
+                "for jobs.",
             ),
         ]
         | None
@@ -95,10 +107,10 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         None
     )
     note: (
-        Annotated[str, Meta(max_length=1000, description="Reason, shown with the changed items and in the audit log.")]
+        Annotated[str, Meta(max_length=1000, description="Reason, shown with each changed item and in the audit log.")]
         | None
     ) = None
-    dry_run: Annotated[bool, Meta(description="Only count.")] = False
+    dry_run: Annotated[bool, Meta(description="Only count the matches.")] = False
 
     def how(self, actor: str) -> dict[str, Any]:
         return {
@@ -122,17 +134,17 @@ _EXAMPLES = [
 
 @makes(
     "/bulk",
-    "Start a bulk operation: change everything that matches a filter, at a rate",
+    "Start a bulk operation: change everything that matches a filter, at a given rate",
     409,
     otherwise=(BulkAsked, DRY_RUN),
-    response_description="Committed: workers carry it out; for jobs it is already done.",
+    response_description="Committed. Workers carry it out; for jobs, it is already done.",
     scope="operate",
 )
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
     """Only waiting one-shots are rescheduled. Cancelling includes running executions, unless status says otherwise.
-    Dead letters whose work is being done again, or has since succeeded, are not replayed. A backfill also works while
+    Dead letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while
     the job is paused. Cancelling jobs also needs the scope schedule."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)

@@ -57,7 +57,9 @@ class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: (
         Annotated[
             list[Annotated[str, Meta(max_length=300)]],
-            Meta(max_length=20, description="The only hosts it is sent to. Left out, the current hosts stay."),
+            Meta(
+                max_length=20, description="The only hosts that it is sent to. If left out, the hosts stay as they are."
+            ),
         ]
         | None
     ) = None
@@ -124,7 +126,7 @@ pause_client, resume_client = pausable(
     "/clients/{client:str}",
     ClientName,
     ClientChanged,
-    pauses="Nothing more of this client starts until it is resumed; running executions continue.",
+    pauses="No further executions of this client start until it is resumed; running ones continue.",
     scope="operate",
 )
 

@@ -179,7 +179,7 @@ class Database:
         """Admits the block as a computation that keeps the processor busy, without a connection; one per client at a
         time."""
         payers = self._grant.payers
-        async with Deadline(self._wait, "your other requests used up your client's computing time"):
+        async with Deadline(self._wait, "other requests of your client used up its computing time"):
             await self._computing.take(payers)
         try:
             yield

@@ -47,7 +47,7 @@ Reason = Annotated[str | None, QueryParameter(name="reason", description="Part o
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
     LetterState,
-    QueryParameter(name="state", description="open, replayed or discarded; all for any of these."),
+    QueryParameter(name="state", description="open, replayed, discarded or all."),
 ]
 
 

@@ -21,7 +21,7 @@ _Answer = TypeVar("_Answer")
 
 IfMatch = Annotated[
     str | None,
-    HeaderParameter(name="If-Match", max_length=1000, description="The ETag that was read; or *."),
+    HeaderParameter(name="If-Match", max_length=1000, description="The ETag that was read, or *."),
 ]
 IfNoneMatch = Annotated[
     str | None,
@@ -60,7 +60,7 @@ def check_version(wanted: str | None, version: str) -> None:
     if wanted is None or wanted.strip() == "*":
         return
     if f'"{version}' not in [named.strip().partition("-")[0] for named in wanted.split(",")]:
-        raise Unreadable("it has changed since you read it: read it again, and send its current ETag", status=412)
+        raise Unreadable("it has changed since you read it: read it again, and send the new ETag", status=412)
 
 
 def _digest(content: Any) -> str:

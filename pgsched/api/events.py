@@ -35,7 +35,7 @@ EVENT_STREAM = "text/event-stream"
 _BEAT = 15.0
 _CHECKED = 0.5
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_AFTER = "The id of the last event read; later events are reported. Without it, events from now on."
+_AFTER = "The id of the last event read; later events are reported. Without it, events are reported from now on."
 Feeding = NamedDependency[Feed]
 Authenticating = NamedDependency[Authentication]
 _Statuses = Annotated[
@@ -44,12 +44,16 @@ _Statuses = Annotated[
 _Queue = Annotated[str | None, QueryParameter(name="queue")]
 _Wait = Annotated[
     str | None,
-    QueryParameter(name="wait", description="How long the stream lasts (30s, PT1M, 0s); without it, forever."),
+    QueryParameter(
+        name="wait", description="How long the stream lasts (30s, PT1M, 0s). Without it, the stream does not end."
+    ),
 ]
 _After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER)]
 _LastEventId = Annotated[
     str | None,
-    HeaderParameter(name="Last-Event-ID", max_length=LONGEST, description="As after; takes precedence over it."),
+    HeaderParameter(
+        name="Last-Event-ID", max_length=LONGEST, description="Same as the parameter after; takes precedence over it."
+    ),
 ]
 
 
@@ -138,7 +142,7 @@ class _Reader:
     "Follow the outcomes of executions",
     scope="read",
     media_type=EVENT_STREAM,
-    response_description="Server-sent events, each with the end of an execution as JSON.",
+    response_description="Server-sent events, each with the outcome of one execution as JSON.",
 )
 async def follow_events(
     request: ApiRequest,

@@ -143,7 +143,7 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
     """If it is running, its worker aborts the call, and the result is ignored. A finished execution stays unchanged."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
-            raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
+            raise NotFound(f"{execution_id} is a job: use DELETE /v1/jobs/{execution_id}")
         changed = await verbs.cancel(connection, execution_id, note=note_in(data), actor=actor)
     return Changed(id=execution_id, changed=changed)
 

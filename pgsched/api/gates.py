@@ -26,7 +26,9 @@ LimitName = Annotated[str, PathParameter(max_length=300, description="The name o
 KindAsked = Annotated[LimitKind | None, QueryParameter(name="kind")]
 _RATE = Example(summary="100 a second, 10 at once", value={"rate": 100, "per": "PT1S", "concurrency": 10})
 _HOST = Example(summary="For one client", value={"host": "shop.example", "client": "payments"})
-AfterExecution = Annotated[UUID | None, QueryParameter(name="after", description="next of the previous page.")]
+AfterExecution = Annotated[
+    UUID | None, QueryParameter(name="after", description="The value of next from the previous page.")
+]
 _KEY = Example(summary="A key of a client", value={"client": "payments", "ordering_key": "account-42"})
 
 

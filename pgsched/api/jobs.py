@@ -52,7 +52,7 @@ from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution
 LastOutcomes = Annotated[
     int,
     QueryParameter(
-        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="How many of its last outcomes to return per job."
+        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="How many of each job's last outcomes to return."
     ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
@@ -72,7 +72,9 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
     anchor: (
-        Annotated[str, Meta(description="The instant from which every is counted, with an offset.")] | UnsetType | None
+        Annotated[str, Meta(description="The instant from which intervals are counted, with an offset.")]
+        | UnsetType
+        | None
     ) = UNSET
 
 
@@ -158,7 +160,7 @@ async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = 
 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """If it is a job, nothing more is planned, and a running execution continues."""
+    """If it is a job, no further executions are planned, and a running one continues."""
     return Changed(id=job_id, changed=await database.ask(verbs.cancel, job_id, note=note, actor=actor))
 
 
@@ -169,8 +171,8 @@ pause, resume = pausable(
     Changed,
     404,
     409,
-    pauses="Nothing more is planned until it is resumed; running executions continue.",
-    resumes="Continues from the next instant; instants that passed during the pause are not made up.",
+    pauses="No further executions are planned until it is resumed; running ones continue.",
+    resumes="Continues from the next instant; instants that passed during the pause are not made up for.",
     suffix="",
     scope="operate",
 )

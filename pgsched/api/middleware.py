@@ -108,10 +108,10 @@ class _Request:
         if len(names) > _MOST_HEADERS:
             return 431, f"the request has over {_MOST_HEADERS} headers: leave some out"
         if len(path) + len(query) > _LONGEST_URL or query.count(b"&") > _MOST_PARAMETERS:
-            return 431, f"the URL is over 32 KiB, or has over {_MOST_PARAMETERS} parameters: ask for less at a time"
+            return 431, f"the URL is over 32 KiB, or has over {_MOST_PARAMETERS} parameters: send fewer or shorter ones"
         for name in _ONCE:
             if names.count(name) > 1:
-                return 400, f"the request has more than one {name.decode()} header: send one"
+                return 400, f"the request has more than one {name.decode()} header: send it once"
         return None
 
     async def receive(self) -> Any:

@@ -67,7 +67,7 @@ class PendingSignIn:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
         except (ValueError, msgspec.DecodeError):
             raise Unauthenticated(
-                "this sign-in was not started here, or more than ten minutes ago: start again"
+                "this sign-in was not started in this browser, or more than ten minutes ago: start again"
             ) from None
 
 

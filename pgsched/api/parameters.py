@@ -67,20 +67,20 @@ After = Annotated[
     QueryParameter(
         name="after",
         max_length=100,
-        description="next of the previous page.",
+        description="The value of next from the previous page.",
         schema_extra={"pattern": "^[A-Za-z0-9_-]{22}$"},
     ),
 ]
-Sorted = Annotated[Sort, QueryParameter(name="sort", description="The order, by the time of scheduling.")]
+Sorted = Annotated[Sort, QueryParameter(name="sort", description="Order, by the time of scheduling.")]
 AfterName = Annotated[
-    str | None, QueryParameter(name="after", max_length=400, description="next of the previous page.")
+    str | None, QueryParameter(name="after", max_length=400, description="The value of next from the previous page.")
 ]
 Client = Annotated[str | None, QueryParameter(name="client")]
-OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
+OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client.")]
 Key = Annotated[str | None, QueryParameter(name="key")]
 Host = Annotated[str | None, QueryParameter(name="host", description="The target's host, at any port.")]
-OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Only of this job.")]
-Forced = Annotated[bool, QueryParameter(name="force", description="Also for a job that is declared elsewhere.")]
+OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Only this job.")]
+Forced = Annotated[bool, QueryParameter(name="force", description="Change the job even if it is declared elsewhere.")]
 Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Reason, for the audit log.")]
 Labels = Annotated[
     list[str] | None,
@@ -125,7 +125,7 @@ def labels_in(given: list[str] | None) -> dict[str, str] | None:
         if not (name and equals):
             raise Unreadable.parameter("label", "write NAME=TEXT, such as label=team=payments")
         if name in found:
-            detail = f"{name[:80]} is given twice, but an item has each label only once: give it once"
+            detail = f"{name[:80]} is given twice, but has only one value on each item; give it once"
             raise Unreadable.parameter("label", detail, status=422)
         found[name] = text
     return found or None
@@ -147,7 +147,7 @@ def position(cursor: str | None) -> UUID | None:
     try:
         return UUID(bytes=base64.b64decode(cursor + "==", altchars=b"-_", validate=True))
     except (ValueError, binascii.Error):
-        raise Unreadable.parameter("after", "not a cursor: copy it from next of the previous page") from None
+        raise Unreadable.parameter("after", "not a cursor; copy the value of next from the previous page") from None
 
 
 def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:

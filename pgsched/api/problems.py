@@ -103,7 +103,7 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
         case HTTPException(status_code=404):
             detail = f"there is nothing at {request.url.path}: the routes are in /schema/openapi.json"
         case HTTPException(status_code=405):
-            detail = f"{request.method} is not allowed here: see /schema/openapi.json"
+            detail = f"{request.method} is not allowed here: the methods are in /schema/openapi.json"
         case HTTPException(status_code=413):
             detail = "the request is over the limit of 2 MiB: schedule a reference to the data instead"
         case _:
@@ -124,7 +124,7 @@ def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
     """The answer to an unexpected error. It reveals no details; those are in the event ``api.failed``."""
     route = f"{request.method} {request.scope.get('path_template', '')}"
     events.emit("api.failed", route=route, error=f"{type(error).__name__}: {error}"[:500])
-    return _answer(request, 500, PgschedError, "this is a fault in pgsched: see the event api.failed in its log")
+    return _answer(request, 500, PgschedError, "this is a bug in pgsched: see the event api.failed in its log")
 
 
 def _answer(
@@ -174,7 +174,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
         message += _choices(field.annotation)
         name = getattr(field.kwarg_definition, "name", None) or name
     if message == "Invalid UUID":
-        message = "not an id: write one such as 0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
+        message = "not an id; write one such as 0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
     return Fault(parameter=name, detail=message.replace("`", ""))
 
 

@@ -115,15 +115,15 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
     """Returns the JSON object that a provider answers with, of bounded size. Raises Unusable and httpx's errors."""
     async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:
-            raise Unusable(f"{url} answers {answer.status_code}")
+            raise Unusable(f"{url} answered {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise Unusable(f"{url} answers with compressed data, which was not requested")
+            raise Unusable(f"{url} answered with compressed data, which was not requested")
         body, pieces = bytearray(), 0
         async for piece in answer.aiter_raw():
             body += piece
             pieces += 1
             if len(body) > _LARGEST or pieces > _MOST_PIECES:
-                raise Unusable(f"{url} answers with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} pieces")
+                raise Unusable(f"{url} answered with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} chunks")
             if not pieces % _AT_ONCE:  # thousands of chunks may arrive at once
                 await asyncio.sleep(0)
     try:
@@ -131,7 +131,7 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unusable(f"{url} does not answer with a JSON object")
+        raise Unusable(f"{url} did not answer with a JSON object")
     return found
 
 

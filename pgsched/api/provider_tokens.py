@@ -62,7 +62,7 @@ class BearerTokens:
         for data in await self._keys[provider.issuer].find(id):
             if (key := _usable(data, algorithm)) is not None:
                 return _checked(text, key, provider, audiences)
-        raise Unauthenticated("the token's issuer has no such key")
+        raise Unauthenticated("the token's issuer has no key with the token's kid")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
         """The header of a token and the provider that it claims to be from, both still unverified."""

@@ -38,7 +38,7 @@ class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The consumer and the size of the claim. With wait, the request waits up to that time if nothing is due."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
-    batch: Annotated[int, Meta(ge=1, le=1000, description="Most executions to return.")] = 1
+    batch: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of executions to return.")] = 1
     lease: Duration = "PT30S"
     wait: Duration = "PT0S"
 
@@ -107,7 +107,7 @@ async def claim(
     handed out again."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
-        raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and claim again")
+        raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, then claim again")
 
     async def ask() -> list[Message]:
         return await database.ask(claimed_messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)

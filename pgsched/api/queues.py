@@ -91,7 +91,7 @@ pause_queue, resume_queue = pausable(
     QueueName,
     QueueChanged,
     404,
-    pauses="Workers start nothing more from the queue; executions that they already hold continue.",
+    pauses="Workers start no further executions from the queue; those that they have already claimed continue.",
     scope="admin",
     everywhere=True,
 )

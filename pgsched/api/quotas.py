@@ -31,7 +31,9 @@ class RateLimits:
         now = self._clock()
         due = max(self._due.get(who, now), now)
         if due - now > (burst - 1) / rate:
-            raise TooManyRequests(f"{who} is limited to {rate} requests a second: try again in a moment")
+            raise TooManyRequests(
+                f"{who} is limited to {rate} request{'s' if rate != 1 else ''} a second: try again in a moment"
+            )
         if len(self._due) > _MANY:
             self._due = {other: at for other, at in self._due.items() if at > now}
         self._due[who] = due + 1 / rate

@@ -25,7 +25,7 @@ _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar ignores constraints on a list's items
 _STILL_HELD = ResponseSpec(
-    ReleasedInstallation, generate_examples=False, description="Not finished yet: repeat the same request."
+    ReleasedInstallation, generate_examples=False, description="Not finished yet. Repeat the same request."
 )
 
 
@@ -49,13 +49,18 @@ class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
 class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is done before workers continue. If everything is left out, all due executions fire at once."""
 
-    skip_older_than: Annotated[Duration, Meta(description="Cancel executions overdue by more than this.")] | None = None
+    skip_older_than: (
+        Annotated[Duration, Meta(description="Cancel executions that are overdue by more than this.")] | None
+    ) = None
     rate: (
-        Annotated[float, Meta(ge=0.001, le=100_000, description="Most overdue executions to fire per second.")] | None
+        Annotated[
+            float, Meta(ge=0.001, le=100_000, description="Maximum number of overdue executions to fire per second.")
+        ]
+        | None
     ) = None
     hold_clients: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=100)]],
-        Meta(max_length=100, description="Hold these clients.", extra_json_schema={"extra": {"items": _NAME}}),
+        Meta(max_length=100, description="Keep holding these clients.", extra_json_schema={"extra": {"items": _NAME}}),
     ] = []
     note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
@@ -95,7 +100,7 @@ async def resume_installation(
     actor: Actor,
     data: Annotated[
         JSONBody[ReleasePolicy | None],
-        Body(examples=[Example(summary="Skip what is more than an hour overdue", value=_CAREFULLY)]),
+        Body(examples=[Example(summary="Skip executions that are more than an hour overdue", value=_CAREFULLY)]),
     ] = None,
 ) -> Response[ReleasedInstallation]:
     """An installation that is not held is held first. It is released once the whole policy has been carried out.

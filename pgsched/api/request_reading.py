@@ -78,7 +78,7 @@ class ApiRequest(Request[Any, Any, Any]):
                 for name, value in super().path_params.items()
             }
         except UnicodeDecodeError:
-            raise Unreadable("the path is not UTF-8: encode it as UTF-8 before quoting it") from None
+            raise Unreadable("the path is not UTF-8: encode it as UTF-8 before percent-encoding it") from None
         if any("\x00" in str(name) for name in found.values()):
             raise Unreadable("the path contains a NUL character: leave %00 out", status=422)
         return found
@@ -88,7 +88,7 @@ class ApiRequest(Request[Any, Any, Any]):
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != wanted:
             sent = f"it is {media_type[:80]!r}" if media_type else "it is missing"
-            raise Unreadable(f"send the header Content-Type: {wanted}; {sent}", status=415)
+            raise Unreadable(f"set the header Content-Type to {wanted}; {sent}", status=415)
 
     async def json(self) -> Any:
         self.check_type("application/json")
@@ -137,7 +137,7 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
     try:
         unquote_to_bytes(query).decode()
     except UnicodeDecodeError:
-        raise Unreadable("the query is not UTF-8: encode it as UTF-8 before quoting it") from None
+        raise Unreadable("the query is not UTF-8: encode it as UTF-8 before percent-encoding it") from None
     if not query.isascii():
         raise Unreadable("the query contains characters that are not ASCII: percent-encode them")
 
@@ -156,14 +156,14 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         status, detail = 400, None
         if name not in known:
             choice = f"the parameters are {', '.join(sorted(known))}" if known else "this route has none"
-            detail = f"unknown parameter: {choice}"
+            detail = f"unknown parameter; {choice}"
         elif name in seen and not known[name]:
-            detail = "given twice: give it once"
+            detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
             # An unset variable in the caller was hardly meant as a query without this filter.
-            detail = "the value is missing: give one, or leave the parameter out"
+            detail = "has no value; give one, or leave the parameter out"
         elif "\x00" in str(value):
-            status, detail = 422, "contains a NUL character: leave %00 out"
+            status, detail = 422, "contains a NUL character; leave %00 out"
         if detail:
             raise Unreadable.parameter(name[:80], detail, status=status)
         seen.add(name)

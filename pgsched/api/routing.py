@@ -19,10 +19,10 @@ DRY_RUN = "A dry run, which only counts."
 WHY = {
     400: "The request does not match this description.",
     401: "The key is missing, unknown, expired or revoked.",
-    403: "The key lacks the scope, or is not valid for the client.",
-    404: "It does not exist.",
-    409: "Its state does not allow this.",
-    412: "It has changed since it was read.",
+    403: "The key lacks the scope, or is not for the client.",
+    404: "Something that the request names does not exist; detail says what.",
+    409: "The current state does not allow this; detail says why.",
+    412: "The object has changed since the ETag in If-Match was read.",
     413: "The request is larger than 2 MiB.",
     415: "The body is not application/json, or, for a batch, not application/x-ndjson.",
     422: "The request is invalid; detail says what is expected.",
@@ -55,7 +55,9 @@ reads = partial(_route, get, scope="read")
 
 def reads_version(path: str, summary: str, *refusals: int, **more: Any) -> get:
     """A route that reads something with an ETag; it answers 304 if the client already has this version."""
-    known = ResponseSpec(None, generate_examples=False, description="It has not changed: If-None-Match has its ETag.")
+    known = ResponseSpec(
+        None, generate_examples=False, description="Not changed: If-None-Match contains the current ETag."
+    )
     return _route(get, path, summary, responses={304: known, **problems(*refusals)}, scope="read", **more)
 
 

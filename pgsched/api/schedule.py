@@ -55,10 +55,16 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname such as @daily.")]
         | UnsetType
     ) = UNSET
-    timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
-    gap: Annotated[str, Meta(description="shift or skip: for times of day that a clock change skips.")] | None = None
+    timezone: Annotated[str, Meta(description="IANA name, only with cron; UTC when left out.")] | None = None
+    gap: (
+        Annotated[str, Meta(description="What happens at times of day that a clock change skips: shift or skip.")]
+        | None
+    ) = None
     overlap: (
-        Annotated[str, Meta(description="first, second or both: for times of day that a clock change repeats.")] | None
+        Annotated[
+            str, Meta(description="What happens at times of day that a clock change repeats: first, second or both.")
+        ]
+        | None
     ) = None
     every: Duration | UnsetType = UNSET
 
@@ -100,11 +106,12 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ) = None
     labels: Annotated[dict[str, str], Meta(description="Labels to find it by, in addition to the key.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
-    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
+    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: all of them must end.")] = (
         "success"
     )
     on_conflict: Annotated[
-        str, Meta(description="If the key is in use: replace, keep, reject or debounce.", examples=["keep"])
+        str,
+        Meta(description="What happens if the key is in use: replace, keep, reject or debounce.", examples=["keep"]),
     ] = "replace"
 
 
@@ -114,8 +121,8 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     404,
     409,
     429,
-    otherwise=(Scheduled, "Nothing new was created: outcome says what the key names."),
-    response_description="Committed: it will fire.",
+    otherwise=(Scheduled, "Nothing was created: outcome says what already had the key."),
+    response_description="Committed. It will fire.",
     scope="schedule",
 )
 async def create(
@@ -134,9 +141,9 @@ async def create(
 ) -> Response[Scheduled]:
     """Without a schedule, it fires now. Scheduling again with the same client and key replaces the waiting execution or
     the job, unless on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what
-    the key names."""
+    already had the key."""
     if not (idempotency_key or "").isascii():  # a header does not state its encoding
-        raise Unreadable.parameter("Idempotency-Key", "not ASCII: give the key in the body")
+        raise Unreadable.parameter("Idempotency-Key", "not ASCII; give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)
     with nullcontext(parent) if intake.span is None else intake.span(parent, data.target) as trace:
         order = order_in(data, idempotency_key, trace)

@@ -17,9 +17,9 @@ from pgsched.store import verbs
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for
 
-_START = "At or after this, RFC 3339 with an offset; by default an hour before to."
-_END = "Before this; by default now."
-_STEP = "The length of a step, such as 15m or 1d, at least 1m; by default chosen to give about 120 steps."
+_START = "Start of the period, RFC 3339 with an offset; by default an hour before its end."
+_END = "End of the period, exclusive; by default now."
+_STEP = "Length of a step, such as 15m or 1d, at least 1m; by default chosen to give about 120 steps."
 _MOST_STEPS = 1500
 
 
@@ -28,10 +28,10 @@ async def get_stats(
     request: ApiRequest,
     database: Pooled,
     by: Annotated[
-        By, QueryParameter(name="by", description="Whether each item is a step, a queue or a client.")
+        By, QueryParameter(name="by", description="What each item is: a step of time, a queue or a client.")
     ] = "time",
     client: OnlyClient = None,
-    queue: Annotated[str | None, QueryParameter(name="queue", max_length=63, description="Only in this queue.")] = None,
+    queue: Annotated[str | None, QueryParameter(name="queue", max_length=63, description="Only this queue.")] = None,
     start: Annotated[str | None, QueryParameter(name="from", description=_START, schema_extra=INSTANT)] = None,
     end: Annotated[str | None, QueryParameter(name="to", description=_END, schema_extra=INSTANT)] = None,
     step: Annotated[str | None, QueryParameter(name="step", max_length=40, description=_STEP)] = None,
@@ -61,9 +61,9 @@ async def get_stats(
 def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None:
     """The invalid parameter, and why; None if all are valid."""
     if not timedelta() < span.end - span.start <= LONGEST[by]:
-        return "from", f"it must be before to, by at most {format_duration(LONGEST[by])}"
+        return "from", f"must be before the parameter to, by at most {format_duration(LONGEST[by])}"
     if step is not None and step < timedelta(minutes=1):
-        return "step", "it must be at least a minute"
+        return "step", "must be at least a minute"
     if step is not None and (span.end - span.start) / step > _MOST_STEPS:
-        return "step", f"there would be more than {_MOST_STEPS:,} steps: give a longer one"
+        return "step", f"would give more than {_MOST_STEPS:,} steps; give a longer one"
     return None

@@ -46,8 +46,8 @@ pause_worker, resume_worker = pausable(
     WorkerNumber,
     WorkerChanged,
     404,
-    pauses="It starts nothing more, finishes the executions it holds, and then stays idle until it is stopped or "
-    "resumed. Other workers take over its share.",
+    pauses="The worker starts no further executions, finishes those that it holds, and then stays idle until it is "
+    "stopped or resumed. Other workers take over its share.",
     scope="admin",
     everywhere=True,
 )

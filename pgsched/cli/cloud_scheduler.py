@@ -132,8 +132,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     if count and longest and len(begins) >= count:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
-                f"its retries end once there were {count} and {retries.max_retry_duration} have passed, and which "
-                "comes last depends on how long they take: remove retryCount or maxRetryDuration from the file"
+                f"it retries until both {count} retries and {retries.max_retry_duration} are over, and which is later "
+                "depends on how long they take: remove retryCount or maxRetryDuration from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))

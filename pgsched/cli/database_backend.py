@@ -171,7 +171,7 @@ class DatabaseBackend:
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
         if not await calls.is_job(self._connection, id):
             raise NotFound(
-                f"there is no job {id}: pgsched jobs list shows the jobs; pgsched executions cancel cancels a one-shot"
+                f"there is no job {id}: see pgsched jobs list; to cancel a one-shot, use pgsched executions cancel"
             )
         return await verbs.cancel(self._connection, id, note=note, actor=self._actor)
 

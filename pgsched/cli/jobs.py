@@ -87,7 +87,9 @@ async def show(backend: Any, id: UUID) -> Answer:
     multiple=True,
     help="Remove this field or reset it to its default; repeatable.",
 )
-@click.option("--force", is_flag=True, help="Edit it even if it is declared; the next pgsched apply reverts the edit.")
+@click.option(
+    "--force", is_flag=True, help="Edit the job even if it is declared; the next pgsched apply reverts the edit."
+)
 @actor_option
 async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
     """Change the given parts of a job. Its waiting execution changes at once; a running one does not."""

@@ -83,8 +83,8 @@ def _explained() -> Iterator[None]:
 
 
 _MAY = (
-    "migrate as the role that owns pgsched (pgsched_owner, if it exists). pgsched doctor lists objects that another "
-    "role owns; pgsched migrate --replace, run by a superuser, changes their owner back"
+    "migrate as the role that owns pgsched (pgsched_owner, if it exists); pgsched doctor lists objects that another "
+    "role owns, and pgsched migrate --replace, run by a superuser, gives them back"
 )
 
 

@@ -63,7 +63,7 @@ async def test_a_page_searches_a_limited_number_of_changes_and_links_on(
     for n in range(8):
         call(db, "pause", kind="client", name=f"c{n}", actor="ann" if n == 0 else "bo")
     first = (await page.get("/audit?by=ann")).text
-    assert "Nothing found among the changes searched so far" in first
+    assert "No match among the changes searched so far" in first
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(html.unescape(more))).text
     assert (second.count("<td>pause</td>"), 'rel="next"' in second) == (1, False)

@@ -96,7 +96,7 @@ async def test_a_computation_of_one_client_does_not_block_others(database_url: s
         database._wait = 0.1
         async with database.acting(shop).computing():
             for grant in (shop, both):
-                with pytest.raises(Unavailable, match="your other requests"):
+                with pytest.raises(Unavailable, match="other requests of your client"):
                     async with database.acting(grant).computing():
                         pass
             async with database.acting(billing).computing():

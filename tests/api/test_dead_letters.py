@@ -138,7 +138,7 @@ async def test_an_invalid_replay_is_refused(
         ("?status_code=5", ">= 100"),
         ("?from=yesterday", "ISO 8601"),
         ("?job=42", "write one such as"),
-        ("?after=abc", "next of the previous page"),
+        ("?after=abc", "next from the previous page"),
     ],
 )
 async def test_an_invalid_search_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:

@@ -192,7 +192,7 @@ async def test_a_running_execution_is_cancelled_with_a_note(api: httpx.AsyncClie
 async def test_the_cancel_route_of_executions_refuses_jobs(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     answer = await api.post(f"/v1/executions/{job}/cancel")
-    assert (answer.status_code, answer.json()["detail"]) == (404, f"{job} is a job: DELETE /v1/jobs/{job}")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"{job} is a job: use DELETE /v1/jobs/{job}")
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
 
 

@@ -162,7 +162,7 @@ async def test_a_sign_in_sends_a_challenge_and_returns_to_the_requested_host(
         ({"claims": {"exp": 1}}, "expired"),
         ({"claims": {"key": None}}, "no identity token"),
         ({"status": 400}, "no token for its code"),
-        ({"cookie": "x"}, "not started here"),
+        ({"cookie": "x"}, "not started in this browser"),
     ],
 )
 async def test_only_the_answer_to_this_sign_in_is_accepted(

@@ -160,7 +160,7 @@ async def test_dead_letters_are_replayed_and_discarded(page: httpx.AsyncClient, 
     assert new != str(first)
     assert new in (await page.get(f"/executions/{first}")).text
     assert (await page.post(f"/executions/{second}/discard")).headers["location"].endswith("done=discard")
-    assert "There are none" in (await page.get("/dead-letters")).text
+    assert "There are no dead letters" in (await page.get("/dead-letters")).text
 
 
 async def test_a_job_is_shown_paused_resumed_run_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
@@ -170,7 +170,7 @@ async def test_a_job_is_shown_paused_resumed_run_and_cancelled(page: httpx.Async
     for verb, said in (
         ("pause", "Paused."),
         ("resume", "Resumed."),
-        ("trigger", "A run was"),
+        ("trigger", "An additional run was"),
         ("cancel", "Cancelled."),
     ):
         did = await page.post(f"/jobs/{job}/{verb}")

@@ -86,13 +86,13 @@ async def test_held_executions_of_a_failing_host_are_linked_to_it(page: httpx.As
     [path] = re.findall(r'<a href="(/executions[^"]*)">1</a>', (await page.get("/targets")).text)
     found = (await page.get(path)).text
     assert re.findall(r'href="/executions/([0-9a-f-]{36})"', found) == [str(held)]
-    words = "Target ill.example:8443 fails for client shop, and is left alone until it recovers"
+    words = "Target ill.example:8443 is failing for client shop, and is not called until it recovers"
     assert f'<a href="/targets">{words}</a>' in found
 
 
 async def test_a_client_is_held_released_and_changed(page: httpx.AsyncClient, db: Connection) -> None:
     held = await _sent(page, "/client/hold", client="shop", note="they asked")
-    assert "Held: nothing more" in held
+    assert "Held: no further" in held
     assert "they asked" in held
     assert "Released." in await _sent(page, "/client/release", client="shop")
     told = await _sent(page, "/client/settings", client="shop", weight="7", keep="failures", dead_letters_for="")
@@ -108,15 +108,15 @@ async def test_a_client_is_held_released_and_changed(page: httpx.AsyncClient, db
 
 async def test_a_limit_is_set_changed_and_removed(page: httpx.AsyncClient, db: Connection) -> None:
     listed = await _sent(page, "/limits/set", kind="host", name="shop.example", rate="10", per="1m", concurrency="")
-    assert "10 in 60.0 s" in listed
+    assert "10 per 60.0 s" in listed
     [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
     assert 'name="rate" type="number" value="10"' in (await page.get(change)).text
-    assert "10 in" not in (await page.get("/limits?kind=key")).text
+    assert "10 per" not in (await page.get("/limits?kind=key")).text
     assert re.search(r"by [^<]*ann[^<]* <a href=.*>history<", listed)
     [going] = re.findall(r"<summary>Remove….*?</details>", listed, re.DOTALL)
-    assert "It is now limited to 10 in each 60.0 s." in going
+    assert "It is now limited to 10 per 60.0 s." in going
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', going))
-    assert "There are none" in await _sent(page, "/limits/drop", **fields)
+    assert "There are no limits" in await _sent(page, "/limits/drop", **fields)
     assert value(db, "select count(*) from pgsched.audit_log where kind = 'limit'") == 2
     wrong = await page.post("/limits/set", data={"kind": "host", "name": "shop.example", "rate": "0"})
     assert wrong.status_code == 422
@@ -124,8 +124,8 @@ async def test_a_limit_is_set_changed_and_removed(page: httpx.AsyncClient, db: C
     assert 'href="/client?name=shop"' in client
     there = (await page.get("/client?name=shop")).text
     assert 'value="3"' in there
-    assert "Its limit: at most 3 in each 1.0 s." in there
-    assert "It is now limited to 3 in each 1.0 s." in there
+    assert "Limit: at most 3 per 1.0 s." in there
+    assert "It is now limited to 3 per 1.0 s." in there
     gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
     assert gone.headers["location"] == "/client?name=shop&done=drop"
 
@@ -164,7 +164,7 @@ async def test_a_blocked_ordering_key_is_unblocked(page: httpx.AsyncClient, db: 
     assert "account-42" in (await page.get("/ordering-keys")).text
     assert "account-42" in (await page.get("/client?name=payments")).text
     done = await _sent(page, "/ordering-keys/unblock", client="payments", ordering_key="account-42")
-    assert "no ordering key is blocked" in done
+    assert "No ordering key is blocked" in done
 
 
 async def test_a_queue_is_paused_changed_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:

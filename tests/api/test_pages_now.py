@@ -32,7 +32,7 @@ async def test_now_lists_gates_with_their_reason_and_a_link(page: httpx.AsyncCli
     for text, link in (
         ("shop → a.example", "/targets"),
         ("Limit or hold of client bank", "/client?name=bank"),
-        ("An earlier execution of the same ordering key", "/ordering-keys"),
+        ("An earlier execution with the same ordering key", "/ordering-keys"),
         ("No worker has python:send", "/workers"),
         ("Limit of host b.example", "/limits"),
     ):

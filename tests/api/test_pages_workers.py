@@ -28,7 +28,7 @@ async def test_a_worker_is_shown_with_its_executions_drained_and_resumed(
         assert text in shown
     did = await page.post(f"/workers/{worker}/drain", data={"note": "new machine"})
     drained = (await page.get(did.headers["location"])).text
-    for text in ("Draining:", 'class="status draining"', "new machine", "finishes what it has in hand"):
+    for text in ("Draining:", 'class="status draining"', "new machine", "finishing the executions in hand"):
         assert text in drained
     did = await page.post(f"/workers/{worker}/resume")
     assert "Resumed." in (await page.get(did.headers["location"])).text
@@ -43,7 +43,7 @@ async def test_former_workers_are_listed_as_lost_or_stopped(page: httpx.AsyncCli
         "insert into pgsched.workers (name, queues, release, expires_at, lost_since) values"
         " ('gone:1', '{default}', '1', now(), null), ('gone:2', '{default}', '1', now(), '2026-01-02 03:04:05Z')"
     )
-    assert "Left in the last" not in (await page.get("/workers")).text
+    assert "left in the last" not in (await page.get("/workers")).text
     db.execute("delete from pgsched.workers")
     listed = (await page.get("/workers")).text
     [former] = re.findall(r'aria-label="Workers that have left".*?</table>', listed, re.DOTALL)

@@ -102,7 +102,7 @@ stop_operation = does_to(verbs.stop_bulk, "/bulk/{operation_id:uuid}/stop", "sto
 def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], statuses: Sequence[str]) -> _Wanted:
     """Reads the action and the filter of a form. Raises InvalidInput, Unreadable, and Refused for another client."""
     if action not in _ACTIONS:
-        raise InvalidInput(f"action: write one of {', '.join(_ACTIONS)}")
+        raise InvalidInput(f"action must be one of {', '.join(_ACTIONS)}")
     chosen: tuple[str, ...] = ()
     if action == "backfill":
         asked = filled(given, ("job", "from", "to"))
@@ -121,7 +121,7 @@ def _times_filter(asked: Mapping[str, str]) -> str:
     """The filter of a backfill. Raises Unreadable."""
     job, start, end = (id_in("job", asked.get("job")), *(instant_in(name, asked.get(name)) for name in ("from", "to")))
     if job is None or start is None or end is None:
-        raise Unreadable("a backfill needs a job, from and to: give all three")
+        raise Unreadable("a backfill needs job, from and to: give all three")
     return filter_json({"job": job, "start": start, "end": end})
 
 

@@ -145,7 +145,7 @@ def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
     if "fire_at" in found:
         at = instant_in("fire_at", found.pop("fire_at"))
         if at is None:
-            raise Unreadable("fire_at: write the instant at which the execution should fire")
+            raise Unreadable("fire_at is empty: write the instant at which the execution is to fire")
         if at != instant_in("fire_at", field_of_instant(row.scheduled_for)):
             found["fire_at"] = at
     return found

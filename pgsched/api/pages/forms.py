@@ -41,7 +41,7 @@ async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
         return {}
     body = await request.body()
     if body.count(b"&") >= _MOST_FIELDS:
-        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send only the page's own", status=413)
+        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send only those of the page", status=413)
     if len(body) <= _READ_AT_ONCE:
         return _fields(body)
     return await asyncio.to_thread(_fields, body)
@@ -65,7 +65,7 @@ async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
 def named(name: str, text: str | None) -> str:
     """A required field. Raises Unreadable if it is empty."""
     if not text:
-        raise Unreadable(f"{name}: the value is missing: give one", status=422)
+        raise Unreadable(f"{name} is missing: give a value", status=422)
     return text
 
 
@@ -173,7 +173,9 @@ def instant_in(name: str, text: str | None) -> datetime | None:
         found = read_instant(with_its_plus(text.strip()))
         return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
     except (ValueError, InvalidSchedule):
-        raise Unreadable(f"{name}: {text[:50]!r} is not an instant: write 2026-03-01T09:00, in UTC") from None
+        raise Unreadable(
+            f"{name}: {text[:50]!r} is not an instant; write it in UTC, such as 2026-03-01T09:00"
+        ) from None
 
 
 _READ: Mapping[str, Callable[[str], Any]] = {

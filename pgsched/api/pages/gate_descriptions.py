@@ -31,7 +31,7 @@ _WORDS = {
     HOST: GateWords(
         name="Limit of host {name}",
         page="/limits",
-        holds="The limit of host {name} is used up, or it was sidelined by hand",
+        holds="The limit of host {name} is used up, or the host was sidelined by hand",
         held="Held until host {name} had room under its limit or was restored",
     ),
     QUEUE: GateWords(
@@ -49,8 +49,8 @@ _WORDS = {
     CIRCUIT: GateWords(
         name="Target {host} for client {client}",
         page="/targets",
-        holds="Target {host} fails for client {client}, and is left alone until it recovers",
-        held="Held while target {host} failed for client {client} and was left alone",
+        holds="Target {host} is failing for client {client}, and is not called until it recovers",
+        held="Held while target {host} was failing for client {client} and was not called",
     ),
     WORKER: GateWords(
         name="No worker has {name}",
@@ -59,13 +59,15 @@ _WORDS = {
         held="Held until a worker had {name}",
     ),
     ORDER: GateWords(
-        name="An earlier execution of the same ordering key",
+        name="An earlier execution with the same ordering key",
         page="/ordering-keys",
-        holds="Another execution of its ordering key comes first",
-        held="Held until the earlier executions of its ordering key had ended",
+        holds="Another execution with its ordering key comes first",
+        held="Held until earlier executions with its ordering key had ended",
     ),
     QUARANTINE: GateWords(
-        name="Parked until its owner decides", holds="It is parked", held="Parked until its owner decided"
+        name="Parked until its owner decides",
+        holds="Parked until its owner decides",
+        held="Parked until its owner decided",
     ),
 }
 
@@ -129,7 +131,7 @@ def _bound(found: HeldByGate) -> str | None:
 
 def bounds(rate: int | None, per: timedelta | None, concurrency: int | None) -> list[str]:
     """What a limit lets through, in words."""
-    found = [f"{number(rate)} in each {length(per)}"] if rate is not None else []
+    found = [f"{number(rate)} per {length(per)}"] if rate is not None else []
     return [*found, f"{number(concurrency)} at once"] if concurrency is not None else found
 
 

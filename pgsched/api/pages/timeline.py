@@ -21,10 +21,10 @@ _NOTICED = timedelta(seconds=1)
 """Shorter waits are not shown as a step."""
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
-    "waits: no worker serves the queue": "No living worker serves its queue",
+    "waits: no worker serves the queue": "No running worker serves its queue",
 }
-_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock was in its way."
-_BACKED_OFF = "The back-off after a failure, and anything else that delayed it while no gate held it."
+_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock blocked it."
+_BACKED_OFF = "The back-off after a failure, and any other delay while no gate held it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def _for_when(row: Execution) -> str:
     if row.scheduled_for is None:
         return "without an instant: it is held"
     is_later = row.scheduled_for - row.created_at >= _NOTICED
-    return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "to run at once"
+    return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "to run immediately"
 
 
 def _waits(row: Execution) -> list[Wait]:
@@ -145,8 +145,8 @@ def _now(
 ) -> list[TimelineStep]:
     if row.status == "running":
         until = f"lease until {row.lease_expires_at:%H:%M:%S} UTC" if row.lease_expires_at else None
-        who = f"on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
-        return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} runs {who}", text=until)]
+        who = f"running on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
+        return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} is {who}", text=until)]
     if row.status == "held":
         return _held(row, [one.after_id for one in dependencies if one.finished_at is None], now)
     return _to_come(row, {one.error for one in attempts}, now)
@@ -169,8 +169,8 @@ def _to_come(row: Execution, known: set[str], now: datetime) -> list[TimelineSte
     if row.reason in _STALLS:
         steps.append(TimelineStep(at=None, kind="wait", title=_STALLS[row.reason]))
     elif row.reason is not None and row.reason not in known:
-        steps.append(TimelineStep(at=None, kind="wait", title=f"Put off: {row.reason.removeprefix('waits: ')}"))
+        steps.append(TimelineStep(at=None, kind="wait", title=f"Postponed: {row.reason.removeprefix('waits: ')}"))
     if row.fire_at is not None and row.fire_at > now:
         return [*steps, TimelineStep(at=row.fire_at, kind="wait", title=f"Waits until {again} due")]
     title = "Due, and nothing on record holds it back"
-    return steps or [TimelineStep(at=None, kind="wait", title=title, text="Workers are behind, or busy.")]
+    return steps or [TimelineStep(at=None, kind="wait", title=title, text="Workers are behind or busy.")]
