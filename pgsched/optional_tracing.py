@@ -22,4 +22,4 @@ def recording(settings: Settings, service: str) -> "Spans | None":
     try:
         return Spans(service)
     except ValueError as error:
-        raise InvalidSettings(f"tracing: OpenTelemetry rejects its OTEL_… variables: {error}") from error
+        raise InvalidSettings(f"OpenTelemetry rejects the OTEL_… variables: {error}") from error

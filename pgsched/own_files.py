@@ -19,8 +19,8 @@ def check_directory(directory: Path, otherwise: str) -> None:
         for owner in (part.lstat().st_uid, part.stat().st_uid):  # the owner of a link, and of its target
             if owner not in (0, os.geteuid()):
                 raise InvalidInput(
-                    f"{part} belongs to user {owner}, who could put links there: run as that user, or "
-                    f"choose {otherwise}"
+                    f"{part} belongs to user {owner}, who could place links in it: run as that user, or choose "
+                    f"{otherwise}"
                 )
 
 
@@ -41,7 +41,7 @@ def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
     descriptor = os.open(file, flags, 0o600)
     try:
         if (owner := os.fstat(descriptor).st_uid) != os.geteuid():
-            raise InvalidInput(f"{file} belongs to user {owner}: move it away, or run as that user")
+            raise InvalidInput(f"{file} belongs to user {owner}: move the file away, or run as that user")
         os.fchmod(descriptor, 0o600)
         if empty:
             os.ftruncate(descriptor, 0)

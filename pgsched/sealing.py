@@ -60,11 +60,11 @@ class KeyRing:
         head, nonce, rest = sealed[: 1 + _ID_BYTES], sealed[1 + _ID_BYTES :][:_NONCE_BYTES], sealed[_BEFORE:]
         key = self._keys.get(head[1:]) if head[:1] == _VERSION else None
         if key is None:
-            raise CannotOpen("it was sealed with a key that is not in secret_keys")
+            raise CannotOpen("the secret was sealed with a key that is not in secret_keys")
         try:
             return key.decrypt(nonce, rest, _bound_to(head, client, name)).decode()
         except (InvalidTag, ValueError):
-            raise CannotOpen("it is not what was sealed for this client and name") from None
+            raise CannotOpen("the stored value was not sealed for this client and name") from None
 
     def has_key_of(self, sealed: bytes) -> bool:
         """Whether one of the keys sealed it, judging by its header alone."""
@@ -84,7 +84,7 @@ def _decoded(key: str, number: int) -> bytes:
     except ValueError:
         found = b""
     if len(found) != _KEY_BYTES:
-        raise InvalidSettings(f"secret_keys: entry {number} is not a valid key: {_HOW}")
+        raise InvalidSettings(f"entry {number} of secret_keys is not a valid key: {_HOW}")
     return found
 
 

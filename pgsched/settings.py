@@ -48,15 +48,17 @@ class Settings:
     concurrency: int = _setting(200, "Executions that one process runs at the same time.", within=(1, 10_000))
     handler_threads: int = _setting(64, "Threads per process for handlers that are not async.", within=(1, 10_000))
     in_hand_bytes: int = _setting(
-        67_108_864, "Bytes of large payloads and results per process in memory.", within=(1_048_576, 2**40)
+        67_108_864, "Bytes of large payloads and results that one process keeps in memory.", within=(1_048_576, 2**40)
     )
     batch: int = _setting(500, "Maximum rows per claim.", within=(1, 5_000))
-    lease: float = _setting(30.0, "How long a worker holds a claimed row before others may take it.", within=(1, 3_600))
+    lease: float = _setting(
+        30.0, "How long a worker holds a claimed row before other workers may take it.", within=(1, 3_600)
+    )
     drain_timeout: float = _setting(
         20.0, "How long a stopping worker may take to finish what is in flight.", within=(0, 3_600)
     )
     blocked_timeout: float = _setting(
-        60.0, "How long a handler may block its process before the process exits; 0 means for ever.", within=(0, 86_400)
+        60.0, "How long a handler may block its process before the process exits; 0 means forever.", within=(0, 86_400)
     )
     oidc: str = _setting("{}", "OpenID Connect providers whose tokens the API accepts, by issuer.", metavar="JSON")
     dashboard: str = _setting("on", "The dashboard: on, read-only or off.", metavar="WORD")
@@ -67,7 +69,7 @@ class Settings:
     poll_interval: float = _setting(
         1.0, "How long an idle worker waits when no notification arrives.", within=(0.05, 60)
     )
-    look_ahead: float = _setting(0.2, "How early a row is claimed, so that it starts at its instant.", within=(0, 0.9))
+    look_ahead: float = _setting(0.2, "How early a row is claimed, so that it starts on time.", within=(0, 0.9))
     sideline_after: int = _setting(
         10, "Failures within ten seconds after which a target is sidelined; 0 means never.", within=(0, 10_000)
     )
@@ -119,7 +121,9 @@ class Settings:
         if not self.queue_names:
             raise InvalidSettings("queues is empty: name at least one, such as default")
         if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
-            raise InvalidSettings(f"metrics is {self.metrics!r}; it must be an address with a port: 127.0.0.1:9464")
+            raise InvalidSettings(
+                f"metrics is {self.metrics!r}; it must be an address with a port, such as 127.0.0.1:9464"
+            )
         if self.dashboard not in _DASHBOARDS:
             raise InvalidSettings(f"dashboard is {self.dashboard!r}; it must be one of {', '.join(_DASHBOARDS)}")
         if self.log_level not in _LOG_LEVELS:
@@ -177,7 +181,7 @@ def _check_address(url: str) -> None:
         raise InvalidSettings("database_url has a % that is not an escape such as %40: write %25 for a percent sign")
     # libpq would report it too, but would repeat the password.
     if re.search(r"\s|%00", address):
-        raise InvalidSettings("database_url contains a space or a NUL: write %20 for a space; a NUL is not possible")
+        raise InvalidSettings("database_url contains a space or a NUL: write %20 for a space, and leave out a NUL")
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:

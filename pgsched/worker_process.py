@@ -60,7 +60,7 @@ async def _run(
     except BaseException as error:
         if process_exit is not None:  # closing the loop would wait for handlers and lanes
             process_exit.now(
-                ExitStatus.BROKEN, f"its main task ended: {describe(error)}", running.parts.dispatcher.running
+                ExitStatus.BROKEN, f"the worker's main task ended: {describe(error)}", running.parts.dispatcher.running
             )
         raise
     if running.has_stragglers:
@@ -165,7 +165,7 @@ def run_worker(
 def checked_database(settings: Settings) -> str:
     """Returns the database's URL. Raises the errors of ``run_worker`` if no worker can use the database."""
     if settings.database_url is None:
-        raise InvalidSettings("no database is given: set database_url or PGSCHED_DATABASE_URL")
+        raise InvalidSettings("database_url is missing: set it, or the environment variable PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:
         check_schema(connection)
         check_not_following(connection)

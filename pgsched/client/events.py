@@ -67,7 +67,7 @@ class EventStream:
 
     def ended(self) -> float | None:
         """Seconds to wait before resuming after the stream has ended; None if no more events are wanted."""
-        return None if self._ends else self._next(_NOTHING, Unavailable("the API ends every event stream at once"))
+        return None if self._ends else self._next(_NOTHING, Unavailable("the API ends every event stream immediately"))
 
     def refused(self, response: httpx.Response) -> float:
         """Seconds to wait before asking again. If the API's answer is final, raises it as an error."""

@@ -138,10 +138,10 @@ def _load(started: Any, encoding: str, requests: Iterable[Request]) -> Load:
 
 def _orders(start: Start, requests: Iterable[Request]) -> Iterator[OneShot]:
     if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
-        raise WrongArgument(f"requests are {requests!r:.80}: give an iterable of dicts, each with a target")
+        raise WrongArgument(f"requests cannot be {requests!r:.80}: give an iterable of dicts, each with a target")
     for request in requests:
         if not isinstance(request, Mapping) or "target" not in request:
-            raise WrongArgument(f"a request is {request!r:.80}: give a dict with a target")
+            raise WrongArgument(f"a request cannot be {request!r:.80}: give a dict with a target")
         if not request.keys() <= _NAMES:
             check_names(request, Request)
         check_given(request)
@@ -191,7 +191,7 @@ def _when(fire_at: datetime | str | None, delay: timedelta | str | None) -> When
 
 def _object(name: str, value: Mapping[str, Any]) -> bytes:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{name} are {value!r:.80}: write a dict")
+        raise InvalidInput(f"{name} cannot be {value!r:.80}: write a dict")
     given = dict(value)
     check_no_bytes(name, given)
     return encode(given, name)
@@ -199,7 +199,7 @@ def _object(name: str, value: Mapping[str, Any]) -> bytes:
 
 def _text(name: str, text: str) -> str:
     if text is None:
-        raise InvalidInput(f"{name} is None: write text")
+        raise InvalidInput(f"{name} cannot be None: write a string")
     check_text(name, text)
     return text
 
@@ -230,7 +230,7 @@ async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any] | Fet
 
 def _unfit(driver: Any, wanted: str) -> WrongArgument:
     return WrongArgument(
-        f"{type(driver).__module__} cannot load many rows this way: use {wanted}, alone or below SQLAlchemy"
+        f"{type(driver).__module__} cannot load many rows this way: use {wanted}, directly or through SQLAlchemy"
     )
 
 

@@ -79,12 +79,14 @@ def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> C
 def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
     """The request that ``consume`` repeats. Raises InvalidInput if it would not wait at least a second."""
     if length_of(wait, "wait").total_seconds() < 1:
-        raise InvalidInput('wait must be 1 s or more, such as wait="20s": otherwise an empty queue is polled in a loop')
+        raise InvalidInput(
+            'wait must be at least 1 s, such as wait="20s", because otherwise an empty queue is polled in a tight loop'
+        )
     return claim(queue, worker, batch, lease, wait)
 
 
 def _report(held: Held, verb: str, answer: type[_Answer], field: str | None = None, **said: Any) -> Call[_Answer]:
     if not isinstance(held, Message | Ticket):
-        raise WrongArgument(f"message is {held!r:.80}: give a Message that was claimed, or a Ticket")
+        raise WrongArgument(f"message cannot be {held!r:.80}: give a Message that was claimed, or a Ticket")
     verb_path = path("executions", identity(held.id), verb)
     return Call("POST", verb_path, answer, field, body={"token": str(held.token), **body(present(said))})

@@ -85,7 +85,7 @@ class Call(Generic[_Answer]):
             fields = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
             return msgspec.json.decode(fields[self.field], type=self.answer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise PgschedError(f"the answer from {response.url} is not from a pgsched API: {error}") from error
+            raise PgschedError(f"the response from {response.url} is not from a pgsched API: {error}") from error
 
     def following(self, after: str) -> "Call[_Answer]":
         """The request for the next page."""
@@ -118,7 +118,7 @@ def named(id: Id) -> str:
     if isinstance(id, UUID):
         return str(id)
     if not isinstance(id, str):
-        raise InvalidInput(f"{id!r:.80} is neither an id nor a key: give a UUID, or the key as text")
+        raise InvalidInput(f"{id!r:.80} is neither an id nor a key: give a UUID, or the key as a string")
     found = id_or_key(id)
     return str(found) if isinstance(found, UUID) else as_key(found)
 
@@ -175,7 +175,7 @@ def check_address(base_url: str) -> str:
     except (httpx.InvalidURL, UnicodeError):
         url = None
     if url is None or url.scheme not in ("http", "https"):
-        raise InvalidInput(f"{shown} is not the address of an API: write one such as http://127.0.0.1:8080")
+        raise InvalidInput(f"{shown} is not the URL of an API: write one such as http://127.0.0.1:8080")
     if url.userinfo:
         raise InvalidInput(f"{shown} contains a login, which would be sent instead of the key: leave it out")
     return base_url
@@ -183,9 +183,9 @@ def check_address(base_url: str) -> str:
 
 def check_patience(timeout: float | None, retries: int) -> None:
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
-        raise InvalidInput(f"timeout is {timeout!r:.80}: write seconds, such as 10, or None to wait forever")
+        raise InvalidInput(f"timeout cannot be {timeout!r:.80}: write seconds, such as 10, or None to wait forever")
     if not (_is_number(retries) and retries >= 0):
-        raise InvalidInput(f"retries are {retries!r:.80}: write a number, such as 2")
+        raise InvalidInput(f"retries cannot be {retries!r:.80}: write a number, such as 2")
 
 
 def _is_number(value: Any) -> bool:
@@ -206,7 +206,7 @@ def unavailable(error: httpx.RequestError) -> Unavailable:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return Unavailable(
             f"the certificate of the API at {address} is not trusted: set SSL_CERT_FILE to the certificate of the "
-            f"authority that signed it, or use the host name that it is for; {error}"
+            f"authority that signed it, or use the host name that the certificate is for ({error})"
         )
     return Unavailable(f"the API at {address} cannot be reached: {error!r}")
 
@@ -225,7 +225,9 @@ def _parameter(name: str, value: Any) -> list[str]:
 def _label(name: Any, text: Any) -> str:
     """``NAME=TEXT``. Raises InvalidInput if it would be read as another label."""
     if not (isinstance(name, str) and isinstance(text, str) and name) or "=" in name:
-        raise InvalidInput(f"the label {name!r:.80} is {text!r:.80}: give a name without =, and text as its value")
+        raise InvalidInput(
+            f"the label {name!r:.80} cannot be {text!r:.80}: give a name without =, and a string as its value"
+        )
     return f"{name}={text}"
 
 

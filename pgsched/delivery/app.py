@@ -112,7 +112,9 @@ class App:
 
     def _declares(self, **given: Any) -> Callable[[_F], _F]:
         if callable(given.get("cron") or given.get("every")):
-            raise InvalidInput('the schedule is missing: write @app.cron("30 2 * * *") or @app.every("15m")')
+            raise InvalidInput(
+                '@app.cron and @app.every need a schedule: write @app.cron("30 2 * * *") or @app.every("15m")'
+            )
 
         def declare(function: _F) -> _F:
             name = self._name_of(function)

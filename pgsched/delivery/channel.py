@@ -13,7 +13,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.domain.target import Scheme
 
-_NOT_PULLED = "queue: targets are for consumers, but workers serve this queue: schedule them in a pulled queue"
+_NOT_PULLED = "targets with queue: are for consumers, but workers serve this queue; schedule them in a pulled queue"
 
 
 class Channel(Protocol):
@@ -69,7 +69,7 @@ def _name(scheme: str) -> str:
 async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> Outcome:
     """A final failure: another attempt would fail too, and the dead letter can be replayed once it is allowed."""
     others = ", ".join(sorted(allowed))
-    error = f"client {client!r} may not have {channel} targets called: its channels are {others}"
+    error = f"client {client!r} may not use {channel} targets: its channels are {others}"
     return Failed(error=error, retryable=False)
 
 

@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._heard.complete:
-            raise Malformed("it is followed by another answer")
+            raise Malformed("a second answer follows it")
 
     def on_status(self, reason: bytes) -> None:
         self._heard.reason += reason

@@ -92,10 +92,12 @@ class Credentials:
                     context = await self._certificates.context(options.tls, client, host)
                     url = url._replace(origin=url.origin._replace(context=context))
         except TimeoutError:
-            raise DeliveryFailed(f"its secrets and tokens were not available within {deadline:g} s") from None
+            raise DeliveryFailed(
+                f"the secrets and tokens of the call were not available within {deadline:g} s"
+            ) from None
         if (shown := sum(map(len, secrets))) > _MOST_TOGETHER:
             raise FinalFailure(
-                f"the secrets in its headers have {shown} characters together; at most {_MOST_TOGETHER} are allowed"
+                f"the secrets in the headers have {shown} characters in total; at most {_MOST_TOGETHER} are allowed"
             )
         return Filled(replace(options, headers=tuple(headers)), url, tuple(secrets))
 
@@ -111,7 +113,7 @@ class Credentials:
         if not _IN_A_HEADER.fullmatch(text):
             raise FinalFailure(
                 f"the secret {given.name} cannot be in the header {header}: "
-                "headers have at most 8192 printable ASCII characters"
+                "a header can have at most 8192 printable ASCII characters"
             )
         return text
 
@@ -155,7 +157,9 @@ class Certificates:
             )
         except InvalidSettings as error:
             named = " and ".join(given.names)
-            raise DeliveryFailed(f"the secret {named} of the client {client} is not a certificate: {error}") from None
+            raise DeliveryFailed(
+                f"the secret {named} of the client {client} is not a usable certificate: {error}"
+            ) from None
 
     def _found(self, client: str, digest: bytes) -> ssl.SSLContext | None:
         """Looks up a context and moves it to the end, as the most recently used."""

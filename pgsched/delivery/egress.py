@@ -42,7 +42,7 @@ class Egress:
         if not _is_public(meant):
             raise AddressRefused(
                 address,
-                "it is private, and this worker may not call private addresses: start it with --allow-private-targets",
+                "the address is private; start the worker with --allow-private-targets to call private addresses",
             )
 
     def open_socket(self, info: AddressInfo) -> socket.socket:

@@ -46,8 +46,8 @@ def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
 def leads_to(address: bytes) -> str:
     """The error text for a redirect to this address, which may be empty."""
     if not address:
-        return "redirects are not followed: schedule the URL it leads to"
-    return f"redirects are not followed: it leads to {address.decode('utf-8', 'replace')}"
+        return "redirects are not followed; schedule the URL that the redirect leads to"
+    return f"redirects are not followed; this one leads to {address.decode('utf-8', 'replace')}"
 
 
 def _decompressed(body: bytes, encodings: str) -> bytes | None:

@@ -42,7 +42,7 @@ class Snooze(OutcomeException):
     bounds, each snooze counts as a failed attempt from seven days after its instant.
     """
 
-    def __init__(self, after: timedelta, reason: str = "the handler asked to be called later") -> None:
+    def __init__(self, after: timedelta, reason: str = "the handler asked to be called again later") -> None:
         if not isinstance(after, timedelta):
             raise TypeError(f"after must be a timedelta, not {type(after).__name__}")
         reason = cut(str(reason))

@@ -86,13 +86,13 @@ class Handler:
         )
         if heartbeat is not None and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} has a heartbeat but is not async, and a thread cannot be stopped: write "
-                "async def, for its decorators too"
+                f"the handler {name!r} has a heartbeat but is not async, and a thread cannot be stopped: define it "
+                "with async def, and make sure that its decorators return async functions"
             )
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} asks for the connection but is not async: write async def, "
-                "for its decorators too, because the completion commits on an asynchronous connection"
+                f"the handler {name!r} takes the connection, which is asynchronous, but is not async: define it "
+                "with async def, and make sure that its decorators return async functions"
             )
 
     def call(
@@ -127,7 +127,7 @@ class Handler:
     def not_for(self, client: str) -> str:
         """The error for a client that may not use the handler. It names the clients that may."""
         allowed = ", ".join(sorted(self.clients or ())[:10])
-        return f"the handler {self.name!r} is not for client {client!r}: its clients are {allowed}"
+        return f"the handler {self.name!r} may not be used by client {client!r}: its clients are {allowed}"
 
     def _take(self, parameter: inspect.Parameter) -> None:
         optional = parameter.default is not inspect.Parameter.empty
@@ -150,8 +150,8 @@ class Handler:
         elif not optional:
             raise InvalidInput(
                 f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
-                "write (payload) or (payload, context); add connection to commit with the completion, and checkpoint "
-                "to continue from one"
+                "write (payload) or (payload, context); add connection to commit together with the completion, or "
+                "checkpoint to continue from one"
             )
 
 
@@ -160,14 +160,14 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Par
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise InvalidInput(f"the handler {name!r} is {function!r:.80}: register a function") from None
+        raise InvalidInput(f"the handler {name!r} cannot be {function!r:.80}: register a function") from None
     if isinstance(function, type):
-        raise InvalidInput(f"the handler {name!r} is a class: register a function, or an object that can be called")
+        raise InvalidInput(f"the handler {name!r} is a class: register a function or a callable object")
     kinds = {parameter.kind for parameter in found}
     if kinds and kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
         raise InvalidInput(
-            f"the handler {name!r} names no parameter: write (payload), and functools.wraps in a decorator, so that "
-            "the function's parameters are visible"
+            f"the handler {name!r} has no named parameter: write (payload), and use functools.wraps in decorators, "
+            "so that the function's parameters are visible"
         )
     return found
 
@@ -215,5 +215,5 @@ def _traceparent_in(options: bytes | None) -> str | None:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-        raise InvalidInput(f"{function!r} is a generator: a handler returns once, so leave out the yield")
+        raise InvalidInput(f"{function!r} is a generator: a handler must return once, without yield")
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -59,7 +59,7 @@ class TransactionalCompletion:
             yield connection
             await session.execute(statement("live/set_search_path"))
             if await _settle(session, execution) != 1:
-                raise StaleLease(f"execution {execution.id.hex()} was leased again while its handler ran")
+                raise StaleLease(f"execution {execution.id.hex()} was leased again while its handler was running")
             await session.execute(statement("live/restore_search_path"))
 
     async def close(self) -> None:

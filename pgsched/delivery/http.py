@@ -169,7 +169,7 @@ class HttpChannel:
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
         if answer.status == WANTS_CREDENTIALS and self._proxy is not None:
-            return outcome_of(DeliveryFailed("the proxy requires credentials: give them in the setting proxy"))
+            return outcome_of(DeliveryFailed("the proxy requires credentials; give them in the setting proxy"))
         retry_after = answer.retry_after
         return outcome_of_answer(
             answer.status,

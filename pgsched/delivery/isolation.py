@@ -161,4 +161,4 @@ class Isolation(Slots):
             self._start_one()
         if child.calls > 1:
             return Released(by_drain=True)
-        return Failed(error=f"the handler ended its process ({how})", retryable=True)
+        return Failed(error=f"the handler's process ended ({how})", retryable=True)

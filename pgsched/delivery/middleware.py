@@ -26,7 +26,7 @@ def is_async(middleware: Middleware) -> bool:
     if hasattr(made, "__enter__") or (inspect.isgeneratorfunction(made) and made is not middleware):
         return False
     raise InvalidInput(
-        f"{middleware!r} does not make context managers: write @contextmanager or @asynccontextmanager above it, "
+        f"{middleware!r} does not return a context manager: decorate it with @contextmanager or @asynccontextmanager, "
         "or give a class with __enter__ and __exit__, or __aenter__ and __aexit__"
     )
 

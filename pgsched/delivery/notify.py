@@ -42,7 +42,7 @@ class NotifyChannel:
         self._slots.take(execution.client_id)
         try:
             if self._is_of_others(execution.client_id, execution.target):
-                raise FinalFailure(f"the channel {channel} belongs to another client: notify one of your own")
+                raise FinalFailure(f"the channel {channel} belongs to another client; notify one of your own")
             _check(channel, payload)
             await self._sessions.work(
                 "",
@@ -62,9 +62,9 @@ class NotifyChannel:
 
 def _check(channel: str, payload: bytes) -> None:
     if channel.lower().startswith(_OURS):
-        raise FinalFailure(f"the channel {channel} is reserved: use one that does not begin with {_OURS}")
+        raise FinalFailure(f"the channel {channel} is reserved; use one that does not begin with {_OURS}")
     if len(payload) > LONGEST_PAYLOAD:
         raise FinalFailure(
             f"the payload has {len(payload)} bytes, but PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
-            "notification: put the data into a table and schedule its key"
+            "notification: store the data in a table and schedule a reference to it"
         )

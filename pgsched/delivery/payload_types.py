@@ -52,8 +52,8 @@ def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Par
         return get_type_hints(held, getattr(code, "__globals__", {}), include_extras=True)[parameter.name]
     except Exception as error:
         raise InvalidInput(
-            f"the handler {handler!r} has a payload of type {parameter.annotation!r}, which cannot be found ({error}): "
-            "import or define it at the top of the module, outside TYPE_CHECKING"
+            f"the handler {handler!r} has a payload of type {parameter.annotation!r}, which cannot be resolved "
+            f"({error}): import or define it at the top of the module, outside TYPE_CHECKING"
         ) from error
 
 
@@ -138,4 +138,4 @@ def _told(error: "ValidationError") -> str:
 
 
 def _misfit(handler: str, said: str) -> FinalFailure:
-    return FinalFailure(f"the payload is not what the handler {handler!r} takes: {said}"[:LONGEST_ERROR])
+    return FinalFailure(f"the payload does not match the type of the handler {handler!r}: {said}"[:LONGEST_ERROR])

@@ -99,7 +99,7 @@ def parse_proxy(text: str) -> Proxy:
     except ValueError:
         host, parts, port = None, urlsplit(""), 0
     if parts.scheme != "http" or not host or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise InvalidSettings("proxy must be written http://host:port, or http://user:password@host:port")
+        raise InvalidSettings("proxy must have the form http://host:port or http://user:password@host:port")
     line = ""
     if parts.username is not None:
         said = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()

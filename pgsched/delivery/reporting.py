@@ -97,7 +97,7 @@ async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine
     except TimeoutError:
         if not patience.expired():
             raise
-        error = f"the handler reported nothing for {seconds:g} s, its heartbeat"
+        error = f"the handler reported nothing for {seconds:g} s, which is its heartbeat"
         raise OutcomeException(error, Failed(error=error, retryable=True)) from None
 
 
@@ -107,7 +107,7 @@ def checked_progress(fraction: float, note: str | None) -> tuple[float, str | No
     if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
         raise InvalidInput(f"progress must be a number from 0 to 1, such as 0.4, not {fraction!r:.100}")
     if note is not None and not isinstance(note, str):
-        raise InvalidInput(f"the progress note must be text, not {note!r:.100}")
+        raise InvalidInput(f"the progress note must be a string, not {note!r:.100}")
     return float(fraction), None if note is None else escaped(" ".join(note[:LONGEST_NOTE].split()))[:LONGEST_NOTE]
 
 

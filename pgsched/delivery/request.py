@@ -121,7 +121,7 @@ def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
     lines = [_checked(name, value) for name, value in scheduled]
     if kind is not None:
         if not kind.isascii() or not kind.isprintable():
-            raise FinalFailure(f"the media type {kind[:100]!r} is not one that a header can have")
+            raise FinalFailure(f"the media type {kind[:100]!r} cannot be written in a header")
         lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
         # If the server sends a body after all, it must not be taken for the next answer.

@@ -30,7 +30,7 @@ class Resolver:
         self._egress = egress
         self._remembered: OrderedDict[str, tuple[float, list[AddressInfo]]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[list[AddressInfo]]] = {}
-        self._slots = Slots("threads that ask for names", _THREADS, is_shared=is_shared)
+        self._slots = Slots("threads that resolve host names", _THREADS, is_shared=is_shared)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:

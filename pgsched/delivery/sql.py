@@ -23,18 +23,18 @@ from pgsched.store.ends import transactional_targets
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
-    "client {client} has no role to call functions as: set its database_role, or sql_role for all clients without one"
+    "client {client} has no role to call functions as; set its database_role, or sql_role for all clients without one"
 )
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
 # Errors in the set-up or the request, which another attempt would meet again.
 _FINAL = {
     _UNDEFINED: "write create function {name}(payload jsonb)",
-    "3F000": "its schema must exist, and the role {role} have usage on it and on pgsched",
-    "42501": "grant the role {role} what it needs: execute, usage on its schema, pgsched_client",
-    "42809": "it must be a function, not a procedure",
-    "42725": "one function of this name must take a jsonb, and no other may match as well",
-    "21000": "it must return one row",
-    "2D000": "the function cannot commit: it is committed with its execution",
+    "3F000": "the schema must exist, and the role {role} must have usage on it and on pgsched",
+    "42501": "grant the role {role} execute on the function, usage on its schema, and pgsched_client",
+    "42809": "the target must be a function, not a procedure",
+    "42725": "exactly one function of this name must accept a jsonb",
+    "21000": "the function must return one row",
+    "2D000": "the function cannot commit, because it is committed with its execution",
     "PS000": "", "PS001": "", "PS002": "", "PS003": "", "PS004": "", "PS010": "", "PS012": "",
 }  # fmt: skip
 
@@ -46,7 +46,7 @@ class SqlChannel:
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
     ) -> None:
         self._sessions, self._role_of = sessions, role_of
-        self._slots = Slots("sessions in which functions are called", sessions.most, is_shared=is_shared)
+        self._slots = Slots("sessions that call functions", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Makes one call, which the server cancels after ``deadline`` seconds."""

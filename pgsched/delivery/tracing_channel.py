@@ -28,7 +28,7 @@ class TracingChannel:
             try:  # on NoFreeSlot the spans are not ended: nothing has begun, so nothing is recorded
                 outcome = await self._channel.deliver(execution, given, deadline)
             except asyncio.CancelledError:
-                attempt.end("cancelled", error="the attempt was ended because it was cancelled or timed out")
+                attempt.end("cancelled", error="the attempt was cancelled or timed out")
                 raise
         _end(attempt, outcome)
         return outcome

@@ -50,7 +50,9 @@ def parse_url(target: str) -> Url:
 def _check_lengths(host: str) -> None:
     labels = host.split(".")
     if len(host) > 253 or (host[0] != "[" and not all(0 < len(label) < 64 for label in labels)):
-        raise FinalFailure(f"{host[:300]} is not a host name: it has 1 to 63 characters between dots, 253 in total")
+        raise FinalFailure(
+            f"{host[:300]} is not a host name: write one with 1 to 63 characters between dots, 253 in total"
+        )
 
 
 _PATH = re.compile(r"[/?].*", re.DOTALL)

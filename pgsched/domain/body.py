@@ -22,7 +22,7 @@ _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _FITS = {
     "text": "write a JSON string",
     "form": "write an object of strings, numbers and booleans, or lists of them",
-    "base64": "write a JSON string, the base64 of the bytes, without spaces",
+    "base64": "write a JSON string with the base64 of the bytes, without spaces",
 }
 
 
@@ -50,7 +50,7 @@ class Body:
                     return urlencode([(name, text) for name, one in value.items() for text in _texts(one)]).encode()
         except (binascii.Error, ValueError):
             pass
-        raise InvalidPayload(f"the payload cannot be sent as a body of the format {self.format}; {_FITS[self.format]}")
+        raise InvalidPayload(f"the payload does not fit the body format {self.format}; {_FITS[self.format]}")
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -172,17 +172,19 @@ def _fields_of(expression: str) -> list[str]:
     shown = repr(expression[:64])
     if expression.startswith("@") and expression.lower() not in _MACROS:
         raise InvalidSchedule(
-            f"cron {shown} is not a time: write one of {' '.join(_MACROS)}, or five fields; give an interval as every"
+            f"cron {shown} is unknown: write one of {' '.join(_MACROS)}, or five fields; for an interval, use every"
         )
     if "=" in expression:
-        raise InvalidSchedule(f"cron {shown}: give the zone separately from the expression, as timezone")
+        raise InvalidSchedule(f"cron {shown} contains a time zone: give the zone separately, as timezone")
     if re.match(r"(cron|rate|at)\(", expression, re.IGNORECASE):
-        raise InvalidSchedule(f"cron {shown}: write only what is in the brackets: five fields as cron, a rate as every")
+        raise InvalidSchedule(
+            f"cron {shown} is a call: write only what is in the parentheses, five fields as cron or a rate as every"
+        )
     fields = _MACROS.get(expression.lower(), expression).split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:
         raise InvalidSchedule(
             f"cron {shown} has {_counted(len(fields))}: write five (minute hour day-of-month month day-of-week) "
-            f"or six with the seconds first, in at most {_LONGEST} characters; give years by starts_at and ends_at"
+            f"or six with the seconds first, in at most {_LONGEST} characters; for years, use starts_at and ends_at"
         )
     fields = [field.upper() if field.isascii() else field for field in fields]
     _check_dialect(shown, fields)
@@ -199,8 +201,8 @@ def _check_dialect(shown: str, fields: list[str]) -> None:
         )
     if "?" in (fields[-3], fields[-1]) and _COUNTED_DAY.search(fields[-1]):
         raise InvalidSchedule(
-            f"cron {shown}: with ?, days of the week may count from 1 or from 0 for Sunday: "
-            "write their names, such as MON-FRI or FRI#2, or * for ?"
+            f"cron {shown} has numbers for days of the week together with ?, where Sunday may be 0 or 1: write "
+            "names, such as MON-FRI or FRI#2, or * for ?"
         )
 
 

@@ -38,9 +38,9 @@ _HINTS = {
     DAY_OF_WEEK: "0-7 (0 and 7 are Sunday), SUN-SAT, 5#2 for the second Friday or L5 for the last",
 }
 _ELSEWHERE = {
-    "H": ": H is drawn from a job: give its identity, or write the value",
-    "R": ": R is not supported; write H, which is drawn once for each job, or the value",
-    "?": ": ? is for the two day fields, alone in its field: write *",
+    "H": " has H, which is drawn for a job: give its identity, or write the value",
+    "R": " has R, which is not supported: write H, which is drawn once for each job, or the value",
+    "?": " has ?, which is only for the two day fields and must stand alone: write *",
 }
 """What other dialects write, by its first character."""
 
@@ -65,7 +65,11 @@ def values_of(name: str, item: str) -> int:
     if step == 0:
         refuse_item(name, item)
     if step > 1 and step >= len(values):
-        _refuse(name, item, f" has a step beyond its range: write the one value, {values[0]}, or every for an interval")
+        _refuse(
+            name,
+            item,
+            f" has a step beyond its range: write the single value {values[0]}, or use every for an interval",
+        )
     return sum(
         1 << value for value in {value if value <= last else value - last - 1 + first for value in values[::step]}
     )
@@ -108,7 +112,7 @@ def _range(name: str, item: str, low: str, high: str, *, stepped: bool) -> range
     if name == DAY_OF_WEEK and high in ("7", "07") and low not in ("7", "07"):
         end = last + 1
     if start == end:
-        _refuse(name, item, " starts where it ends: write the one value, or * for all")
+        _refuse(name, item, " starts where it ends: write the single value, or * for all")
     if start < end:
         return range(start, end + 1)
     if stepped:

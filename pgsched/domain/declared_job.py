@@ -48,11 +48,11 @@ class DeclaredJob:
     def __post_init__(self) -> None:
         for name in ("key", "target", "client", "queue"):
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise InvalidInput(f"{name} is {getattr(self, name)!r:.80}: write text")
+                raise InvalidInput(f"{name} cannot be {getattr(self, name)!r:.80}: write a string")
         for kinds, wanted, names in _KINDS:
             for name in names:
                 if not isinstance(value := getattr(self, name), kinds):
-                    raise InvalidInput(f"{name} is {value!r:.80}: write {wanted}")
+                    raise InvalidInput(f"{name} cannot be {value!r:.80}: write {wanted}")
         parse_target(self.target)
         if self.cron is None and self.every is None:
             raise InvalidSchedule("a declared job needs cron or every: give one of them")
@@ -65,7 +65,7 @@ class DeclaredJob:
 
 
 _KINDS = (
-    (str | None, "text", ("cron", "timezone", "gap", "overlap", "ordering_key")),
+    (str | None, "a string", ("cron", "timezone", "gap", "overlap", "ordering_key")),
     (str | timedelta | None, "a duration such as 15m", ("every",)),
     (Mapping | None, "an object of names and values", ("options", "rules", "labels")),
 )
@@ -84,7 +84,7 @@ def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
 def declared_in(tables: Any, where: str) -> list[DeclaredJob]:
     """Returns the jobs in the array ``jobs`` of a file. Raises InvalidInput, saying which of them is wrong."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput(f"{where}: jobs is not an array of tables: write [[jobs]] above each")
+        raise InvalidInput(f'{where}: "jobs" must be an array of tables, with [[jobs]] above each')
     return [_declared(table, f"{where}: job {number}") for number, table in enumerate(tables, 1)]
 
 

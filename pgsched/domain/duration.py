@@ -67,7 +67,9 @@ def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
     if isinstance(given, timedelta):
         return given
     if not isinstance(given, str):
-        raise InvalidSchedule(f"{name} is {given!r:.80}: write a timedelta, or text such as 90s, 10m or PT10M")
+        raise InvalidSchedule(
+            f"{name} cannot be {given!r:.80}: write a timedelta, or a string such as 90s, 10m or PT10M"
+        )
     return NO_TIME if given in _NO_DELAY else parse_duration(given)
 
 

@@ -117,7 +117,7 @@ class Position:
         if self.seen.xmax > horizon.newest:
             raise InvalidInput(
                 "this event id is not from this database, or dates from before it was restored: leave it out, and "
-                "look up in /v1/executions what has ended meanwhile"
+                "look up in /v1/executions what has ended in the meantime"
             )
 
     def is_within(self, horizon: VisibilityHorizon) -> bool:

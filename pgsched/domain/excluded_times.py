@@ -154,7 +154,7 @@ def _pattern(text: str) -> Pattern:
     try:
         return Pattern(expression=Cron(expression=text).expression)
     except InvalidSchedule as error:
-        raise InvalidSchedule(f"exclude {text[:64]!r} is not a date, and as cron: {error}") from None
+        raise InvalidSchedule(f"exclude {text[:64]!r} is neither a date nor a cron expression ({error})") from None
 
 
 def _days(text: str, first: date, last: date) -> ExcludedDays:

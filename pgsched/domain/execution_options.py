@@ -138,14 +138,14 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
         found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
     except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
         # The value is not repeated: a secret may have been given in place of its name.
-        raise InvalidOptions("the options cannot be read: write them as in the reference") from None
+        raise InvalidOptions("the options are not valid: write them as in the reference of options") from None
     if unknown := sorted(given.keys() - set(OPTIONS)):
         raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
     headers = found.get("headers", ())
     if "cloudevent" in found:  # each is set only once, by us
         found["headers"] = headers = tuple(header for header in headers if header[0].lower() not in _OF_EVENTS)
     if "auth" in found and any(name.lower() == "authorization" for name, _ in headers):
-        raise InvalidOptions("auth sets the header Authorization: leave it out of headers")
+        raise InvalidOptions("auth sets the header Authorization: leave Authorization out of headers")
     has_secrets = "auth" in found or "tls" in found or any(isinstance(text, SecretRef) for _, text in headers)
     return Options(**{name: value for name, value in found.items() if name in _KEPT}, has_secrets=has_secrets)
 

@@ -14,13 +14,13 @@ def check_header(key: str, name: str, text: Any) -> None:
     """Raises InvalidOptions for a header that HTTP does not allow or that pgsched sets itself."""
     if not _HEADER_NAME.fullmatch(name):
         raise InvalidOptions(
-            f"{key} has a name that HTTP does not allow, {shown(name)}: use letters, digits and hyphens"
+            f"{key} contains a name that HTTP does not allow, {shown(name)}: use letters, digits and hyphens"
         )
     lower = name.lower()
     if lower in _CONNECTION_HEADERS or lower.startswith("proxy-"):
-        raise InvalidOptions(f"{key} must not set {name}: it belongs to the connection, not to the request")
+        raise InvalidOptions(f"{key} must not set {name}, which belongs to the connection, not to the request")
     if lower in _OUR_HEADERS or lower.startswith(("webhook-", "pgsched-")):
-        raise InvalidOptions(f"{key} must not set {name}: pgsched sets it on every call")
+        raise InvalidOptions(f"{key} must not set {name}, which pgsched sets on every call")
     if not isinstance(text, str) or len(text) > 8192 or not _HEADER_VALUE.fullmatch(text):
         raise InvalidOptions(
             f"the header {name} must be text of at most 8192 printable ASCII characters, without line breaks"

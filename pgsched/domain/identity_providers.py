@@ -83,7 +83,7 @@ class Provider:
         """
         who = claims.get("sub")
         if not isinstance(who, str) or not 1 <= len(who) <= _SUBJECT or not who.isprintable():
-            raise Unauthenticated(f"the token's sub must be text of 1 to {_SUBJECT} printable characters")
+            raise Unauthenticated(f"the token's sub must be a string of 1 to {_SUBJECT} printable characters")
         rule = next((rule for rule in self.rules if rule.fits(claims)), None)
         if rule is None:
             raise Refused("the token is valid, but no rule for its issuer in the setting oidc matches its claims")
@@ -118,7 +118,7 @@ def _provider(issuer: str, given: Any) -> Provider:
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
         raise _invalid(
             issuer,
-            "write audience and rules; algorithms, leeway, rate and burst if not default; sign_in for the dashboard",
+            "write audience and rules; algorithms, leeway, rate, burst, and sign_in for the dashboard are optional",
         )
     algorithms, leeway, rules = (
         given.get("algorithms", ["RS256", "ES256", "EdDSA"]),
@@ -130,7 +130,7 @@ def _provider(issuer: str, given: Any) -> Provider:
     if isinstance(leeway, bool) or not isinstance(leeway, int | float) or not 0 <= leeway <= 60:
         raise _invalid(issuer, "leeway must be a number of seconds from 0 to 60")
     if not isinstance(rules, list) or not rules:
-        raise _invalid(issuer, "rules must be a list of at least one")
+        raise _invalid(issuer, "rules must be a list of at least one rule")
     parsed = tuple(_rule(issuer, rule) for rule in rules)
     return Provider(
         issuer=issuer,
@@ -178,12 +178,14 @@ def _count(issuer: str, given: Mapping[str, Any], name: str) -> int | None:
 
 def _rule(issuer: str, given: Any) -> Rule:
     if not isinstance(given, dict) or given.keys() != _RULE or not isinstance(given["claims"], dict):
-        raise _invalid(issuer, 'a rule has claims, clients and scopes; clients is a list, {"claim": NAME} or "all"')
+        raise _invalid(
+            issuer, 'a rule must have claims, clients and scopes; clients must be a list, {"claim": NAME} or "all"'
+        )
     # With no claims, every token of the issuer would match; and some issuers give one to anyone.
     if not given["claims"] or not all(isinstance(one, str | int) for one in given["claims"].values()):
         raise _invalid(
             issuer,
-            "claims must name at least one, each with a text, a whole number or true or false",
+            "claims must name at least one claim, each with a string, a whole number, true or false",
         )
     clients, scopes = given["clients"], _texts(issuer, given["scopes"])
     if isinstance(scopes, frozenset) and not scopes <= frozenset(SCOPES):
@@ -196,7 +198,7 @@ def _texts(issuer: str, given: Any) -> frozenset[str] | FromClaim:
         return FromClaim(given["claim"], str(given.get("prefix", "")))
     if isinstance(given, list) and given and all(isinstance(one, str) and one for one in given):
         return frozenset(given)
-    raise _invalid(issuer, 'clients and scopes are lists of texts, or {"claim": NAME, "prefix": TEXT}')
+    raise _invalid(issuer, 'clients and scopes must be lists of strings, or {"claim": NAME, "prefix": TEXT}')
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:

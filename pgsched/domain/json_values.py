@@ -20,7 +20,7 @@ import orjson
 _AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserString
 _MENDED = "64-bit", "key must be str"
 """The errors that ``_exact`` fixes, in orjson's words."""
-_WRITE = "give dicts, lists, text and numbers, or dataclasses, Structs or models of them"
+_WRITE = "give dicts, lists, strings and numbers, or dataclasses, Structs or models of these"
 _OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
 """orjson omits dataclass fields that begin with an underscore."""
 
@@ -59,11 +59,11 @@ def _exact(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_exact(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise TypeError(f"{value} is not a JSON number; write null or text")
+        raise TypeError(f"{value} is not a JSON number; write null or a string")
     if not isinstance(value, int) or value.bit_length() <= 63:
         return value
     if value.bit_length() > 1024:
-        raise TypeError("a number is over 1.797e308; write it as text")
+        raise TypeError("a number is over 1.797e308; write it as a string")
     return orjson.Fragment(int.__repr__(value))
 
 

@@ -146,7 +146,7 @@ def _read(raw: bytes | str) -> Rules:
     rules = Rules(**parsed)
     _check_bounds(rules)
     if rules.jitter is not None and rules.window is not None:
-        raise InvalidSchedule("jitter and window both decide when a run starts: leave one of them out")
+        raise InvalidSchedule("jitter and window cannot be combined: leave one of them out")
     return rules
 
 
@@ -158,7 +158,7 @@ def _check_completion(given: dict[str, Any]) -> None:
         return
     for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up", "after"):
         if key in given:
-            raise InvalidSchedule(f"{key} cannot go with after_completion, whose instants are not known in advance")
+            raise InvalidSchedule(f"{key} cannot be combined with after_completion: leave one of them out")
 
 
 def _check_bounds(rules: Rules) -> None:
@@ -168,7 +168,7 @@ def _check_bounds(rules: Rules) -> None:
         at = instant_of(item.fire_at, "fire_at") if item.fire_at is not None else None
         if at and ((rules.starts_at and at < rules.starts_at) or (rules.ends_at and at >= rules.ends_at)):
             raise InvalidSchedule(
-                f"also names {item.fire_at}, which is not between starts_at and ends_at: leave it out"
+                f'fire_at {item.fire_at} in "also" is not between starts_at and ends_at: leave it out'
             )
 
 
@@ -184,15 +184,15 @@ def _also(key: str, value: Any) -> tuple[Also, ...]:
 
 
 def _one_more(item: Any) -> Also:
-    wanted = 'each item of also must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"fire_at": …}'
+    wanted = 'each item of "also" must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"fire_at": …}'
     if not isinstance(item, dict):
         raise InvalidSchedule(f"{wanted}; one is {shown(item)}")
     given = {name: text for name, text in item.items() if text is not None}
     if unknown := sorted(given.keys() - set(Also.__slots__)):
-        raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in also: {wanted}")
+        raise InvalidSchedule(f'an item of "also" cannot contain {unknown[0][:64]!r}: {wanted}')
     for name, text in given.items():
         if not isinstance(text, str):
-            raise InvalidSchedule(f"{name} in also must be text; it is {shown(text)}")
+            raise InvalidSchedule(f'in "also": {name} must be a string, not {shown(text)}')
     found = Also(**given)
     _check_item(found)
     return found
@@ -203,7 +203,7 @@ def _check_item(item: Also) -> None:
     try:
         schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
     except InvalidSchedule as error:
-        raise InvalidSchedule(f"in also: {error}") from None
+        raise InvalidSchedule(f'in "also": {error}') from None
     if isinstance(schedule, Every):
         check_whole_seconds(schedule)
 
@@ -218,15 +218,17 @@ def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:
     items = _items(key, value, 1000, '["2026-12-25", "* 0-6 * * SAT,SUN"]')
     for item in items:
         if not isinstance(item, str):
-            raise InvalidSchedule(f"each item of exclude must be text; one is {shown(item)}")
+            raise InvalidSchedule(f"each item of exclude must be a string; one is {shown(item)}")
     if sum(not begins_with_a_date(item) for item in items) > MOST_PATTERNS:
-        raise InvalidSchedule(f"exclude has over {MOST_PATTERNS} cron expressions: join some with lists and ranges")
+        raise InvalidSchedule(
+            f"exclude has over {MOST_PATTERNS} cron expressions: merge some of them with lists and ranges"
+        )
     return tuple(parse_exclusion(item) for item in items)
 
 
 def _items(key: str, value: Any, most: int, example: str) -> list[Any]:
     if not isinstance(value, list) or not 1 <= len(value) <= most:
-        raise InvalidSchedule(f"{key} must be a list of 1 to {most} items, such as {example}; or leave it out")
+        raise InvalidSchedule(f'"{key}" must be a list of 1 to {most} items, such as {example}, or be left out')
     return value
 
 

@@ -127,7 +127,7 @@ def from_parts(
             overlap=_policy(Overlap, overlap, "overlap"),
         )
     if anchor is None:
-        raise InvalidSchedule("every counts from an anchor: give anchor, such as 2026-03-01T09:00:00Z")
+        raise InvalidSchedule("every needs an anchor to count from: give anchor, such as 2026-03-01T09:00:00Z")
     assert every is not None
     interval = length_of(every, "every")
     return Every(interval=interval, anchor=instant_of(anchor, "anchor"))
@@ -154,7 +154,7 @@ def _check_combination(kinds: dict[str, object]) -> None:
 def _check_companions(kind: str, value: object, companions: dict[str, object]) -> None:
     given = [name for name, companion in companions.items() if companion is not None]
     if given and value is None:
-        raise InvalidSchedule(f"{given[0]} goes with {kind} only: leave it out, or give {kind}")
+        raise InvalidSchedule(f"{given[0]} needs {kind}: leave it out, or give {kind}")
 
 
 def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
@@ -173,12 +173,14 @@ def instant_of(value: str | datetime, name: str) -> datetime:
     if isinstance(value, datetime):
         return _in_utc(value, name)
     if not isinstance(value, str):
-        raise InvalidSchedule(f"{name} is {value!r:.80}: write a datetime with an offset, or text such as {_SUCH}")
+        raise InvalidSchedule(
+            f"{name} cannot be {value!r:.80}: write a datetime with an offset, or a string such as {_SUCH}"
+        )
     try:
         found = read_instant(value)
     except ValueError:
         hint = f"write ISO 8601 with an offset, such as {_SUCH} or 2026-03-01T10:00:00+01:00"
-        raise InvalidSchedule(f"{name} {value[:64]!r} is no instant: {hint}") from None
+        raise InvalidSchedule(f"{name} {value[:64]!r} is not an instant: {hint}") from None
     return _in_utc(found, name)
 
 
@@ -190,7 +192,7 @@ def read_instant(text: str) -> datetime:
     """
     found = _INSTANT.fullmatch(text.strip(" \t\r\n"))
     if found is None:
-        raise ValueError(f"{text[:64]!r} is no instant")
+        raise ValueError(f"{text[:64]!r} is not an instant")
     second, offset = (found["second"] or "")[: len(":05.123456")], (found["offset"] or "").upper()
     return datetime.fromisoformat(f"{found['date']}T{found['minute'] or '00:00'}{second}{offset}")
 

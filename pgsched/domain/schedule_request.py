@@ -33,7 +33,9 @@ def check_request(
     given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}
     kinds = [name for name, value in given.items() if value is not None]
     if len(kinds) > 1:
-        raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
+        raise InvalidSchedule(
+            f"{' and '.join(kinds)} cannot be combined: give at most one of them; without any, the execution fires now"
+        )
     _only_with("cron", cron, gap=parts.get("gap"), overlap=parts.get("overlap"))
     _only_with("every", every, anchor=parts.get("anchor"))
     if cron is not None or every is not None:
@@ -41,7 +43,7 @@ def check_request(
         return
     _only_with("cron", cron, timezone=parts.get("timezone"))
     if rules is not None:
-        raise InvalidSchedule("rules go with cron or every only: leave them out, or give cron or every")
+        raise InvalidSchedule("rules need cron or every: leave them out, or give cron or every")
     if fire_at is not None:
         instant_of(fire_at, "fire_at")
     if delay is not None:
@@ -50,18 +52,20 @@ def check_request(
 
 def _check_job(rules: Rules, **parts: Unpack[ScheduleParts]) -> None:
     if parts.get("timezone") is not None and parts.get("every") is not None and not (rules.also or rules.exclude):
-        raise InvalidSchedule("timezone goes with cron, or with rules that name days: leave it out, or give cron")
+        raise InvalidSchedule(
+            "timezone has no effect on every unless the rules contain also or exclude: leave timezone out"
+        )
     if parts.get("anchor") is None:
         parts["anchor"] = rules.starts_at or _SOME_ANCHOR
     elif rules.anchor is not None:
-        raise InvalidSchedule("anchor is given twice: leave it out, or leave it out of the rules")
+        raise InvalidSchedule("anchor is given twice, once in the rules: leave one of them out")
     recurrence(**parts, identity="", rules=rules)
 
 
 def _only_with(kind: str, value: object, **companions: object) -> None:
     for name, companion in companions.items():
         if companion is not None and value is None:
-            raise InvalidSchedule(f"{name} goes with {kind} only: leave it out, or give {kind}")
+            raise InvalidSchedule(f"{name} needs {kind}: leave it out, or give {kind}")
 
 
 def _check_delay(delay: str | timedelta) -> None:

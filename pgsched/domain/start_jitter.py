@@ -35,7 +35,9 @@ def resolve_hashes(expression: str, identity: str) -> str:
     if not 5 <= len(fields) <= 6 or not any(item.startswith("H") for field in fields for item in field.split(",")):
         return expression
     if fields[-2].startswith("H") and any(int(day[:3]) > _EVERY_MONTH_HAS for day in _NUMBER.findall(fields[-3])):
-        raise InvalidSchedule(f"cron {expression[:64]!r}: not every month that H may become has that day; write L")
+        raise InvalidSchedule(
+            f"cron {expression[:64]!r} names a day that some months lack, and H may become any month: write L"
+        )
     names = list(LIMITS)[-len(fields) :]
     return " ".join(_resolve(name, field, identity) for name, field in zip(names, fields, strict=True))
 
@@ -53,12 +55,16 @@ def _value(name: str, item: str, drawn: int) -> str:
     given, step = found[1] is not None, int(found[3] or 0)
     low, high = (int(found[1]), int(found[2])) if given else (lowest, highest)
     if not lowest <= low < high <= highest:
-        raise InvalidSchedule(f"cron {name} {item!r}: write a range from {lowest} to {highest}, the lower end first")
+        raise InvalidSchedule(
+            f"cron {name} {item!r} has an invalid range: write one from {lowest} to {highest}, the lower end first"
+        )
     if found[3] is None:
         last = high if given or name != DAY_OF_MONTH else _EVERY_MONTH_HAS
         return str(low + drawn % (last - low + 1))
     if not 1 <= step <= high - low:
-        raise InvalidSchedule(f"cron {name} {item!r}: write a step from 1 to {high - low}, or H without one")
+        raise InvalidSchedule(
+            f"cron {name} {item!r} has an invalid step: write a step from 1 to {high - low}, or H without one"
+        )
     first = low + drawn % step
     return str(first) if first + step > high else f"{first}-{high}/{step}"
 

@@ -133,7 +133,7 @@ def decide_upstream(after: After, other: Other, instant: datetime, begin: dateti
     if chosen.status == "succeeded":
         return None
     later = [run for run in ran if run.instant > chosen.instant]
-    return _failed(after, later, f"the run of {write_instant(chosen.instant)} is {chosen.status}")
+    return _failed(after, later, f"the run of {write_instant(chosen.instant)} ended as {chosen.status}")
 
 
 def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
@@ -141,10 +141,12 @@ def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
         return _failed(after, [], "there is no such job")
     behind = [run for run in other.runs if run.instant < begin and run.status is None]
     if other.state in ("paused", "invalid") and not behind:
-        return _failed(after, [], f"that job is {other.state}")
+        return _failed(after, [], f"the job is {other.state}")
     if other.expected is None or other.state == "finished":
         return (
-            None if after.on_none is OnNone.RUN else SkipRun(f"after {after.job}: it has no run in this {after.same}")
+            None
+            if after.on_none is OnNone.RUN
+            else SkipRun(f"after {after.job}: the job has no run in the same {after.same}")
         )
     if behind:
         return WaitFor(behind[-1])
@@ -169,10 +171,10 @@ def parse_after(key: str, value: Any) -> After:
     """Parses the rule from a JSON object. Raises InvalidSchedule."""
     given = {name: text for name, text in value.items() if text is not None} if isinstance(value, dict) else {}
     if unknown := sorted(given.keys() - set(After.__slots__)):
-        raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in {key}: {_EXAMPLE}")
+        raise InvalidSchedule(f"{key} cannot contain {unknown[0][:64]!r}: {_EXAMPLE}")
     job = given.get("job")
     if not isinstance(job, str) or not 1 <= len(job) <= 200:
-        raise InvalidSchedule(f"{key} must name the key of a job: {_EXAMPLE}; it is {shown(value)}")
+        raise InvalidSchedule(f"{key} must contain the key of a job: {_EXAMPLE}; it is {shown(value)}")
     for name, kind in (("same", Same), ("on_failure", OnFailure), ("on_none", OnNone)):
         if name in given and (not isinstance(given[name], str) or given[name] not in list(kind)):
             raise InvalidSchedule(f"{name} in {key} cannot be {shown(given[name])}: write one of {', '.join(kind)}")

@@ -37,8 +37,8 @@ def account_for(cluster: Path) -> ServerAccount | None:
             entry = pwd.getpwnam(name)
             return ServerAccount(uid=entry.pw_uid, gid=entry.pw_gid)
     raise EmbeddedPostgresError(
-        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as:"
-        " add one, or start pgsched as an ordinary user"
+        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as: create one "
+        "of these accounts, or start pgsched as an ordinary user"
     )
 
 

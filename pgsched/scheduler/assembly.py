@@ -96,7 +96,7 @@ class Assembly:
         warms: bool = True,
     ) -> None:
         if settings.database_url is None:
-            raise InvalidSettings("no database is given: set database_url or PGSCHED_DATABASE_URL")
+            raise InvalidSettings("database_url is missing: set it, or the environment variable PGSCHED_DATABASE_URL")
         self.settings, self.app, self.events = settings, app or App(), events or Events()
         self.containment, self._warms = containment, warms
         self.instance = secrets.token_hex(8)

@@ -81,7 +81,7 @@ def gauges(parts: "Assembly") -> dict[str, float]:
 
 def drain_spent(parts: "Assembly") -> None:
     """Drains the process, because no threads are left for handlers that are not async."""
-    reason = "every handler thread is stuck: the process drains, and its supervisor starts another"
+    reason = "every handler thread is stuck; the process drains so that its supervisor can start another"
     parts.events.emit("slots.taken", slots=parts.threads.name, most=parts.threads.most, reason=reason)
     if parts.containment.drain is not None:
         parts.containment.drain()

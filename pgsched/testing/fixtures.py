@@ -12,7 +12,7 @@ from pgsched.testing.kit import Kit
 def pgsched_database_url() -> str:
     """The address of the test database, in which pgsched has been migrated. To be overridden."""
     raise pytest.UsageError(
-        "the tests have no database: define a fixture pgsched_database_url that returns its address, such as "
+        "the tests have no database: define a fixture pgsched_database_url that returns its URL, such as "
         "postgresql://user@host/shop_test, with a role that owns pgsched there"
     )
 

@@ -51,7 +51,7 @@ class Inline:
             handler = self._handler_of(order)
             if handler.wants_connection:
                 raise InvalidInput(
-                    f"{handler.name!r} asks for the connection: schedule it with schedule_async, or use run_due"
+                    f"{handler.name!r} takes the connection: schedule it with schedule_async, or use run_due"
                 )
             _finish(handler, _execution(order, placed))
         return placed
@@ -77,7 +77,7 @@ class Inline:
         name = order.target.removeprefix(_PREFIX)
         handler = self._app.handlers.get(name)
         if handler is None:
-            raise InvalidInput(f"the application has no handler {name!r}: register it, or leave inline mode")
+            raise InvalidInput(f"the application has no handler {name!r}: register the handler, or leave inline mode")
         return handler
 
 
@@ -177,5 +177,5 @@ async def _undone_async(connection_or_session: Any) -> AsyncIterator[None]:
 
 def _own(connection_or_session: Any, handler: Handler) -> psycopg.AsyncConnection[Any]:
     if not isinstance(connection_or_session, psycopg.AsyncConnection):
-        raise InvalidInput(f"{handler.name!r} asks for psycopg's connection: schedule it on one, or use run_due")
+        raise InvalidInput(f"{handler.name!r} takes a connection of psycopg: schedule it on one, or use run_due")
     return connection_or_session

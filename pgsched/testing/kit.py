@@ -201,7 +201,7 @@ class Kit:
         """Asserts that no such execution or job is scheduled."""
         expected = Expected(target=target, key=key, client=client, payload=payload)
         if unwanted := scheduled.matching(self.scheduled(connection), expected):
-            raise AssertionError(f"scheduled, although it should not be:\n  {unwanted[0]}")
+            raise AssertionError(f"this is scheduled, but should not be:\n  {unwanted[0]}")
 
     def inline(self) -> AbstractContextManager[None]:
         """Within the block, executions scheduled for now run at once: ``schedule`` and ``schedule_async`` call the
@@ -221,7 +221,7 @@ class Kit:
     def _check_alone(self) -> None:
         if living := [name for (name,) in self._session.execute(statement("testing/living_workers"))]:
             raise RuntimeError(
-                f"a worker serves this database ({', '.join(living)}): use a separate database for the tests"
+                f"workers are serving this database ({', '.join(living)}): use a separate database for the tests"
             )
 
 

@@ -86,7 +86,7 @@ class SteppedWorker:
 
     def _hear(self, event: str, fields: dict[str, Field]) -> None:
         if event == "job.invalid":
-            self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
+            self._refused.append(f"the job {fields['job']} cannot be planned: {fields['reason']}")
 
     async def open(self) -> None:
         """Registers, and reads what workers know: the settings of clients, the gates, and what is held for
@@ -168,13 +168,13 @@ class SteppedWorker:
                     await self._idle.wait()
         except TimeoutError:
             left = ", ".join(sorted({row.target for row in self._parts.in_hand.rows.values()}))
-            raise TimeoutError(f"not done after {self._patience:g} s: {left}") from None
+            raise TimeoutError(f"still not done after {self._patience:g} s: {left}") from None
 
     async def _report(self, connection: Connection) -> list[Ran]:
         missed = sorted({row.target for row, outcome in self._noted if isinstance(outcome, Undeliverable)})
         if missed:
             known = ", ".join(sorted(self._parts.app.handlers)) or "none"
-            self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are: {known}")
+            self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are {known}")
         if self._refused:
             raise AssertionError("\n".join(self._refused))
         attempts = [(row, outcome) for row, outcome in self._noted if _is_attempt(outcome)]

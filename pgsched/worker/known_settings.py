@@ -25,7 +25,7 @@ OpenSigning = Callable[[str, bytes], bytes]
 
 
 def _no_keys(client: str, sealed: bytes) -> bytes:
-    raise CannotOpen("there are no keys")
+    raise CannotOpen("this worker has no secret_keys")
 
 
 class KnownSettings(Service):
@@ -89,7 +89,9 @@ class KnownSettings(Service):
                 except CannotOpen as error:
                     self._unsigned.setdefault(name, str(error))
                     if name not in troubled:
-                        self.events.emit("client.invalid", client=name, reason=f"a signing secret: {error}")
+                        self.events.emit(
+                            "client.invalid", client=name, reason=f"a signing secret cannot be opened: {error}"
+                        )
                     if sealed is client.signing_secrets[0]:
                         break
                 else:
@@ -152,5 +154,5 @@ class KnownSettings(Service):
         found = self._secrets.get(client_id, ())
         if not found and client_id in self._unsigned:
             why = self._unsigned[client_id]
-            raise DeliveryFailed(f"the signing secret of the client {client_id} cannot be had: {why}")
+            raise DeliveryFailed(f"the signing secret of the client {client_id} is not available: {why}")
         return found

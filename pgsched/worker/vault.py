@@ -47,11 +47,12 @@ class Vault:
         if found is None or time.monotonic() - found.asked > _KEPT_FOR:
             found = await self._look_ups.get(wanted)
         if found is None or found.text is None:
-            why = found.trouble if found else "there is none of this name"
-            raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: {why}")
+            why = found.trouble if found else "there is no secret of this name"
+            raise DeliveryFailed(f"the secret {name} of the client {client} is not available: {why}")
         if host not in found.hosts:
             raise DeliveryFailed(
-                f"the secret {name} of the client {client} does not go to {host[:300]}: name that host where it is put"
+                f"the secret {name} of the client {client} may not be sent to {host[:300]}: add that host when you "
+                "store the secret"
             )
         return found.text
 
@@ -77,7 +78,7 @@ class Vault:
             rows = await secrets.look_up(await self._link.get(), wanted)
         except Exception as error:
             await self._link.drop(error)
-            raise DeliveryFailed("the database could not be asked for a secret") from error
+            raise DeliveryFailed("a secret could not be read from the database") from error
         found = {(row.client_id, row.name): self._opened(row, asked) for row in rows}
         if len(self._kept) > _MANY:
             self._kept.clear()

@@ -143,7 +143,7 @@ async def test_cancelling_jobs_needs_both_scopes(keyed: httpx.AsyncClient, db: C
         ({"filter": {"clinet": "a"}}, 400, "the fields are client"),
         ({"filter": {"client": ""}}, 422, "must be text"),
         ({"filter": {"host": "a\x00b"}}, 422, "NUL"),
-        ({"filter": {"from": "yesterday"}}, 422, "from 'yesterday' is no instant"),
+        ({"filter": {"from": "yesterday"}}, 422, "from 'yesterday' is not an instant"),
         ({"filter": {"job": "42"}}, 400, "job"),
         ({"filter": {"labels": {"team": 5}}}, 400, "labels"),
         ({"action": "delete"}, 400, "delete"),

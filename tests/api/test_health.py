@@ -71,7 +71,7 @@ async def test_the_api_is_not_ready_on_a_read_only_database(api: httpx.AsyncClie
     gate.set(opened=True)
     answer = await api.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
-    assert "takes no writes" in answer.json()["detail"]
+    assert "accepts no writes" in answer.json()["detail"]
 
 
 async def test_the_api_starts_without_a_database_and_reports_it() -> None:

@@ -91,7 +91,7 @@ async def test_an_installation_stays_held_if_skipping_is_stopped(api: httpx.Asyn
     asked = _release(api, skip_older_than="1h")
     copied.execute("select pgsched.stop_bulk(%s)", [await _skipping(copied)])
     answer = await asked
-    assert (answer.status_code, "nothing is released" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "still held" in answer.json()["detail"]) == (409, True)
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
 
 

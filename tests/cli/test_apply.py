@@ -109,7 +109,7 @@ async def test_pruning_cancels_only_jobs_of_this_declaration(database_url: str, 
 
 async def test_jobs_declared_elsewhere_are_taken_over_only_with_force(database_url: str, db: Connection) -> None:
     db.execute("select pgsched.schedule('python:poll', every => '15 minutes', client => 'shop', key => 'poll')")
-    with pytest.raises(Conflict, match="'poll' of client 'shop' is not declared, but scheduled"):
+    with pytest.raises(Conflict, match="'poll' of client 'shop' is scheduled, not declared"):
         await applied(database_url, [NIGHTLY, POLL])
     assert db.execute("select count(*) from pgsched.jobs").fetchone() == (1,)
     [change] = await applied(database_url, [POLL], force=True)
@@ -217,12 +217,12 @@ def test_an_invalid_declaration_is_refused_at_the_decorator() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ({}, r"not an array of tables: write \[\[jobs\]\]"),
+    ({}, r"an array of tables, with \[\[jobs\]\]"),
     ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs cron or every"),
     ([{"target": "python:x", "every": "1h"}], "job 1 has no key"),
     ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has an unknown field 'evry'; a job has key, target"),
     ([{"key": "a", "target": "ftp://x", "every": "1h"}], r"job 1 \('a'\): "),
-    ([{"key": 7, "target": "python:x", "every": "1h"}], "key is 7: write text"),
+    ([{"key": 7, "target": "python:x", "every": "1h"}], "key cannot be 7: write a string"),
 ]
 
 
@@ -298,7 +298,7 @@ def test_a_recursive_yaml_alias_is_refused(tmp_path: Path) -> None:
         ("log_level: debug\njobs: []", "nothing else"),
         ("- key: a", "nothing else"),
         ("", "nothing else"),
-        ("jobs: {key: a}", "not an array"),
+        ("jobs: {key: a}", "must be an array of tables"),
         ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or refer to themselves"),
     ],
 )

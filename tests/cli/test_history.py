@@ -71,14 +71,14 @@ def test_days_archived_by_other_means_are_marked(run: Run) -> None:
 
 def test_a_day_that_is_not_over_cannot_be_marked(run: Run) -> None:
     refused = run("admin", "history", "mark", "2999-01-01")
-    assert (refused.exit_code, "is not a day that is over" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "is not a past day" in refused.stderr) == (2, True)
 
 
 def test_rows_of_days_without_a_table_are_reported_and_get_one(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(_ENDED, ["20 days"])
     db.execute("select pg_stat_force_next_flush()")
     told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]
-    assert "3 rows of history without a table for their day" in told
+    assert "3 rows of history without a partition for their day" in told
     assert json.loads(run("admin", "history", "adopt", "--json").stdout)["items"][0] == {
         "table": "history",
         "outcome": "apart",

@@ -213,7 +213,7 @@ def _refused(run: Run, *words: str, **environment: str) -> tuple[int, str]:
 def test_an_invalid_api_address_is_refused(run: Run) -> None:
     for wrong in ("pgsched.example", "ftp://pgsched.example", ""):
         status, said = _refused(run, "jobs", "list", "--api", wrong)
-        assert (status, "is not the address of an API: write one such as" in said) == (2, True), said
+        assert (status, "is not the URL of an API: write one such as" in said) == (2, True), said
     status, said = _refused(run, "jobs", "list", "--api", "https://ann:secret@pgsched.example")
     assert (status, "contains a password" in said, "ann:secret" in said) == (2, True, False)
 

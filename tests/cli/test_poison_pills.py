@@ -35,7 +35,7 @@ insert into pgsched.executions (target, payload, fire_at, options)
 select 'python:work', case when n %% %s = 0 then '"poison"'::jsonb else to_jsonb(n) end, now(),
        '{"max_attempts": 2, "backoff": {"initial": "100ms", "maximum": "100ms"}}'
   from generate_series(1, %s) n"""
-DIED = "the handler ended its process (exit status 3)"
+DIED = "the handler's process ended (exit status 3)"
 
 
 @pytest.fixture

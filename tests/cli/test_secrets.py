@@ -210,7 +210,7 @@ def _was_used(use: _Use, world: World, places: dict[str, str]) -> None:
     assert (paths.count("/bank"), paths.count("/down"), paths.count("/stolen")) == (1, 4, 0)
     assert all(len(told["webhook-signature"].split()) == 2 for path, told in world.seen if path != "/token")
     assert "Bearer …" in places["answers"]
-    assert "there is none of this name" in places["answers"]
+    assert "there is no secret of this name" in places["answers"]
     assert use.signing[1][-4:] in places["answers"]
     assert "shop\ttoken" in places["dump"]
     assert use.signing[1][-4:] in places["dump"]

@@ -127,7 +127,7 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["clients", "show", "nobody"], 1, "has no settings of its own"),
+        (["clients", "show", "nobody"], 1, "has no settings"),
         (["clients", "set", "shop", "--weight", "101"], 2, "1 to 100"),
         (["clients", "set", "shop", "--weight", "heavy"], 2, "--weight"),
         (["clients", "set", "shop", "--dead-letter-target", "dead"], 2, "https://"),
@@ -140,7 +140,7 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
         (["clients", "drop", "default"], 1, "cannot be dropped"),
         (["clients", "rotate-signing-secret", "shop", "--secret", "secret"], 2, "standard input"),
         (["clients", "rotate-signing-secret", "shop", "--keep-for", "soon"], 2, "write"),
-        (["queues", "create", "Orders"], 2, "such as orders"),
+        (["queues", "create", "Orders"], 2, "for example orders"),
         (["queues", "create", "default"], 1, "already"),
         (["queues", "create", "orders", "--max-waiting", "0"], 2, "max_waiting"),
         (["queues", "set", "default"], 2, "there is nothing to change"),

@@ -159,7 +159,7 @@ def test_an_error_hides_the_password_of_an_address(wrong: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"delay": 60}, "delay is 60: write a timedelta, or text such as 90s"),
+        ({"delay": 60}, "delay cannot be 60: write a timedelta, or a string such as 90s"),
         ({"every": 60}, "every is 60: write a timedelta"),
         ({"fire_at": date(2031, 3, 1)}, r"fire_at is datetime.date\(2031, 3, 1\): write a datetime with an offset"),
         ({"fire_at": 1_900_000_000}, "fire_at is 1900000000: write a datetime"),
@@ -174,7 +174,7 @@ def test_times_of_the_wrong_type_are_refused_with_advice(
 
 @pytest.mark.parametrize("name", ["key", "client", "queue", "ordering_key"])
 def test_texts_of_the_wrong_type_are_refused_with_advice(connection: psycopg.Connection[Any], name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"{name} is 42: write text"):
+    with pytest.raises(InvalidInput, match=f"{name} cannot be 42: write a string"):
         schedule(connection, "notify:a", **{name: 42})
 
 
@@ -251,7 +251,7 @@ def test_bytes_are_refused_as_text_except_in_a_payload(asked: Any) -> None:
     with Client("http://127.0.0.1:1", retries=0, transport=taken) as client:
         with pytest.raises(InvalidInput, match=said):
             client.schedule("notify:a", **asked)
-        with pytest.raises(InvalidInput, match="client has b'a': write text"):
+        with pytest.raises(InvalidInput, match="client cannot contain b'a': write a string"):
             client.list_jobs(client=wrong)
         with pytest.raises(PgschedError, match="500"):
             client.schedule("notify:a", payload={"a": b"order-7"})
@@ -260,9 +260,9 @@ def test_bytes_are_refused_as_text_except_in_a_payload(asked: Any) -> None:
 @pytest.mark.parametrize("labels", [{"a=b": "c"}, {"team": None}, {"team": 1}, {"": "a"}, {1: "a"}])
 def test_an_ambiguous_label_is_not_sent(labels: Any) -> None:
     with Client("http://127.0.0.1:1", retries=0) as client:
-        with pytest.raises(InvalidInput, match="give a name without =, and text as its value"):
+        with pytest.raises(InvalidInput, match="give a name without =, and a string as its value"):
             client.list_jobs(labels=labels)
-        with pytest.raises(InvalidInput, match="give a name without =, and text as its value"):
+        with pytest.raises(InvalidInput, match="give a name without =, and a string as its value"):
             client.list_executions(labels=labels)
 
 
@@ -306,7 +306,7 @@ def test_a_sync_session_with_a_decorated_execute_is_accepted(module_url: str) ->
     engine.dispose()
 
 
-ABORTED = "an earlier statement has failed in this transaction: roll it back"
+ABORTED = "an earlier statement in this transaction failed: roll back the transaction"
 
 
 def test_in_an_aborted_transaction_the_error_says_to_roll_back(module_url: str) -> None:

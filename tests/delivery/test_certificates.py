@@ -48,7 +48,9 @@ class Kept:
     async def __call__(self, client: str, name: str, host: str) -> str:
         self.asked[client, name] += 1
         if client != "shop" or name not in self.texts:
-            raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: there is none of this name")
+            raise DeliveryFailed(
+                f"the secret {name} of the client {client} is not available: there is no secret of this name"
+            )
         return self.texts[name]
 
 
@@ -87,7 +89,7 @@ async def test_a_client_cannot_use_another_clients_certificate() -> None:
         assert await channel.deliver(row, showing("both"), 5) == DONE
         refused = await channel.deliver(row._replace(client_id="mallory"), showing("both"), 5)
     assert isinstance(refused, Failed)
-    assert "there is none of this name" in refused.error
+    assert "there is no secret of this name" in refused.error
     assert len(receiver.requests) == 1
 
 
@@ -151,7 +153,7 @@ async def test_an_invalid_certificate_fails_the_attempt_without_leaking_it(texts
         outcome = await channel.deliver(row, showing("mine", "key"), 5)
     assert isinstance(outcome, Failed)
     assert outcome.retryable
-    assert "the secret mine and key of the client shop is not a certificate" in outcome.error
+    assert "the secret mine and key of the client shop is not a usable certificate" in outcome.error
     assert not [line for text in texts.values() for line in text.splitlines() if line and line in outcome.error]
     assert receiver.requests == []
 

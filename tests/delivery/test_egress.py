@@ -67,7 +67,7 @@ async def test_local_addresses_are_refused_without_connecting(host: str) -> None
         outcome = await channel.deliver(execution(f"http://{host}:{receiver.port}/"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
-    assert "start it with --allow-private-targets" in outcome.error
+    assert "start the worker with --allow-private-targets" in outcome.error
     assert receiver.connections == 0
 
 

@@ -84,13 +84,13 @@ async def async_generator() -> AsyncIterator[int]:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (sync_connection, "asks for the connection but is not async: write async def"),
+        (sync_connection, "takes the connection, which is asynchronous, but is not async: define it with async def"),
         (too_many, "has a parameter 'third' that pgsched cannot fill"),
         (keyword_only, "has a parameter 'shop' that pgsched cannot fill"),
         (by_position, "leave out the /"),
-        (generator, "leave out the yield"),
-        (async_generator, "leave out the yield"),
-        (anything, "names no parameter: write .payload., and functools.wraps"),
+        (generator, "without yield"),
+        (async_generator, "without yield"),
+        (anything, "has no named parameter: write .payload., and use functools.wraps"),
         (Sends, "is a class: register a function"),
         (dict, "register a function"),
         (none(), "register a function"),

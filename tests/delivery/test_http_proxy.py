@@ -60,7 +60,7 @@ async def test_a_407_from_the_proxy_is_not_the_targets_status() -> None:
     async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
         outcome = await channel.deliver(execution("http://shop.example/"), Options(), 5)
     assert outcome == Failed(
-        error="the proxy requires credentials: give them in the setting proxy", retryable=True, status_code=None
+        error="the proxy requires credentials; give them in the setting proxy", retryable=True, status_code=None
     )
 
 
@@ -88,5 +88,5 @@ async def test_proxy_variables_in_the_environment_are_ignored(monkeypatch: pytes
 
 @pytest.mark.parametrize("text", ["proxy:3128", "https://proxy:3128", "socks5://proxy", "http://", "http://a:b:c", "x"])
 def test_an_invalid_proxy_is_refused_without_showing_its_password(text: str) -> None:
-    with pytest.raises(InvalidSettings, match=r"proxy must be written http://host:port"):
+    with pytest.raises(InvalidSettings, match=r"proxy must have the form http://host:port"):
         parse_proxy(text)

@@ -113,7 +113,7 @@ async def test_one_child_serves_consecutive_calls(isolation: Isolation) -> None:
 
 
 async def test_a_call_that_ends_a_fresh_child_has_failed(isolation: Isolation) -> None:
-    died = Failed(error="the handler ended its process (exit status 3)", retryable=True)
+    died = Failed(error="the handler's process ended (exit status 3)", retryable=True)
     assert await call(isolation, lost("dies")) == died
     assert result_of(await call(isolation, lost("pid")))
 

@@ -190,5 +190,7 @@ async def bare_async_generator(context: Context) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("function", [no_manager, bare_generator, bare_async_generator])
 def test_middleware_that_is_not_a_context_manager_is_refused(function: Any) -> None:
-    with pytest.raises(InvalidInput, match="does not make context managers: write @contextmanager or @async"):
+    with pytest.raises(
+        InvalidInput, match="does not return a context manager: decorate it with @contextmanager or @async"
+    ):
         App().middleware(function)

@@ -127,7 +127,7 @@ def test_an_invalid_payload_fails_for_good_without_showing_its_values(
         given(kind, payload)
     assert isinstance(caught.value.outcome, Failed)
     assert not caught.value.outcome.retryable
-    assert caught.value.outcome.error.startswith("the payload is not what the handler 'work' takes: ")
+    assert caught.value.outcome.error.startswith("the payload does not match the type of the handler 'work': ")
     assert says in caught.value.outcome.error
     assert "secret" not in caught.value.outcome.error
 

@@ -83,7 +83,7 @@ async def test_a_handler_is_called_only_for_its_clients(app: App, threads: Threa
         called.append("work")
 
     refused = await run(app, threads, client_id="billing")
-    error = "the handler 'work' is not for client 'billing': its clients are shop"
+    error = "the handler 'work' may not be used by client 'billing': its clients are shop"
     assert (refused, called) == (Failed(error=error, retryable=False), [])
     assert (await run(app, threads), called) == (Succeeded(), ["work"])
 

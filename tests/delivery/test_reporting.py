@@ -151,7 +151,7 @@ def test_progress_outside_0_to_1_is_refused(fraction: Any) -> None:
 
 
 def test_a_progress_note_that_is_not_text_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="must be text, not 3"):
+    with pytest.raises(InvalidInput, match="must be a string, not 3"):
         by_hand().progress(0.5, 3)  # type: ignore[arg-type]
 
 
@@ -199,7 +199,7 @@ def test_a_handler_silent_for_longer_than_its_heartbeat_fails(threads: Threads, 
         finally:
             cleaned.append("up")
 
-    error = "the handler reported nothing for 30 s, its heartbeat"
+    error = "the handler reported nothing for 30 s, which is its heartbeat"
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         assert runner.run(run(app, threads, kept)) == Failed(error=error, retryable=True)
     assert (len(kept.said), cleaned) == (5, ["up"])

@@ -186,16 +186,16 @@ def test_first_instant_after_new_year_2026(expression: str, expected: str) -> No
         ("*/x * * * *", "minute '*/X'"),
         ("1-2-3 * * * *", "minute '1-2-3'"),
         ("? * * * *", "minute '?'"),
-        ("5-5 * * * *", "write the one value"),
-        ("0 0 * * MON-1", "write the one value"),
-        ("0 0 * * 7-0", "write the one value"),
+        ("5-5 * * * *", "write the single value"),
+        ("0 0 * * MON-1", "write the single value"),
+        ("0 0 * * 7-0", "write the single value"),
         ("0 0 * * 6-1/2", "write the values as a list"),
         ("0 22-4/2 * * *", "write the values as a list"),
-        ("H * * * *", "H is drawn from a job"),
-        ("h/15 * * * *", "H is drawn from a job"),
-        ("0 R * * *", "R is not supported; write H"),
-        ("0 0 R(1-5) * *", "R is not supported; write H"),
-        ("0,H * * * *", "H is drawn from a job"),
+        ("H * * * *", "has H, which is drawn for a job"),
+        ("h/15 * * * *", "has H, which is drawn for a job"),
+        ("0 R * * *", "has R, which is not supported: write H"),
+        ("0 0 R(1-5) * *", "has R, which is not supported: write H"),
+        ("0,H * * * *", "has H, which is drawn for a job"),
         ("@reboot", "write one of @hourly"),
         ("@every 5m", "write one of @hourly"),
         ("@", "write one of @hourly"),
@@ -230,11 +230,11 @@ def test_first_instant_after_new_year_2026(expression: str, expected: str) -> No
         ("0 0 * * 1/2", "write the days as a list"),
         ("0 0 * * 0/1", "write the days as a list"),
         ("30 * * * * MON/2", "write the days as a list"),
-        ("*/60 * * * *", "step beyond its range: write the one value, 0, or every"),
+        ("*/60 * * * *", "step beyond its range: write the single value 0, or use every"),
         ("*/90 * * * *", "step beyond its range"),
         ("0/60 * * * *", "step beyond its range"),
-        ("50/10 * * * *", "write the one value, 50"),
-        ("10-20/15 * * * *", "write the one value, 10"),
+        ("50/10 * * * *", "write the single value 50"),
+        ("10-20/15 * * * *", "write the single value 10"),
         ("*/100 0 0 * * *", "second '*/100' has a step beyond its range"),
         ("0 */24 * * *", "hour '*/24' has a step beyond its range"),
         ("0 0 */31 * *", "day-of-month '*/31' has a step beyond its range"),
@@ -245,17 +245,17 @@ def test_first_instant_after_new_year_2026(expression: str, expected: str) -> No
         ("*/10000 * * * *", "step beyond its range"),
         ("1~5 * * * *", "minute '1~5' is drawn again each time: write H(0-30)"),
         ("~ * * * *", "is drawn again each time"),
-        ("0 0 ?,5 * *", "? is for the two day fields, alone in its field"),
-        ("0 0 ?/2 * *", "? is for the two day fields"),
-        ("0 0 1 ? *", "month '?': ? is for the two day fields"),
-        ("0 ? * * *", "hour '?': ? is for the two day fields"),
-        ("? 0 0 * * *", "second '?': ? is for the two day fields"),
+        ("0 0 ?,5 * *", "has ?, which is only for the two day fields and must stand alone"),
+        ("0 0 ?/2 * *", "has ?, which is only for the two day fields"),
+        ("0 0 1 ? *", "month '?' has ?, which is only for the two day fields"),
+        ("0 ? * * *", "hour '?' has ?, which is only for the two day fields"),
+        ("? 0 0 * * *", "second '?' has ?, which is only for the two day fields"),
         ("0 0 12 * ? MON-FRI", "has ? where six fields have hour or month"),
         ("\N{ARABIC-INDIC DIGIT FIVE} * * * *", "minute '\N{ARABIC-INDIC DIGIT FIVE}' cannot be read"),
         ("0 0 * * \N{LATIN SMALL LETTER LONG S}un", "day-of-week '\N{LATIN SMALL LETTER LONG S}un' cannot be read"),
         ("005 * * * *", "minute '005' cannot be read"),
         ("0 0 * * * 2026", "day-of-week '2026' cannot be read"),
-        ("0 15 10 * * ? 2026", "give years by starts_at and ends_at"),
+        ("0 15 10 * * ? 2026", "for years, use starts_at and ends_at"),
         ("0 0 31 2 *", "never occurs"),
         ("0 0 30,31 2 *", "never occurs"),
         ("0 0 31 4,6,9,11 *", "never occurs"),
@@ -304,7 +304,7 @@ def test_an_unknown_word_is_not_read_as_h(expression: str) -> None:
     "expression", ["0 30 2 ? * 2-6", "0 30 2 ? * 6#3", "0 0 ? * 1", "0 0 0 ? * 1,WED", "0 0 0 ? * 1/2"]
 )
 def test_numbered_weekdays_beside_a_question_mark_are_refused(expression: str) -> None:
-    with pytest.raises(InvalidSchedule, match="write their names, such as MON-FRI"):
+    with pytest.raises(InvalidSchedule, match="write names, such as MON-FRI"):
         _cron(expression)
 
 
@@ -312,7 +312,7 @@ def test_numbered_weekdays_beside_a_question_mark_are_refused(expression: str) -
     "expression", ["cron(0 10 * * ? *)", "rate(5 minutes)", "CRON(0 10 * * *)", "at(2026-01-01T00:00:00)"]
 )
 def test_a_wrapped_expression_is_refused_with_advice_to_unwrap_it(expression: str) -> None:
-    with pytest.raises(InvalidSchedule, match="write only what is in the brackets"):
+    with pytest.raises(InvalidSchedule, match="write only what is in the parentheses"):
         _cron(expression)
 
 

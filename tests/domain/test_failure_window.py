@@ -79,7 +79,7 @@ def test_a_host_is_paused_if_several_paths_ask_for_it(asking: str, well: str, pa
         (failed(None), True, False),
         (failed(404), False, True),
         (failed(410), False, True),
-        (Failed(error="refused to call 10.0.0.1: it is private", retryable=False), False, False),
+        (Failed(error="refused to call 10.0.0.1: the address is private", retryable=False), False, False),
         (Late(), False, False),
         (Released(), False, False),
         (AlreadySettled(), False, False),

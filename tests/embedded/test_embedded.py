@@ -77,7 +77,7 @@ def test_data_survives_a_second_start(tmp_path: Path, bin_dir: Path | None) -> N
 
 def test_a_second_server_on_a_directory_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
-        with pytest.raises(Conflict, match=f"in use: process {os.getpid()} runs"):
+        with pytest.raises(Conflict, match=f"in use by process {os.getpid()}, which runs"):
             EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE).start()
         assert execute(first.url, "select 1") == [(1,)]
 
@@ -256,7 +256,7 @@ def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
         port = psycopg.conninfo.conninfo_to_dict(url)["port"]
         with (
             socket.create_server(("127.0.0.1", int(str(port)))),
-            pytest.raises(EmbeddedPostgresError, match=f"port {port} of 127.0.0.1 is taken"),
+            pytest.raises(EmbeddedPostgresError, match=f"port {port} of 127.0.0.1 is already in use"),
         ):
             server.restart()
         assert server.restart() == url
@@ -265,7 +265,7 @@ def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
 def test_a_restart_after_giving_up_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         server.give_up()
-        with pytest.raises(EmbeddedPostgresError, match="start of PostgreSQL was given up"):
+        with pytest.raises(EmbeddedPostgresError, match="start of PostgreSQL was cancelled"):
             server.restart()
 
 
@@ -283,7 +283,7 @@ def test_a_saved_port_in_use_is_replaced_by_a_free_one(
 def test_data_of_another_major_version_is_refused_with_advice(tmp_path: Path, bin_dir: Path | None) -> None:
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "PG_VERSION").write_text("14\n")
-    with pytest.raises(EmbeddedPostgresError, match=r"holds data of PostgreSQL 14.*pg_dumpall"):
+    with pytest.raises(EmbeddedPostgresError, match=r"was created by PostgreSQL 14.*pg_dumpall"):
         EmbeddedPostgres(tmp_path, bin_dir=bin_dir).start()
 
 
@@ -313,7 +313,7 @@ def test_a_stopped_server_has_no_url_and_stopping_again_is_a_no_op(data_dir: Pat
     server.stop()
     assert command_line(pid) == ""
     for asked in (lambda: server.url, lambda: server.pid, server.restart):
-        with pytest.raises(EmbeddedPostgresError, match="is not started"):
+        with pytest.raises(EmbeddedPostgresError, match="has not been started"):
             asked()
 
 

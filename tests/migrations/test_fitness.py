@@ -66,7 +66,7 @@ def test_an_incompatible_setting_is_refused(empty_database_url: str, setting: st
 
 def test_a_read_only_database_is_refused(database_url: str) -> None:
     _set(database_url, "default_transaction_read_only = on")
-    with pytest.raises(Unavailable, match="takes no writes"):
+    with pytest.raises(Unavailable, match="accepts no writes"):
         migrate(database_url)
 
 

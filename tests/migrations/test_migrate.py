@@ -159,7 +159,11 @@ def test_an_older_release_never_replaces_a_newer_interface(database_url: str, an
     with psycopg.connect(database_url, autocommit=True) as connection:
         for name, found in (("interface", "of another release"), ("release", "99.1.0rc1")):
             connection.execute("update pgsched_internal.facts set value = %s where name = %s", [found, name])
-        with pytest.raises(SchemaMismatch, match=r"made by release 99\.1\.0rc1, which is newer.*migrate with that"):
+        with pytest.raises(
+            SchemaMismatch,
+            match=r"installed by release 99\.1\.0rc1, which is newer.*migrate with "
+            "that",
+        ):
             migrate(database_url, anew=anew)
         with pytest.raises(SchemaMismatch, match="newer"):
             command.upgrade(alembic_config(database_url), "heads")

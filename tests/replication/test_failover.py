@@ -38,7 +38,7 @@ async def test_readyz_reports_a_standby_a_primary_and_a_failover(standby: Standb
     ):
         for _ in range(3):
             answer = await there.get("/readyz")
-            assert (answer.status_code, "takes no writes" in answer.text) == (503, True)
+            assert (answer.status_code, "accepts no writes" in answer.text) == (503, True)
             assert (await either.get("/readyz")).status_code == 200
         refused = await there.post("/v1/jobs", json={"target": "python:note"})
         assert (refused.status_code, refused.json()["code"]) == (503, "pgsched.unavailable")
@@ -49,7 +49,7 @@ async def test_readyz_reports_a_standby_a_primary_and_a_failover(standby: Standb
 
 
 def test_migrating_a_standby_is_refused_with_the_reason(standby: Standby) -> None:
-    with pytest.raises(Unavailable, match="takes no writes"):
+    with pytest.raises(Unavailable, match="accepts no writes"):
         migrate(standby.url)
 
 

@@ -89,7 +89,7 @@ def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) 
             connection.execute(_LONG_AGO)
             connection.execute(_LOST)
         with copy_of(original, tmp_path / "copy", conftest.tested_bin_dir()) as copy:
-            assert "they had not stopped in order" in _held(copy)
+            assert "they had not shut down cleanly" in _held(copy)
 
 
 def test_a_promoted_standby_continues_and_one_from_the_past_is_held(standby: Standby) -> None:
@@ -200,4 +200,4 @@ def test_a_dump_restored_into_the_same_database_is_held(servers: tuple[str, str]
         dumped = _programmed("pg_dump", "--dbname", here)
         connection.execute("drop schema pgsched, pgsched_internal cascade")
         _programmed("psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", here, given=dumped)
-        assert _check_same_server(connection).startswith("a dump was restored here")
+        assert _check_same_server(connection).startswith("a dump has been restored here")

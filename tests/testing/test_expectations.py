@@ -47,7 +47,7 @@ def test_a_failure_shows_what_is_scheduled_and_what_differs(pgsched_kit: Kit, db
         "  python:ship key='ship-41' client='default' fire_at=2031-03-01T12:00:00+00:00 payload={\"order\":41}",
         "    differs in payload, fire_at",
     ]
-    with pytest.raises(AssertionError, match="scheduled, although it should not be"):
+    with pytest.raises(AssertionError, match="scheduled, but should not be"):
         pgsched_kit.assert_not_scheduled("python:ship")
 
 

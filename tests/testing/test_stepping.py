@@ -92,15 +92,13 @@ def test_an_expected_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, 
 
 def test_a_target_without_a_handler_is_named(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:shipp")
-    with pytest.raises(
-        AssertionError, match="no handler for python:shipp; the application's handlers are: book, break"
-    ):
+    with pytest.raises(AssertionError, match="no handler for python:shipp; the application's handlers are book, break"):
         pgsched_kit.run_due()
 
 
 def test_a_job_without_a_schedule_is_named(pgsched_kit: Kit, db: Connection) -> None:
     db.execute("insert into pgsched.jobs (target, cron) values ('python:ship', '0 0 30-31 2 *')")
-    with pytest.raises(AssertionError, match="has no schedule that can be planned"):
+    with pytest.raises(AssertionError, match="cannot be planned"):
         pgsched_kit.run_due()
 
 
@@ -158,7 +156,7 @@ def test_a_database_served_by_a_worker_is_refused(database_url: str, db: Connect
     )
     with (
         psycopg.connect(database_url, application_name="pgsched claim abc"),
-        pytest.raises(RuntimeError, match=r"a worker serves this database \(w\)"),
+        pytest.raises(RuntimeError, match=r"workers are serving this database \(w\)"),
     ):
         Kit(database_url)
 
@@ -187,7 +185,7 @@ def test_a_disallowed_call_fails_at_once_and_says_so(
     assert sorted((one.status, one.attempt) for one in ran) == [("failed", 1), ("failed", 1), ("succeeded", 1)]
     reasons = db.execute("select reason from pgsched.status where status = 'failed' order by 1").fetchall()
     assert reasons == [
-        ("client 'shop' may not have python targets called: its channels are http",),
-        ("the handler 'refund' is not for client 'billing': its clients are support",),
+        ("client 'shop' may not use python targets: its channels are http",),
+        ("the handler 'refund' may not be used by client 'billing': its clients are support",),
     ]
     assert calls == [("refund", None)]

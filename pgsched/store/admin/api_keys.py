@@ -75,5 +75,5 @@ async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str |
 
 async def get(connection: AsyncConnection[Any], id: str) -> KeyRow:
     """Returns a key. Raises NotFound."""
-    missing = f"there is no key {id[:100]!r}: look it up in the list of keys"
+    missing = f"there is no key {id[:100]!r}: the ids are in the list of keys"
     return await one(connection, KeyRow, "admin/api_keys", missing, id=id, after=None, limit=1)

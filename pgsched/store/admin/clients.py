@@ -75,7 +75,7 @@ async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow
     """Returns a client's settings. Raises NotFound if it has none."""
     found = await all_clients(connection, limit=1, client=client)
     if not found:
-        raise NotFound(f"the client {client[:100]!r} has no settings of its own: the defaults apply")
+        raise NotFound(f"the client {client[:100]!r} has no settings: the defaults apply")
     return found[0]
 
 

@@ -79,7 +79,9 @@ class HoldPolicy:
                 found = await bulk_pages.get_operation(connection, asked.id)
                 more = cancels and (await internal_verbs.advance_bulk(connection, asked.id, most=advancing.MOST)).more
             if found.state == "stopped":
-                raise Conflict(f"the bulk operation {asked.id} was stopped before it had finished: nothing is released")
+                raise Conflict(
+                    f"the bulk operation {asked.id} was stopped before it finished, so the installation is still held"
+                )
             if found.state == "finished" or time.monotonic() > until:
                 return found.done, found.state == "finished"
             if not more:

@@ -78,7 +78,7 @@ def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
             connection.execute(text.encode())
         except psycopg.errors.LockNotAvailable as error:
             if not at_once or time.monotonic() > deadline:
-                why = f"other transactions hold locks for too long ({text}): end them, and try again"
+                why = f"other transactions hold locks for too long ({text}): end them and try again"
                 raise Unavailable(why) from error
             pause()
         else:

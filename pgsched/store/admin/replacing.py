@@ -81,7 +81,7 @@ def check_not_newer(connection: Connection) -> None:
     found = connection.execute(statement("admin/newer_interface"), {"numbers": _numbers(__version__)}).fetchone()
     if found:
         raise SchemaMismatch(
-            f"functions, views and rights were made by release {found[0]}, which is newer than this one "
+            f"the functions, views and grants were installed by release {found[0]}, which is newer than this one "
             f"({__version__}): migrate with that release or a later one"
         )
 
@@ -138,7 +138,7 @@ def _repeat(attempt: Callable[[Connection], bool], connection: Connection, secon
     deadline = time.monotonic() + seconds
     while not attempt(connection):
         if time.monotonic() > deadline:
-            raise Unavailable(f"other sessions hold locks that the migration needs: {_holders(connection)}")
+            raise Unavailable(f"other sessions held locks that the migration needs: {_holders(connection)}")
         pause()
 
 
@@ -180,4 +180,4 @@ def _lock(connection: Connection) -> None:
 
 def _holders(connection: Connection) -> str:
     rows = connection.execute(statement("admin/interface_holders"), {"views_only": False}).fetchall()
-    return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "none any more, try again"
+    return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "they are released now, try again"

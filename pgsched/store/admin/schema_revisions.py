@@ -116,9 +116,11 @@ def mismatch(found: Sequence[str]) -> SchemaMismatch:
     there = ", ".join(found) or "no revision"
     if is_newer(found):
         return SchemaMismatch(
-            f"the database is at {there}, of a newer release than this one: install that release or a later one"
+            f"the database is at {there}, which belongs to a newer release: install that release or a later one"
         )
-    return SchemaMismatch(f"the database is at {there}, this release needs {expected_revision()}: run pgsched migrate")
+    return SchemaMismatch(
+        f"the database is at {there}, but this release needs {expected_revision()}: run pgsched migrate"
+    )
 
 
 def revisions(connection: psycopg.Connection[Any]) -> list[str]:

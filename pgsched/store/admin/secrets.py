@@ -91,7 +91,7 @@ def _anew(ring: KeyRing, row: Sealed) -> bytes:
     except CannotOpen as error:
         what = "its signing secret" if row.name == SIGNING else f"its secret {row.name}"
         raise CannotOpen(
-            f"client {row.client_id!r}, {what}: {error}; add that key, or replace the secret, or drop it"
+            f"client {row.client_id!r}, {what}: {error}; add that key to secret_keys, or replace or drop the secret"
         ) from None
 
 

@@ -72,7 +72,7 @@ async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow
     """Returns the worker. Raises NotFound."""
     for one in await all_workers(connection, worker):
         return one
-    raise NotFound(f"there is no worker {worker}; it may have left: check the list of workers")
+    raise NotFound(f"there is no worker {worker}; it may have stopped: see the list of workers")
 
 
 async def former_workers(

@@ -145,6 +145,9 @@ def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
     found = {row[0]: row[3] for row in cursor}
     missing = [name for name in queues if name not in found]
     if missing:
-        raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
+        raise NotFound(f"there is no queue {missing[0]!r}; the names are in pgsched.queues")
     if pulled := [name for name in queues if found[name]]:
-        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another queue, and claim from this one")
+        raise Conflict(
+            f"consumers pull from the queue {pulled[0]!r}, so workers cannot serve it: leave it out of "
+            "the worker's queues"
+        )

@@ -52,7 +52,7 @@ async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tup
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
     """Returns when a job fires. Raises NotFound, and InvalidSchedule if its schedule is invalid."""
-    missing = f"there is no job {job_id}; look it up among the jobs"
+    missing = f"there is no job {job_id}; the ids are in the list of jobs"
     job = await one(connection, Definition, "bulk/job_to_backfill", missing, job=job_id)
     return await asyncio.to_thread(job.recurrence)
 

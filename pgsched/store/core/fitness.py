@@ -10,7 +10,8 @@ from pgsched.store.core.sql import statement
 
 OLDEST = 15
 READ_ONLY = (
-    "the database takes no writes: it is a replica, or set to be read only. Give the address of the primary, such as "
+    "the database accepts no writes: it is a replica, or is set to be read-only. Give the address of the primary, "
+    "such as "
     "postgresql://user@host1,host2/database?target_session_attrs=read-write; or, if it is the primary, run "
     "alter database … reset default_transaction_read_only, or the same for the role or the system"
 )
@@ -41,7 +42,7 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
     if found.takes_no_writes:
         raise Unavailable(READ_ONLY)
     if problem := problem_of(found):
-        raise InvalidSettings(f"pgsched cannot be in this database: {problem}")
+        raise InvalidSettings(f"pgsched cannot run in this database: {problem}")
 
 
 def check_not_following(connection: psycopg.Connection[Any]) -> None:
@@ -50,8 +51,8 @@ def check_not_following(connection: psycopg.Connection[Any]) -> None:
     """
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(
-            f"executions arrive here from another database, by the subscription {', '.join(found)}: run workers there,"
-            " or stop them and drop the subscription before starting any here"
+            f"executions are replicated here from another database, by the subscription {', '.join(found)}: run "
+            "workers there, or stop those and drop the subscription before you start any here"
         )
 
 
@@ -61,8 +62,8 @@ def problem_of(found: DatabaseSettings) -> str | None:
         return f"its server is PostgreSQL {found.major}; it must be {OLDEST} or later"
     if found.encoding != "UTF8":
         return (
-            f"its encoding is {found.encoding}, which cannot store every payload and name. Create one that is "
-            "encoded in UTF-8: create database … encoding 'UTF8' template template0"
+            f"its encoding is {found.encoding}, which cannot store every payload and name. Create a database that "
+            "is encoded in UTF-8: create database … encoding 'UTF8' template template0"
         )
     for name, value, wanted in (
         ("session_replication_role", found.replication_role, "origin"),

@@ -39,7 +39,8 @@ class LockCapacity(NamedTuple):
             return None
         wanted = math.ceil(READERS * self.held / (_HOLDERS * self.sessions))
         return (
-            f"the server has room for {room // self.held} transactions that have read pgsched.status, each of which "
+            f"the server's lock table has room for {room // self.held} transactions that have read pgsched.status, "
+            "each of which "
             f"holds {self.held:,} locks: set max_locks_per_transaction = {wanted} or more and restart the server"
         )
 

@@ -18,7 +18,10 @@ _ANOTHER = (
     SchemaMismatch,
     "run pgsched migrate: it upgrades an older database, and says which release to install for a newer one",
 )
-ABORTED = "an earlier statement has failed in this transaction: roll it back, or to a savepoint, and schedule again"
+ABORTED = (
+    "an earlier statement in this transaction failed: roll back the transaction, or roll back to a savepoint, "
+    "then schedule again"
+)
 _BUSY = (InvalidInput, "wait for the other statement, or use a connection for each task")
 _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22P05": (InvalidPayload, "leave out \\u0000, which PostgreSQL cannot store"),
@@ -26,33 +29,33 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22003": (InvalidInput, "write a smaller number"),
     "22007": (InvalidSchedule, "write an instant such as 2026-03-01T09:00:00Z, or a duration such as PT10M"),
     "22008": (InvalidSchedule, "write an instant or duration nearer to the present"),
-    "54001": (InvalidPayload, "nest it less deeply"),
+    "54001": (InvalidPayload, "write a value that is nested less deeply"),
     "25P02": (InvalidInput, ABORTED),
-    "25P03": (Unavailable, "the server ended the transaction because it was idle: repeat it"),
-    "25P04": (Unavailable, "the server ended the transaction because it took too long: repeat it"),
+    "25P03": (Unavailable, "the server ended the transaction because it was idle: repeat the transaction"),
+    "25P04": (Unavailable, "the server ended the transaction because it took too long: repeat the transaction"),
     "23505": (Conflict, "another request did the same at the same moment: try again"),
     "42501": (
         Refused,
-        "log in with a role that may: pgsched_client for your own clients' data, pgsched_reader to read "
-        "everything, pgsched_worker to change settings",
+        "log in with a role that has the privilege: pgsched_client for your own clients' data, pgsched_reader to "
+        "read everything, pgsched_worker to change settings",
     ),
     "42883": _ANOTHER,
     "42P01": _ANOTHER,
     "42703": _ANOTHER,
     "3F000": _ANOTHER,
 }
-_FULL = (Unavailable, "a session is keeping the notification queue from being emptied: try again")
-_BY_STATEMENT = (Unavailable, "let the pooler lend connections for a transaction or a session: pool_mode = transaction")
+_FULL = (Unavailable, "the notification queue is full because one session keeps it from being emptied: try again")
+_BY_STATEMENT = (Unavailable, "let the pooler lend a connection for a whole transaction (pool_mode = transaction)")
 _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
     "22": (InvalidInput, "write a value that PostgreSQL can store"),
     "54": (InvalidInput, "shorten or simplify the request"),
     "08": (Unavailable, "try again"),
-    "25": (Unavailable, "the database takes no writes now: try again"),
+    "25": (Unavailable, "the database accepts no writes at the moment: try again"),
     "40": (Unavailable, "try again"),
-    "53": (Unavailable, "the database has no room: try again later"),
+    "53": (Unavailable, "the database is out of disk space, memory or connections: try again later"),
     "55": (Unavailable, "another transaction holds a lock: try again"),
     "57": (Unavailable, "try again"),
-    "58": (Unavailable, "the database server has a system error: try again"),
+    "58": (Unavailable, "the database server reported a system error: try again"),
 }
 
 
@@ -100,7 +103,7 @@ def _without_state(driver: Any) -> PgschedError | None:
 
 
 def _broken_rule(constraint: str) -> PgschedError:
-    return InvalidInput(f"the database refuses a value; it violates the rule: {constraint.replace('_', ' ')}")
+    return InvalidInput(f"a value violates the rule: {constraint.replace('_', ' ')}")
 
 
 def _sentence(message: str, advice: str | None) -> str:

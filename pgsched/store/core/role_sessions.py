@@ -42,7 +42,8 @@ class SaidTooMuch(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"its session sent more than {MOST // 1024 // 1024} MiB of errors, notices and notifications, and was ended"
+            f"its session sent more than {MOST // 1024 // 1024} MiB of errors, notices and notifications, and was "
+            "closed"
         )
 
 
@@ -137,7 +138,7 @@ class Sessions:
         except BaseException as error:
             self._open -= 1
             if isinstance(error, psycopg.Error):
-                message = f"no session as {user}: {error} (sql_login says how workers log in)"
+                message = f"cannot open a session as {user}: {error} (sql_login says how workers log in)"
                 self._refused[user] = time.monotonic() + _REFUSED_FOR, message
                 raise Unavailable(message) from error
             raise

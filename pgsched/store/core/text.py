@@ -14,7 +14,7 @@ def check_text(name: str, value: str | None) -> None:
     if value is None:
         return
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} is {value!r:.80}: write text")
+        raise InvalidInput(f"{name} cannot be {value!r:.80}: write a string")
     if "\x00" in value:
         raise InvalidInput(f"{name} contains a NUL character: leave out \\u0000, which PostgreSQL cannot store")
     try:
@@ -33,7 +33,7 @@ def check_texts(parameters: Mapping[str, Any]) -> None:
 def check_no_bytes(name: str, value: Any) -> None:
     """Raises InvalidInput for bytes. JSON encodes them as base64, which may be intended in a payload, not elsewhere."""
     if isinstance(value, bytes | bytearray | memoryview):
-        raise InvalidInput(f"{name} has {value!r:.80}: write text")
+        raise InvalidInput(f"{name} cannot contain {value!r:.80}: write a string")
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
         check_no_bytes(name, one)
 

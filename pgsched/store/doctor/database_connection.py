@@ -31,23 +31,23 @@ async def pooler(ground: CheckContext) -> list[Finding]:
     except Unavailable as full:
         return [
             warning(
-                f"the pooler that database_url leads to is used up: {full}",
-                why="Anything that needs a connection has to wait for one.",
+                f"the pooler that database_url leads to has no free connections: {full}",
+                why="Whatever needs a connection has to wait for one.",
                 do="Make its pool larger: ten connections per worker process and ten per API process.",
             )
         ]
     if sessions:
         return [
             note(
-                "database_url leads to a pooler that keeps a server connection for each session",
-                why="That is fine; it needs as many server connections as the workers and the API have.",
+                "database_url leads to a pooler that uses one server connection for each session",
+                why="This is fine, but it needs as many server connections as the workers and the API open.",
                 do="Nothing.",
             )
         ]
     return [
         note(
-            "database_url leads to a pooler that lends a server connection for one transaction",
-            why="That is enough for the API and for commands, but a worker refuses to start with this address.",
+            "database_url leads to a pooler that lends a server connection for one transaction at a time",
+            why="This is enough for the API and for commands, but a worker refuses to start with this address.",
             do="Give workers PostgreSQL's own address, or a pool in session mode: docs/how-to/pgbouncer.md.",
         )
     ]
@@ -82,8 +82,9 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
 def _slow(took: float) -> Finding:
     return warning(
         f"a notification took {seconds_in(took)} to arrive",
-        why="Executions that are scheduled for now begin late by that much.",
-        do="Check the server's load and how long commits take: a slow disk, or a standby that they wait for.",
+        why="Executions that are due at once start that much later.",
+        do="Check the server's load, and how long commits take: the disk may be slow, or commits may wait for a "
+        "standby.",
     )
 
 
@@ -106,8 +107,8 @@ async def clock(ground: CheckContext) -> list[Finding]:
     return [
         warning(
             f"the clock of this machine is {seconds_in(skew)} {side} the database's",
-            why="Executions follow the database's clock; instants that are computed here, and tokens and certificates "
-            "that are checked here, do not agree with it.",
+            why="Executions follow the database's clock, but instants that are computed here, and tokens and "
+            "certificates that are checked here, follow this machine's.",
             do="Synchronise both machines' clocks with the same source: see chronyc tracking, or timedatectl "
             "timesync-status.",
         )

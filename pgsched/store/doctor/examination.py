@@ -89,7 +89,7 @@ async def make(
         async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), lend() as connection:
             found = await _look(check, CheckContext(connection=connection, url=url, ring=ring, bounds=bounds))
     except TimeoutError:
-        found = [_unmade(f"it took longer than {_EACH:g} seconds")]
+        found = [_unmade(f"the check took longer than {_EACH:g} seconds")]
     except Exception as failure:  # whatever is wrong with one check, the others still run
         found = [_unmade(_said(failure))]
     return [_plain(one, name) for one in found]
@@ -119,7 +119,7 @@ async def examine(
         if not is_there and name not in _WITHOUT_THE_SCHEMA:
             continue
         if time.monotonic() > until:
-            findings.append(_plain(_unmade(f"the others took longer than {_ALL:g} seconds"), name))
+            findings.append(_plain(_unmade(f"the checks before it took longer than {_ALL:g} seconds"), name))
             continue
         findings += await make(lend, name, check, url=url, ring=ring)
         made.append(name)
@@ -158,8 +158,8 @@ def _unmade(reason: str) -> Finding:
     return warning(
         f"this could not be checked: {reason}",
         why="There may be a problem that this report does not show.",
-        do="Run the doctor with more privileges, such as a member of pgsched_reader and pg_monitor, or when the "
-        "server is less busy.",
+        do="Run the doctor as a login with more privileges, such as a member of pgsched_reader and pg_monitor, or "
+        "when the server is less busy.",
     )
 
 
@@ -173,7 +173,8 @@ def _away(failure: Exception) -> Finding:
     said = " ".join(str(failure).split())[:500] or "it did not answer in time"
     found = error(
         said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
-        why="Without it nothing is scheduled or delivered; what was scheduled is delivered once it is back.",
+        why="Nothing is scheduled or delivered until it is back; executions that become due in the meantime are "
+        "delivered then.",
         do="Make sure that the server is running, admits this login, and has the address in database_url.",
     )
     return _plain(found, "database")

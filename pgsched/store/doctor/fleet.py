@@ -19,10 +19,11 @@ async def workers(ground: CheckContext) -> list[Finding]:
 
 def _frozen_for_long(one: SimpleNamespace, seconds: float) -> Finding:
     return warning(
-        f"a process of a worker that was declared lost is still there, on {one.address}, logged in as {one.login}, "
-        f"and has been silent for {seconds_in(seconds)}",
-        why="Others have taken back its executions; it delivers nothing, and holds its connections.",
-        do="Check that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
+        f"a process of a worker that was declared lost is still connected from {one.address} as {one.login}, and "
+        f"has been silent for {seconds_in(seconds)}",
+        why="Other workers have taken over its executions; it delivers nothing, but keeps its connections.",
+        do="Check whether the process is stopped or starved of CPU, or whether a handler blocks its event loop; "
+        "then restart it.",
     )
 
 
@@ -32,24 +33,26 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
         return _drained(worker) if worker.draining else None
     if worker.lost or worker.gone:
         return warning(
-            f"worker {worker.id} is lost: it no longer has a session here, and has not handed back its executions",
-            why="Its executions are delivered again once another worker of its queues has taken them back. Either "
-            "its process has ended, or it is running but cannot log in.",
-            do="Read its log: a running process says why it has lost the database. If it has ended, start a worker "
+            f"worker {worker.id} is lost: it no longer has a session here, and has not released its executions",
+            why="Its executions are delivered again once another worker that serves its queues has taken them over. "
+            "Its process has either ended, or is running but cannot log in.",
+            do="Read its log: a process that is still running logs why it lost the database. If it has ended, start "
+            "a worker "
             "for the same queues (pgsched worker).",
         )
     return error(
         f"worker {worker.id} is frozen: its sessions are open, but its heartbeat is overdue by {silent}",
-        why="It may have stopped in the middle of executions; others take these back, and they may run twice.",
-        do="Check that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
+        why="It may have stopped in the middle of executions; other workers take these over, and they may run twice.",
+        do="Check whether the process is stopped or starved of CPU, or whether a handler blocks its event loop; "
+        "then restart it.",
     )
 
 
 def _drained(worker: RegisteredWorker) -> Finding:
     return note(
-        f"worker {worker.id} is draining: it was told to begin nothing more",
-        why="What is due is left to the other workers of its queues.",
-        do=f"Stop its process once it runs nothing, or run pgsched workers resume {worker.id}.",
+        f"worker {worker.id} is draining: it starts no further executions",
+        why="Due executions are left to the other workers that serve its queues.",
+        do=f"Stop its process once nothing is running in it, or run pgsched workers resume {worker.id}.",
     )
 
 
@@ -61,10 +64,11 @@ async def recovery(ground: CheckContext) -> list[Finding]:
     return [
         error(
             f"the installation has been held for recovery since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}",
-            why="Nothing begins in any queue, so that a restored or copied database does not repeat calls that were "
-            "already made, or that the original still makes.",
-            do="Check what would fire: pgsched admin recover, or GET /v1/recovery. Then release it: pgsched "
-            "admin recover --release, or POST /v1/recovery/resume; see docs/how-to/backup-and-restore.md.",
+            why="No execution starts in any queue, so that a restored or copied database does not repeat calls that "
+            "were already made, or that the original database still makes.",
+            do="Run pgsched admin recover (or GET /v1/recovery) to see what would fire, then pgsched admin recover "
+            "--release (or POST /v1/recovery/resume) to let the installation continue; see "
+            "docs/how-to/backup-and-restore.md.",
         )
     ]
 
@@ -83,7 +87,7 @@ async def releases(ground: CheckContext) -> list[Finding]:
     if found and found != [__version__]:
         return [
             note(
-                f"the workers are release {found[0]}, and this command is {__version__}",
+                f"the workers run release {found[0]}, but this command is release {__version__}",
                 why="The findings of this command may not apply to that release.",
                 do=f"Run the doctor of release {found[0]}.",
             )
@@ -107,13 +111,13 @@ def _stall(queue: overview.QueueState, late: float | None) -> Finding:
     if queue.paused:
         return note(
             f"the queue {queue.name} is paused{waits}",
-            why="Nothing in it begins until it is resumed.",
+            why="No execution in it starts until it is resumed.",
             do=f"Run pgsched queues resume {queue.name} once the reason for the pause is gone.",
         )
     say = error if late else warning
     return say(
-        f"no living worker serves the queue {queue.name}{waits}",
-        why="What is due in it is not delivered.",
+        f"no running worker serves the queue {queue.name}{waits}",
+        why="Its due executions are not delivered.",
         do=f"Start a worker with pgsched worker --queues {queue.name}.",
     )
 
@@ -122,10 +126,11 @@ async def handlers(ground: CheckContext) -> list[Finding]:
     """Finds handlers and kinds of targets that executions wait for and no living worker has."""
     return [
         error(
-            f"no living worker has {one.needs}, for which {counted(one.held, 'execution')} wait",
-            why="They are held, without counting an attempt, until there is a worker that can deliver them.",
+            f"no running worker has {one.needs}, which {counted(one.held, 'execution')} "
+            f"{'needs' if one.held == 1 else 'need'}",
+            why="They are held until a worker that can deliver them starts; no attempt is counted.",
             do="Start a worker whose application registers that handler or, for a kind of target, has its settings. "
-            "If the name is wrong, correct it where they are scheduled, and edit the waiting executions.",
+            "If the name is wrong, correct it where the executions are scheduled, and edit the waiting executions.",
         )
         for one in await overview.undeliverable(ground.connection)
         if not one.workers

@@ -20,12 +20,13 @@ from pgsched.store.doctor.finding import (
 )
 
 _CLEANS = (
-    "While it is there, the server cannot clean up dead rows in this database: tables grow, and claims become slower."
+    "Until this ends, the server cannot clean up dead rows in this database, so tables grow and claims become slower."
 )
 _EVENTS = (
-    "Readers of events may miss what it writes once it has been open for a day; with a thousand of these, events wait."
+    "Once it has been open for a day, readers of events may miss what it writes; with a thousand such transactions, "
+    "events are delayed."
 )
-_FREEZES = "The server cannot freeze older rows, and accepts no more writes after two billion transactions."
+_FREEZES = "Until this ends, the server cannot freeze older rows; after two billion transactions it accepts no writes."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,10 @@ async def horizon(ground: CheckContext) -> list[Finding]:
 def _unseen(sessions: int, ground: CheckContext) -> Finding:
     login = ground.connection.info.user
     return note(
-        f"{counted(sessions, 'session')} of other logins in a transaction; since when is hidden from {login}",
+        f"{counted(sessions, 'session')} of other logins {'has' if sessions == 1 else 'have'} a transaction open; "
+        f"{login} may not see since when",
         why="A transaction that stays open keeps the server from cleaning up, and its statements may be slow.",
-        do=f"To let this login see it: grant pg_monitor to {identifier(login)}.",
+        do=f"To let this login see when it began, grant pg_monitor to {identifier(login)}.",
     )
 
 
@@ -102,28 +104,28 @@ def _is_long(one: Holder, ground: CheckContext, here: str) -> bool:
 
 def _held(one: Holder, here: str) -> Finding:
     least = "at least " if one.at_least else ""
-    since = f"for {least}{seconds_in(one.seconds)}" if one.seconds is not None else "for long"
+    since = f"for {least}{seconds_in(one.seconds)}" if one.seconds is not None else "for a long time"
     age = f", {one.transactions:,} transactions" if one.transactions else ""
     where = "" if one.database in (here, None) else f" of the database {one.database}"
     why = _CLEANS if one.database in (here, None) else _EVENTS if one.writes else _FREEZES
     ways: dict[str, tuple[str, str]] = {
         "session": (
             f"the session {one.pid} of {one.owner} ({one.name}){where} has had a transaction open {since}{age}",
-            f"End it with select pg_terminate_backend({one.pid}), unless it is intended; and set "
+            f"End it with select pg_terminate_backend({one.pid}), unless it is intended, and set "
             "idle_in_transaction_session_timeout.",
         ),
         "standby": (
-            f"a standby ({one.name}) has reported a snapshot that has been held there {since}{age}",
+            f"a standby ({one.name}) has held a snapshot {since}{age}",
             "End the long query on the standby, or turn hot_standby_feedback off there.",
         ),
         "prepared transaction": (
             f"the transaction {one.name!r} of {one.owner}{where} was left prepared {since}{age}",
-            f"rollback prepared {literal(one.name)}, in the database {one.database}, unless it will be committed; "
-            "until then, everything that needs its locks waits.",
+            f"Run rollback prepared {literal(one.name)} in the database {one.database}, unless it will be committed; "
+            "until then, everything that needs its locks has to wait.",
         ),
         "replication slot": (
             f"the replication slot {one.name} holds a snapshot{age}",
-            f"Let its consumer continue, or select pg_drop_replication_slot({literal(one.name)}).",
+            f"Let its consumer continue, or drop it with select pg_drop_replication_slot({literal(one.name)}).",
         ),
     }
     seen, do = ways[one.kind]
@@ -140,7 +142,7 @@ async def lock_waits(ground: CheckContext) -> list[Finding]:
         warning(
             f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
             f"{one.thing}) that {_named(one.blockers)} holds",
-            why="While it waits for a table lock, all others queue behind it.",
+            why="While it waits for a table lock, all other sessions that need the table queue behind it.",
             do=_end(one.blockers),
         )
         for one in found
@@ -151,15 +153,14 @@ def _locked(one: SimpleNamespace, ground: CheckContext) -> Finding:
     if one.seconds is None:
         login = ground.connection.info.user
         return note(
-            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); since when is hidden from "
-            f"{login}",
-            why="If it keeps the lock for long, nothing can be written there meanwhile.",
-            do="Check again whether it is still there. To let this login see since when: grant pg_monitor to "
+            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); {login} may not see since when",
+            why="As long as it keeps the lock, nothing can be written there.",
+            do="Check again whether it still has the lock. To let this login see since when, grant pg_monitor to "
             f"{identifier(login)}.",
         )
     return error(
         f"the session {one.pid} ({one.name}) has had {one.thing} locked ({one.mode}) for {seconds_in(one.seconds)}",
-        why="Nothing can be written there meanwhile; workers give up after a moment, and try again.",
+        why="Nothing can be written there until it releases the lock; workers give up after a moment and try again.",
         do=_end([one.pid]),
     )
 
@@ -172,9 +173,9 @@ def _named(pids: list[int]) -> str:
 
 def _end(pids: list[int]) -> str:
     if not pids:
-        return "Check again: the session that held it has just ended."
+        return "Check again, because the session that held it has just ended."
     if not pids[0]:
-        return "Find that transaction (select gid, owner from pg_prepared_xacts), and run rollback prepared on its gid."
+        return "Find its gid (select gid, owner from pg_prepared_xacts), and run rollback prepared with it."
     return f"Check what that session is doing, and end it if necessary: select pg_terminate_backend({pids[0]})."
 
 
@@ -187,8 +188,8 @@ async def slow_statements(ground: CheckContext) -> list[Finding]:
     found = [
         warning(
             f"a statement of {one.name} (session {one.pid}) has run for {seconds_in(one.seconds)}: {_line(one.query)}",
-            why="Statements of workers take milliseconds, unless the server is short of CPU or disk, or has chosen a "
-            "bad plan.",
+            why="Statements of workers take milliseconds, unless the server is short of CPU or disk bandwidth, or "
+            "chose a bad plan.",
             do="Check the server's load, then refresh the tables' statistics: analyze pgsched.executions, "
             "pgsched.history.",
         )
@@ -207,11 +208,11 @@ async def _slow_on_the_average(ground: CheckContext) -> list[Finding]:
         note(
             f"a statement took {seconds_in(one.seconds)} on average over {one.calls:,} calls: {_line(one.query)}",
             why="Statements of pgsched take milliseconds; listings over many rows may take longer.",
-            do="Check its plan, and whether that was long ago: select pg_stat_statements_reset() resets the figures.",
+            do="Check its plan, and whether this was long ago; select pg_stat_statements_reset() resets the figures.",
         )
         for one in found
     ]
 
 
 def _line(query: str | None) -> str:
-    return " ".join((query or "this login may not see what it does").split())
+    return " ".join((query or "this login may not see the statement").split())

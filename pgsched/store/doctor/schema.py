@@ -28,9 +28,9 @@ async def settings(ground: CheckContext) -> list[Finding]:
     if problem := problem_of(found):
         return [
             error(
-                f"pgsched cannot be in this database: {problem.partition(':')[0]}",
-                why="Functions of pgsched fail, or do something other than documented.",
-                do=f"Correct it: {problem}.",
+                f"pgsched cannot run in this database: {problem.partition(':')[0]}",
+                why="Functions of pgsched fail, or do not do what is documented.",
+                do=f"Correct this: {problem}.",
             )
         ]
     return []
@@ -50,9 +50,11 @@ async def revision(ground: CheckContext) -> list[Finding]:
     made_by = "are another release's" if release in (None, __version__) else f"are those of release {release}"
     return [
         warning(
-            f"the functions, views and rights {made_by}, or were made before a role was, or on another PostgreSQL",
-            why="This release's API and workers may call functions that do not exist, or that they may not call.",
-            do="Run pgsched migrate of the newest release in use.",
+            f"the functions, views and grants {made_by}, or were created before a role existed, or on another "
+            "version of PostgreSQL",
+            why="This release's API and workers may call functions that do not exist or that they lack the "
+            "privilege to call.",
+            do="Run pgsched migrate with the newest release in use.",
         )
     ]
 
@@ -65,8 +67,8 @@ async def drift(ground: CheckContext) -> list[Finding]:
         told.append(
             note(
                 "pgsched's schema was recorded on another version of PostgreSQL",
-                why="Whether it has been changed by hand since then is unknown.",
-                do="Run pgsched migrate, which records it again.",
+                why="Changes made by hand since then cannot be detected.",
+                do="Run pgsched migrate, which records the schema again.",
             )
         )
     by_what = {say: [one.name for one in found if one.what == say and one.comparable] for say in _DRIFTS}
@@ -77,10 +79,10 @@ async def drift(ground: CheckContext) -> list[Finding]:
 
 def _behind(one: SimpleNamespace) -> Finding:
     return error(
-        f"the sequence {one.name} is at {one.last:,}, but its table already has {one.taken:,}",
-        why="A number that is already in use causes an error: for workers' numbers, when a worker starts; for the "
-        "audit log's, on every change.",
-        do="Run pgsched migrate, which moves it past the last number in its table.",
+        f"the sequence {one.name} is at {one.last:,}, but its table already contains {one.taken:,}",
+        why="A number that is already in use causes an error. If it is a worker's, that worker cannot start; if it is "
+        "the audit log's, every change fails.",
+        do="Run pgsched migrate, which moves the sequence past the last number in its table.",
     )
 
 
@@ -91,19 +93,19 @@ _SHOWN = 10
 def _drifted(what: str, names: list[str]) -> Finding:
     return _DRIFTS[what](
         f"{what} since pgsched was migrated: {_some(names)}",
-        why="Anything missing or changed may fail or be slow; additions slow down every write, and may get in the "
-        "way of the next migration.",
-        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and "
+        why="Anything missing or changed may fail or be slow; additions may slow down every write, and may get in "
+        "the way of the next migration.",
+        do="Run pgsched migrate --replace for functions, views, triggers, policies, grants, row security, and "
         "missing indexes, partitions and watches; create tables as pgsched migrate --sql prints them, and drop "
-        "what does not belong there.",
+        "additions that do not belong there.",
     )
 
 
 def _owned(owner: str, names: list[str]) -> Finding:
     return warning(
-        f"no longer owned by {owner}, as when pgsched was migrated: {_some(names)}",
-        why="Functions run with the rights of their owner: they fail, or may do too much; and migrations fail.",
-        do=f"Change it back: alter … owner to {owner}; or run pgsched migrate --replace as a superuser.",
+        f"owned by {owner} when pgsched was migrated, but not any more: {_some(names)}",
+        why="Functions run with the privileges of their owner, so they may fail or may do too much; migrations fail.",
+        do=f"Change the owner back with alter … owner to {owner}, or run pgsched migrate --replace as a superuser.",
     )
 
 
@@ -117,8 +119,8 @@ async def indexes(ground: CheckContext) -> list[Finding]:
     return [
         error(
             f"the index {name} is not valid",
-            why="No query uses it, yet each write maintains it.",
-            do=f"Run pgsched migrate --replace; or, if it is not pgsched's, reindex index concurrently {name}.",
+            why="No query uses it, but every write maintains it.",
+            do=f"Run pgsched migrate --replace or, if the index is not pgsched's, reindex index concurrently {name}.",
         )
         for name in await column(ground.connection, "doctor/invalid_indexes", most=ground.bounds.most)
     ]
@@ -131,8 +133,9 @@ async def roles(ground: CheckContext) -> list[Finding]:
     found = [
         error(
             f"the role {name} is missing",
-            why="The privileges meant for it are granted to no one.",
-            do="Run pgsched migrate as a role that has CREATEROLE; or as another role, and then run what it prints.",
+            why="The privileges that it should have are granted to no one.",
+            do="Run pgsched migrate as a role that has CREATEROLE, or as another role and then run the statements "
+            "that it prints.",
         )
         for name in names
         if name not in there
@@ -146,11 +149,11 @@ def _too_much(one: SimpleNamespace) -> Finding:
         return warning(
             f"the role {one.name} has {_listed(one.what)}, which no role of pgsched needs",
             why="Its members, and sessions that act as it, may do more than deliver and schedule.",
-            do=f"Remove it: alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
+            do=f"Remove this with alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
         )
     return warning(
         f"a worker logs in as {one.name}, which has {_listed(one.what)}",
-        why="Handlers and functions that a worker runs then have it too.",
+        why="Handlers and functions that the worker runs have it too.",
         do="Give workers a login that is a member of pgsched_worker and nothing else: docs/how-to/deploy.md.",
     )
 
@@ -166,7 +169,11 @@ async def room_for_locks(ground: CheckContext) -> list[Finding]:
     if advice:
         seen, _, do = advice.partition(": ")
         found.append(
-            warning(seen, why="While the table is full, no transaction that writes can begin.", do=f"Do this: {do}.")
+            warning(
+                seen,
+                why="While the lock table is full, no transaction that writes can begin.",
+                do=f"To make room, {do}.",
+            )
         )
     if await value(ground.connection, "core/open_to_public"):
         found.append(

@@ -18,7 +18,7 @@ async def write_ahead_log(ground: CheckContext) -> list[Finding]:
         warning(
             f"archiving the write-ahead log file {one.name} failed {seconds_in(one.seconds)} ago, and none has been "
             "archived since",
-            why="The server keeps the whole log until it is archived; when the disk is full, it stops.",
+            why="The server keeps the whole log until it is archived; when the disk is full, the server stops.",
             do="Check the server's log for the output of archive_command.",
         )
         for one in failing
@@ -29,15 +29,15 @@ def _retained(one: SimpleNamespace) -> Finding:
     if one.lost:
         return warning(
             f"the replication slot {one.name} has lost the log that it needs",
-            why="Its consumer can never continue from where it was.",
+            why="Its consumer can never continue from where it stopped.",
             do=f"Drop it with select pg_drop_replication_slot('{one.name}'), and set up its consumer again.",
         )
-    is_used = "it has a consumer, which is behind" if one.active else "it is not in use"
+    is_used = "its consumer is behind" if one.active else "the slot is not in use"
     return warning(
         f"the server keeps {(one.bytes or 0) >> 20:,} MiB of write-ahead log for the replication slot {one.name}; "
         f"{is_used}",
         why="When the disk is full, the server stops.",
-        do=f"Let its consumer continue, or select pg_drop_replication_slot('{one.name}'); and set "
+        do=f"Let its consumer continue, or drop it with select pg_drop_replication_slot('{one.name}'); set "
         "max_slot_wal_keep_size.",
     )
 
@@ -55,7 +55,8 @@ async def connections(ground: CheckContext) -> list[Finding]:
         (error if one.used >= one.most else warning)(
             f"{one.used} of the {one.most} connections of the "
             f"{one.what}{f' {one.name}' if one.name else ''} are in use",
-            why="A worker process that needs another one waits; it holds about ten, and an API process ten.",
+            why="A process that needs another one has to wait; a worker process holds about ten, and an API process "
+            "ten.",
             do=ways[one.what],
         )
         for one in found
@@ -70,10 +71,10 @@ async def notifications(ground: CheckContext) -> list[Finding]:
     return [
         (error if used >= _FULL else warning)(
             f"{used:.1%} of the server's notification queue is used",
-            why="When it is full, no transaction that notifies can commit; workers stop sending notifications once it "
-            "is half full.",
-            do="Find listening sessions with a long-open transaction: select pid, query from pg_stat_activity where "
-            "state = 'idle in transaction' order by xact_start; and end them.",
+            why="When the queue is full, no transaction that notifies can commit; workers stop sending notifications "
+            "once it is half full.",
+            do="Find and end listening sessions with a long-open transaction: select pid, query from "
+            "pg_stat_activity where state = 'idle in transaction' order by xact_start.",
         )
     ]
 
@@ -89,8 +90,8 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest unfrozen transaction of the database {one.name} is {one.age:,} transactions old",
             why="At two billion the server accepts no more writes, in any of its databases.",
-            do="Run vacuum freeze in that database, and find what keeps autovacuum from it: see the checks horizon "
-            "and autovacuum.",
+            do="Run vacuum freeze in that database, and find what keeps autovacuum from doing so; see the checks "
+            "horizon and autovacuum.",
         )
         for one in found
     ]
@@ -99,9 +100,9 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
 def _used_up(one: SimpleNamespace) -> Finding:
     return (error if one.last >= one.most else warning)(
         f"the sequence {one.name} has given out {one.last:,} of {one.most:,} numbers",
-        why="Once they are used up, the next request fails: for workers' numbers, a worker cannot start.",
-        do=f"If it was set by mistake: alter sequence {one.name} restart with N, where many numbers from N on are free "
-        "in its table; or, if the first numbers have long been free, without the N.",
+        why="Once they are used up, the next request fails; if they are workers' numbers, no worker can start.",
+        do=f"If the sequence was set by mistake, run alter sequence {one.name} restart with N, where many numbers "
+        "from N on are free in its table; leave N out if the first numbers are free.",
     )
 
 
@@ -120,8 +121,8 @@ async def autovacuum(ground: CheckContext) -> list[Finding]:
     return [
         warning(
             ways[one.kind][0].format(name=one.name),
-            why="Each claim and each end leaves a dead row; if they are not cleaned up, the table grows and claims "
-            "become slower.",
+            why="Each claim and each settle leaves a dead row; if dead rows are not cleaned up, the table grows and "
+            "claims become slower.",
             do=ways[one.kind][1].format(name=one.name),
         )
         for one in found
@@ -136,8 +137,8 @@ async def dead_rows(ground: CheckContext) -> list[Finding]:
         warning(
             f"{one.name} has {one.dead:,} dead rows and {one.live:,} live ones, and "
             + (f"was vacuumed {seconds_in(one.seconds)} ago" if one.seconds is not None else "was never vacuumed"),
-            why="Claims have to skip dead rows, and become slower.",
-            do=f"See the check horizon for what keeps them there; otherwise vacuum {one.name}, and raise "
+            why="Claims have to skip dead rows, which makes them slower.",
+            do=f"See the check horizon for what keeps them there; otherwise run vacuum {one.name}, and raise "
             "autovacuum_max_workers.",
         )
         for one in found

@@ -24,7 +24,7 @@ async def late(ground: CheckContext) -> list[Finding]:
         found.append(
             say(
                 f"the oldest due execution of the queue {one.queue} is {seconds_in(one.seconds)} late",
-                why="More is due there than is delivered, or another session has locked those rows.",
+                why="Executions become due faster than they are delivered, or another session has locked the rows.",
                 do=_MORE_CONSUMERS if queue.pulled else _MORE_WORKERS,
             )
         )
@@ -40,9 +40,9 @@ async def objectives(ground: CheckContext) -> list[Finding]:
     ]
     return [
         warning(
-            f"{1 - (one.on_time or 0.0):.2%} of the attempts of the client {one.client} in the last hour began more "
-            f"than {one.late_after.total_seconds():g} s late; {1 - one.on_time_share:.2%} may",
-            why="Its objective sets how late attempts may begin, and what share may be later.",
+            f"{1 - (one.on_time or 0.0):.2%} of the attempts of the client {one.client} in the last hour started "
+            f"more than {one.late_after.total_seconds():g} s late; its objective allows {1 - one.on_time_share:.2%}",
+            why="The objective sets how late attempts may start, and what share may start later than that.",
             do=_MORE_WORKERS,
         )
         for one in missed[: ground.bounds.most]
@@ -60,17 +60,17 @@ async def jobs(ground: CheckContext) -> list[Finding]:
         found.append(
             error(
                 f"{_up_to(unplanned)} not been planned for longer than {seconds_in(bounds.unplanned)}",
-                why="They have no next execution yet, so they do not run.",
-                do="Make sure that a worker of any queue is running, and check its log for service.failed of its "
-                "planner.",
+                why="These jobs have no next execution yet, so they do not run.",
+                do="Make sure that a worker of any queue is running, and check its log for a service.failed event "
+                "of its planner.",
             )
         )
     if invalid:
         found.append(
             warning(
                 f"{_up_to(invalid)} become invalid",
-                why="Their schedules are no longer valid, for example because a time zone was removed, so they do not "
-                "run.",
+                why="Their schedules are no longer valid (for example, because a time zone was removed), so they do "
+                "not run.",
                 do="List them with pgsched jobs list --state invalid; fix each with pgsched jobs edit, or cancel it.",
             )
         )
@@ -87,11 +87,11 @@ async def changes(ground: CheckContext) -> list[Finding]:
     found = await ground.rows("doctor/stalled_bulk_operations", seconds=bounds.stands_still, most=bounds.most)
     return [
         warning(
-            f"the bulk {one.action} {one.id} makes no progress"
-            + (f": it {one.reason}" if one.reason else f"; the last was {seconds_in(one.seconds)} ago"),
+            f"the bulk {one.action} {one.id} is making no progress"
+            + (f" ({one.reason})" if one.reason else f"; the last progress was {seconds_in(one.seconds)} ago"),
             why="It is only partly done.",
-            do="Make sure that a worker is running and check its log for service.failed, or stop the operation with "
-            f"pgsched bulk stop {one.id}.",
+            do="Make sure that a worker is running and check its log for a service.failed event, or stop the "
+            f"operation with pgsched bulk stop {one.id}.",
         )
         for one in found
     ]
@@ -104,27 +104,28 @@ async def days(ground: CheckContext) -> list[Finding]:
     if ahead <= ground.bounds.days_ahead:
         found.append(
             warning(
-                f"{parent} has partitions for {ahead} days from today on; workers create them for 15",
-                why="Executions that end on a day without a partition go to the default partition, where they are "
-                "deleted row by row.",
-                do="Make sure that a worker is running, and that no transaction that has read history stays open for "
-                "hours: partitions cannot be created while its locks are held.",
+                f"{parent} has partitions for {ahead} days from today on, but workers should have created 15",
+                why="Executions that end on a day without a partition go to the default partition, from which they "
+                "are deleted row by row.",
+                do="Make sure that a worker is running, and that no transaction that has read history stays open "
+                "for hours, because its locks prevent the creation of partitions.",
             )
         )
     if strays := await value(ground.connection, "doctor/strays"):
         found.append(
             warning(
-                f"{strays} without a table for their day",
-                why="Each new day scans the whole default partition under a lock, and its rows are deleted one by one.",
-                do="Workers create tables for these days within an hour; pgsched admin history adopt does it at once, "
-                "and says what prevents it.",
+                f"{strays} without a partition for their day",
+                why="Creating each new day's partition scans the whole default partition under a lock, and rows in "
+                "the default partition are deleted one by one.",
+                do="Workers create partitions for these days within an hour; pgsched admin history adopt does so at "
+                "once, or says what prevents it.",
             )
         )
     if overdue := await value(ground.connection, "doctor/days_overdue"):
         found.append(
             warning(
-                f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week past what is "
-                "kept, and none was archived",
+                f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week past the retention, "
+                "and none was archived",
                 why="The installation keeps each day until it is archived, so history grows.",
                 do="Run pgsched admin history archive DIRECTORY each day, or pgsched admin installation set "
                 "--no-archive-history.",
@@ -142,7 +143,8 @@ async def secrets(ground: CheckContext) -> list[Finding]:
             note(
                 f"there are secrets ({sum(kept for _, kept in found):,}), but no secret_keys are set here",
                 why="Without the keys it is unknown whether workers can open them.",
-                do="To check this, set PGSCHED_SECRET_KEYS for this command to the value that API and workers have.",
+                do="To check this, set PGSCHED_SECRET_KEYS for this command to the value that the API and the "
+                "workers use.",
             )
         ]
     closed = sum(kept for head, kept in found if not ground.ring.has_key_of(head))

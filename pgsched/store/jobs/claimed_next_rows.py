@@ -92,7 +92,7 @@ async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions,
     early = await early_rows(connection, [run.row for run in runs])
     for run in runs:
         if run.row.id in early:
-            decisions.put_off(run.row, run.rules, "waits: its instant is still to come", until=run.row.start)
+            decisions.put_off(run.row, run.rules, "waits: its scheduled time is in the future", until=run.row.start)
 
 
 def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now: int) -> Run | None:

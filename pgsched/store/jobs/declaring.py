@@ -106,8 +106,11 @@ async def _change(
         fires = await asyncio.to_thread(_fires, job, await verbs.now(connection))
         return Change(what="added", client=job.client, key=job.key, after=fires, declared=job)
     if there.declared_by != name and not force:
-        by = f"declared by {there.declared_by!r}" if there.declared_by else "not declared, but scheduled"
-        raise Conflict(f"job {job.key!r} of client {job.client!r} is {by}: use another key, or force to take it over")
+        by = f"declared by {there.declared_by!r}" if there.declared_by else "scheduled, not declared"
+        raise Conflict(
+            f"job {job.key!r} of client {job.client!r} is {by}: use another key, or force the "
+            "declaration to take it over"
+        )
     changes = _changes(job)
     before = await get_job(connection, there.id)
     after = await get_edited_job(connection, there.id, changes)

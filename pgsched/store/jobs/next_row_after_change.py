@@ -53,8 +53,7 @@ class PlannedJob(Definition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRow:
-    """A new row for ``instant``, or the withdrawn row that is ``kept``, with its start; or the reason why no instant is
-    left.
+    """A new row for ``instant``, or the withdrawn row that is ``kept``, with its start; or why there is none.
 
     ``left`` are the withdrawn rows that end, each with the time up to which it accounts for the job's instants;
     ``paused`` are the instants of a pause that had no row.
@@ -95,7 +94,7 @@ async def next_row(
         return NextRow(left=left, paused=paused, ended="max_runs")
     instant = await aside(_first_free, schedule, begin, taken)
     if instant is None or instant > to_datetime(LAST):
-        return NextRow(left=left, paused=paused, ended="no instant is left")
+        return NextRow(left=left, paused=paused, ended="no further instants")
     return NextRow(instant=instant, start=await _start(connection, job, instant), left=left, paused=paused)
 
 

@@ -48,7 +48,7 @@ async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
     """Ends the remaining earlier runs of the job, and notifies workers to stop those that are running. Returns False if
     one remains because another session has locked it.
     """
-    reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
+    reason = f"overlap: replaced by the run of {instant_text(row.scheduled_for)}"
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
     cursor = await connection.execute(statement_in("jobs/cancel_earlier", row.partition), parameters, binary=True)
     stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]

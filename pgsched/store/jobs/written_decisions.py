@@ -76,7 +76,7 @@ class Decisions:
         if run.changed:
             return
         if run.successor is None or run.successor > LAST:
-            self.ended.append((run.definition, "no instant is left"))
+            self.ended.append((run.definition, "no further instants"))
         else:
             earliest = run.earliest if run.successor <= run.earliest else LONG_AGO
             self.successors.append((run.row, run.definition, run.successor, earliest))

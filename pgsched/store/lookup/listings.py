@@ -61,7 +61,7 @@ async def list_executions(
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution:
     """Returns an execution. Raises NotFound, as do all functions here that get a single row."""
-    missing = f"there is no execution {id}: look it up among the executions, or the jobs"
+    missing = f"there is no execution {id}: the ids are in the list of executions, those of jobs in the list of jobs"
     return await one(connection, Execution, "lookup/status_of", missing, id=id)
 
 
@@ -118,7 +118,7 @@ async def reasons_of(
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter:
-    missing = f"there is no dead letter {id}: look it up among those of every state"
+    missing = f"there is no dead letter {id}: list the dead letters of every state to find its id"
     return await one(connection, DeadLetter, "lookup/dead_letters", missing, "id", id=id, limit=1, contents=True)
 
 
@@ -170,7 +170,7 @@ async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: st
 
 def no_job(id: UUID) -> str:
     """The error for an id that no job has."""
-    return f"there is no job {id}: look it up among the jobs, one-shots among the executions"
+    return f"there is no job {id}: the ids are in the list of jobs; a one-shot is in the list of executions"
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:

@@ -54,7 +54,7 @@ def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
 def _but(under: list[SimpleNamespace]) -> str:
     """Returns a hint about what else has the key."""
     if not under:
-        return ": list them, or name it by its id"
+        return ": use its id, or list them to find the key"
     if under[0].execution is not None:
-        return f": it is the key of an execution, {under[0].execution}"
-    return f": it is the key of a job, {under[0].job}"
+        return f": it is the key of the execution {under[0].execution}"
+    return f": it is the key of the job {under[0].job}"

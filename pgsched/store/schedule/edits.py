@@ -41,5 +41,7 @@ async def edit(
     before and the edit does more than move it.
     """
     if await calls.is_job(connection, id):
-        raise NotFound(f"there is no execution {id}: look it up among the executions, or the jobs")
+        raise NotFound(
+            f"there is no execution {id}: the ids are in the list of executions, those of jobs in the list of jobs"
+        )
     return await verbs.edit(connection, id, changes, note=note, actor=actor)

@@ -117,7 +117,7 @@ def check_given(options: Mapping[str, Any]) -> None:
     """
     for name in ("fire_at", "delay", "cron", "every"):
         if name in options and options[name] is None:
-            raise InvalidSchedule(f"{name} is None: give it, or leave it out to fire now")
+            raise InvalidSchedule(f"{name} is None: give a value, or leave it out to fire now")
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
@@ -129,5 +129,5 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     is_list = isinstance(after, Iterable) and not isinstance(after, str | bytes | Mapping)
     names = list(after) if is_list else []
     if not is_list or not all(isinstance(name, str | UUID) for name in names):
-        raise InvalidInput(f"after is {after!r:.80}: write a list of ids and keys, such as after=[id]")
+        raise InvalidInput(f"after cannot be {after!r:.80}: write a list of ids and keys, such as after=[id]")
     return [str(name) for name in names]

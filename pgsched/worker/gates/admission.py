@@ -25,7 +25,7 @@ from pgsched.worker.known_settings import KnownSettings
 SOONEST, LATEST = 0.01, 0.5
 """Seconds until a gate that holds something is looked at again, at least and at most."""
 _SOON = 0.02
-_UNDECIDED = "waits: whose turn it is under its ordering key is being decided elsewhere"
+_UNDECIDED = "waits: another worker is deciding which execution of its ordering key is next"
 
 
 class Admission:

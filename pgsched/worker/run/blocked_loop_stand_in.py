@@ -111,7 +111,7 @@ class StandIn:
         if self._process_exit is not None and now >= until:
             rows = hand.begun(self._given_up)
             rows.sort(key=lambda row: row is not culprit)
-            self._process_exit.now(ExitStatus.BLOCKED, f"the event loop has stood still for {now - since:.1f} s", rows)
+            self._process_exit.now(ExitStatus.BLOCKED, f"the event loop has been blocked for {now - since:.1f} s", rows)
 
     def rest(self) -> None:
         """Closes the connection."""

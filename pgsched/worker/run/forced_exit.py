@@ -55,8 +55,8 @@ class ExitStatus(IntEnum):
 
 
 _WORDS = {
-    ExitStatus.BLOCKED: "it kept the event loop beyond its time",
-    ExitStatus.BROKEN: "it ended what the worker lives by",
+    ExitStatus.BLOCKED: "the event loop was blocked for too long",
+    ExitStatus.BROKEN: "the worker's own machinery stopped working",
 }
 
 

@@ -20,7 +20,7 @@ from pgsched.store.live.handler_reports import HandlerReport
 
 _EVERY = 1.0
 _AT_ONCE = 100
-_STALE = "another worker has the execution by now: what this one does does not count"
+_STALE = "another worker has taken over the execution; this attempt no longer counts"
 
 Waiting = asyncio.Future[None] | Future[None]
 

@@ -80,7 +80,7 @@ class Renewer(Service):
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
         if not await self._assignment.renew(connection):
-            self.events.emit("worker.lost", worker=self._assignment.number, why="declared lost by the others")
+            self.events.emit("worker.lost", worker=self._assignment.number, why="the other workers declared it lost")
             self._dispatcher.hand_back()
             await self._rejoin(connection)
         await self._assignment.check_same_server(connection)

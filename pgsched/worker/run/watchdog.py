@@ -76,7 +76,7 @@ class Watchdog:
             if self._process_exit is not None:
                 if time.monotonic is not _CLOCK:
                     self._process_exit.now(
-                        ExitStatus.BROKEN, "somebody has replaced time.monotonic, by which all is timed", ()
+                        ExitStatus.BROKEN, "time.monotonic was replaced, so the worker can no longer measure time", ()
                     )
                 self._process_exit.wind()
             turned_at, before, looked_at = self._turned_at, looked_at, time.monotonic()

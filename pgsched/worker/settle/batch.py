@@ -198,7 +198,7 @@ class Batch:
 
 def _told(row: Finished, why: str) -> str:
     told = clean(row.reason or "")
-    return f"{told}; what it answered cannot be stored: {why}" if told else f"what it answered cannot be stored: {why}"
+    return f"{told}; the result cannot be stored: {why}" if told else f"the result cannot be stored: {why}"
 
 
 def _code(code: int | None) -> int | None:

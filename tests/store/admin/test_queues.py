@@ -205,7 +205,7 @@ def test_replay_refuses_a_target_that_does_not_fit_the_queue(
 
 def test_a_limit_on_a_pull_queue_is_refused(db: Connection) -> None:
     queue(db, "orders", pulled=True)
-    with refused("PS011", hint="ask for less"):
+    with refused("PS011", hint="claim smaller batches"):
         call(db, "set_limit", kind="queue", name="orders", rate=1)
     assert column(db, "select name from pgsched_internal.gates") == []
 

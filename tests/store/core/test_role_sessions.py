@@ -37,6 +37,6 @@ async def test_a_failed_login_is_not_retried_for_a_while(
         port = listening.sockets[0].getsockname()[1]
         lent = Sessions(f"postgresql://pgsched@127.0.0.1:{port}/x?sslmode=disable", "user={role}", most=2)
         for _ in range(20):
-            with pytest.raises(Unavailable, match="no session as billing"):
+            with pytest.raises(Unavailable, match="cannot open a session as billing"):
                 await lent.work("billing", nothing)
     assert server.asked == tries

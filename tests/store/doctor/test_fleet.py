@@ -38,7 +38,7 @@ async def test_a_session_of_an_unregistered_worker_is_a_warning(database_url: st
     with session_of_the_worker(database_url):
         assert await seen(database_url, "workers") == []  # it may be about to register
         [(severity, text)] = await seen(database_url, "workers", silent=0.0)
-        assert (severity, "is still there, on 127.0.0.1" in text) == ("warning", True)
+        assert (severity, "is still connected from 127.0.0.1" in text) == ("warning", True)
         await register(database_url)
         assert await seen(database_url, "workers", silent=0.0) == []
 

@@ -47,7 +47,7 @@ TOLD = {
     ("setting", "text"),
     [
         ("plpgsql.variable_conflict = use_variable", "plpgsql.variable_conflict is use_variable"),
-        ("default_transaction_read_only = on", "takes no writes"),
+        ("default_transaction_read_only = on", "accepts no writes"),
     ],
 )
 async def test_a_setting_that_pgsched_cannot_work_with_is_an_error(
@@ -93,7 +93,7 @@ async def test_a_role_with_too_many_rights_or_missing_is_reported(db: Connection
     with _altered(db, f"alter role pgsched_worker {too_much}", f"alter role pgsched_worker {as_before}"):
         [found] = await look(database_url, "roles")
     assert found.severity == "warning"
-    assert found.do == "Remove it: alter role pgsched_worker nobypassrls nocreaterole."
+    assert found.do == "Remove this with alter role pgsched_worker nobypassrls nocreaterole."
     with _altered(db, "alter role pgsched_reader rename to gone", "alter role gone rename to pgsched_reader"):
         assert await seen(database_url, "roles") == [("error", "the role pgsched_reader is missing")]
 
@@ -185,7 +185,7 @@ async def test_objects_with_another_owner_are_reported_and_given_back(db: Connec
             db.execute(f"alter {what} owner to another".encode())
         [found] = await look(database_url, "drift")
         assert found.seen.endswith("function pgsched.now(), table pgsched_internal.executions_3, view pgsched.status")
-        assert found.do.startswith("Change it back: alter … owner to pgsched_owner; ")
+        assert found.do.startswith("Change the owner back with alter … owner to pgsched_owner, ")
         db.execute("reassign owned by pgsched_owner to another")
         [found] = await look(database_url, "drift")
         assert " more" in found.seen
@@ -211,8 +211,8 @@ async def test_a_sequence_behind_its_table_is_reported_and_advanced(db: Connecti
     for name in ("workers", "audit_log"):
         db.execute(f"alter sequence pgsched.{name}_id_seq restart".encode())
     assert await seen(database_url, "drift") == [
-        ("error", "the sequence pgsched.audit_log_id_seq is at 0, but its table already has 1"),
-        ("error", "the sequence pgsched.workers_id_seq is at 0, but its table already has 1"),
+        ("error", "the sequence pgsched.audit_log_id_seq is at 0, but its table already contains 1"),
+        ("error", "the sequence pgsched.workers_id_seq is at 0, but its table already contains 1"),
     ]
     migrate(database_url)
     assert await seen(database_url, "drift") == []

@@ -44,7 +44,10 @@ async def test_an_objective_missed_in_the_last_hour_is_a_warning(db: Connection,
     ):
         db.execute(objective, [client])
         db.execute(put, [ago, client, on_time + late, on_time, late])
-    told = "20.00% of the attempts of the client shop in the last hour began more than 1 s late; 10.00% may"
+    told = (
+        "20.00% of the attempts of the client shop in the last hour started more than 1 s late; "
+        "its objective allows 10.00%"
+    )
     assert await seen(database_url, "objectives") == [("warning", told)]
 
 
@@ -63,10 +66,10 @@ async def test_a_bulk_operation_without_progress_is_reported(db: Connection, dat
     assert await seen(database_url, "changes") == []
     db.execute("update pgsched.bulk_operations set created_at = now() - interval '1 day', updated_at = '2026-01-01Z'")
     found = [text for _, text in await seen(database_url, "changes")]
-    whats = [text.split(" makes no progress")[0].rsplit(" ", 1)[0] for text in found]
+    whats = [text.split(" is making no progress")[0].rsplit(" ", 1)[0] for text in found]
     assert whats == ["the bulk cancel", "the bulk backfill"]
     db.execute("update pgsched.bulk_operations set updated_at = now(), reason = 'waits: its queue is full'")
-    assert (await seen(database_url, "changes"))[0][1].endswith("makes no progress: it waits: its queue is full")
+    assert (await seen(database_url, "changes"))[0][1].endswith("is making no progress (waits: its queue is full)")
 
 
 async def test_missing_days_ahead_are_a_warning(database_url: str) -> None:

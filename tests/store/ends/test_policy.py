@@ -110,9 +110,9 @@ def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: 
 @pytest.mark.parametrize(
     ("bound", "status", "reason"),
     [
-        ("relevant_for", "expired", "not begun within 30m of its instant"),
-        ("deadline", "failed", "not begun before its deadline, 30m after its instant"),
-        ("max_retry_age", "failed", "no retry begins later than 30m after its instant"),
+        ("relevant_for", "expired", "not started within 30m of its instant"),
+        ("deadline", "failed", "not started before its deadline, 30m after its scheduled time"),
+        ("max_retry_age", "failed", "no retry starts later than 30m after its scheduled time"),
     ],
 )
 def test_an_execution_that_would_begin_too_late_ends_at_once(

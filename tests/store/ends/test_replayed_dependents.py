@@ -84,12 +84,12 @@ def test_a_dependent_is_not_replayed_before_its_predecessor(db: Connection) -> N
     failed(db, first)
     with refused("PS011", hint="replay that one first"):
         replay(db, second)
-    with refused("PS011", hint="only what has failed"):
+    with refused("PS011", hint="only a failed execution"):
         call(db, "discard", id=second)
 
 
 def test_an_execution_skipped_for_another_reason_is_not_replayed(db: Connection) -> None:
     id = schedule_now(db)
     finish(db, id, ended="skipped")
-    with refused("PS011", hint="only what has failed"):
+    with refused("PS011", hint="only a failed execution"):
         replay(db, id)

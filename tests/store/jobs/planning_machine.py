@@ -90,7 +90,7 @@ class Followed(RuleBasedStateMachine):
         if model.state == "active" and job.planned:
             model.told_to = model.floor = None
         if model.state == "active" and job.state == "finished":
-            assert job.reason in {"max_runs", "no instant is left"}
+            assert job.reason in {"max_runs", "no further instants"}
             model.was_finished(job.reason, accounts)
         assert job.state == model.state, f"{job}: {model}"
         assert job.planned or model.told_to is not None or model.state in {"finished", "cancelled"}, f"{job}: {model}"

@@ -82,7 +82,7 @@ async def test_on_failure_decides_whether_to_run_after_a_failure(
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
     assert await claimed(worker) == [report] * runs
-    assert skipped(db, report) == ["after import: the run of 2025-03-04T03:00:00Z is failed"] * (not runs)
+    assert skipped(db, report) == ["after import: the run of 2025-03-04T03:00:00Z ended as failed"] * (not runs)
     assert waiting(db, report) == [AT + DAY]
 
 
@@ -91,7 +91,7 @@ async def test_on_failure_wait_waits_for_a_success_on_that_day(db: Session, work
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
     assert await claimed(worker) == []
-    reason = "waits after import: the run of 2025-03-04T03:00:00Z is failed"
+    reason = "waits after import: the run of 2025-03-04T03:00:00Z ended as failed"
     assert value(db, "select reason from pgsched.executions where job_id = %s", [report]) == reason
     again = call(db, "trigger", job_id=first)
     db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [IMPORT_AT + DAY / 24, again])
@@ -107,10 +107,10 @@ async def test_on_none_decides_whether_to_run_on_a_day_without_other_run(
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
     planned_row(db, first, datetime(2999, 3, 9, 3, 0, tzinfo=UTC))
     assert await claimed(worker) == [report] * runs
-    assert skipped(db, report) == ["after import: it has no run in this day"] * (not runs)
+    assert skipped(db, report) == ["after import: the job has no run in the same day"] * (not runs)
 
 
-@pytest.mark.parametrize(("state", "why"), [("paused", "that job is paused"), ("cancelled", "there is no such job")])
+@pytest.mark.parametrize(("state", "why"), [("paused", "the job is paused"), ("cancelled", "there is no such job")])
 async def test_a_paused_or_cancelled_other_job_counts_as_failed(
     db: Session, worker: Connection, state: str, why: str
 ) -> None:
@@ -153,7 +153,7 @@ async def test_a_run_decides_again_if_the_other_run_is_withdrawn(db: Session, wo
     call(db, "pause", kind="job", name=str(first))
     await released(worker)
     assert await claimed(worker) == []
-    assert skipped(db, report) == ["after import: that job is paused"]
+    assert skipped(db, report) == ["after import: the job is paused"]
 
 
 async def test_a_success_counts_even_if_its_client_keeps_only_failures(db: Session, worker: Connection) -> None:

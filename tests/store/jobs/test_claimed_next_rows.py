@@ -186,7 +186,7 @@ async def test_a_job_finishes_at_the_end_of_the_year_9999(
     answer = await claim(worker)
     assert (len(answer.rows), answer.planned, waiting(db, last)) == (1, {}, [])
     found = row(db, "select state::text, reason from pgsched.jobs")
-    assert found == ("finished", "no instant is left")
+    assert found == ("finished", "no further instants")
 
 
 @pytest.mark.parametrize(

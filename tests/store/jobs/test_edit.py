@@ -257,7 +257,7 @@ def test_an_unknown_job_cannot_be_edited(db: Connection) -> None:
 @pytest.mark.parametrize(
     ("sqlstate", "hint", "changes"),
     [
-        ("PS000", "what can be changed is target, payload", {"retries": 3}),
+        ("PS000", "the fields that can be changed are target, payload", {"retries": 3}),
         ("PS000", "schedule another job", {"key": "other"}),
         ("PS000", "schedule another job", {"client": "other"}),
         ("PS000", "in quotes", {"target": None}),

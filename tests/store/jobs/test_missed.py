@@ -158,7 +158,10 @@ async def test_a_job_that_has_reached_max_runs_is_not_planned_again(db: Session,
 async def test_a_job_is_finished_past_ends_at(db: Session, worker: Connection) -> None:
     hourly = late(db, ends_at="2025-03-01T10:30:00Z")
     assert await all_runs(db, worker, BEGAN) == [BEGAN]
-    assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "no instant is left")
+    assert row(db, "select state::text, reason from pgsched.jobs") == (
+        "finished",
+        "no further instants",
+    )
     assert waiting(db, hourly) == []
 
 

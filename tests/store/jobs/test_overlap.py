@@ -255,7 +255,7 @@ async def test_cancel_running_ends_the_previous_run_and_notifies_its_worker(
         [second] = await at_second_instant(worker)
         assert f"stop {first.uuid}" in heard(listener, db)
     assert second.nominal == BEGAN + HOUR
-    assert statuses(db, hourly)[0] == (BEGAN, "cancelled", "overlap: the run of 2025-03-01T11:00:00Z took its place")
+    assert statuses(db, hourly)[0] == (BEGAN, "cancelled", "overlap: replaced by the run of 2025-03-01T11:00:00Z")
 
 
 async def test_the_result_of_a_cancelled_run_is_ignored(db: Session, worker: Connection) -> None:

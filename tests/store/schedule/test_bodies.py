@@ -18,7 +18,7 @@ _TEXT = {"body": {"format": "text"}}
 def test_schedule_refuses_a_payload_that_does_not_fit_the_body(db: Connection, how: dict[str, Any]) -> None:
     schedule(db, payload=Jsonb("a"), options=_TEXT, **how)
     schedule(db, options=_TEXT, **how)
-    with pytest.raises(psycopg.Error, match="cannot be sent as a body of the format text") as raised:
+    with pytest.raises(psycopg.Error, match="does not fit the body format text") as raised:
         schedule(db, payload={"a": 1}, options=_TEXT, **how)
     assert raised.value.sqlstate == "PS003"
 
@@ -27,17 +27,17 @@ def test_an_edit_refuses_a_payload_that_does_not_fit_the_body(db: Connection) ->
     id, job = (schedule(db, payload=Jsonb("a"), options=_TEXT, **how) for how in ({}, {"every": "1 hour"}))
     for edited in (id, job):
         for changes in ({"payload": 5}, {"options": {"body": {"format": "form"}}}):
-            with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+            with pytest.raises(psycopg.Error, match="does not fit the body format"):
                 call(db, "edit", id=edited, changes=changes)
         call(db, "edit", id=edited, changes={"payload": "b"})
 
 
 def test_inserted_jobs_and_replays_refuse_a_payload_that_does_not_fit(db: Connection) -> None:
-    with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+    with pytest.raises(psycopg.Error, match="does not fit the body format"):
         db.execute("""insert into pgsched.jobs (target, every, payload, options)
                       values ('https://a', '1 hour', '5', '{"body": {"format": "text"}}')""")
     letter = dead_letter(db, payload=Jsonb("a"), options=_TEXT)
-    with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+    with pytest.raises(psycopg.Error, match="does not fit the body format"):
         call(db, "replay", id=letter, payload=Jsonb(5))
     assert call(db, "replay", id=letter, payload=Jsonb("b"))
 

@@ -84,5 +84,5 @@ def test_a_client_cannot_lift_its_own_restriction(db: Connection, verb: str) -> 
 
 @pytest.mark.parametrize("channels", [[], ["smtp"], "http", [None], [1], {"http": 1}, ["kafka:x"]])
 def test_invalid_channels_are_refused(db: Connection, channels: object) -> None:
-    with refused("PS000", hint="write a list of http"):
+    with refused("PS000", hint="write a list with any of http"):
         call(db, "set_client", client="shop", changes={"channels": channels})

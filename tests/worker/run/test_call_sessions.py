@@ -139,7 +139,7 @@ async def test_client_without_a_role_calls_nothing(billing: Connection, running:
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN):
         await schedule(billing)
-        assert "client shop has no role to call functions as: set its database_role, or sql_role" in await reason(
+        assert "client shop has no role to call functions as; set its database_role, or sql_role" in await reason(
             billing
         )
     assert await value(billing, "select count(*) from billing.settled") == 0
@@ -171,7 +171,7 @@ async def test_refused_login_is_a_failed_attempt_that_names_sql_login(billing: C
     async with running(sql_login="user={role} password=wrong"):
         await schedule(billing, options='{"max_attempts": 1}')
         found = await reason(billing)
-    assert found.startswith("no session as billing: ")
+    assert found.startswith("cannot open a session as billing: ")
     assert found.endswith("(sql_login says how workers log in)")
 
 

@@ -107,7 +107,7 @@ async def test_function_that_returns_many_rows_fails_and_leaves_nothing(billing:
     )
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act")
-        assert "it must return one row" in await reason(billing)
+        assert "the function must return one row" in await reason(billing)
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 

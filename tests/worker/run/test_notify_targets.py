@@ -53,7 +53,11 @@ async def test_payload_of_the_maximum_size_is_sent(db: Connection, running: Runn
     ("target", "payload", "says"),
     [
         ("notify:orders", json.dumps("x" * 7998), "the payload has 8000 bytes, but PostgreSQL sends at most 7999"),
-        ("notify:orders", json.dumps("ü" * 4000, ensure_ascii=False), "put the data into a table and schedule its key"),
+        (
+            "notify:orders",
+            json.dumps("ü" * 4000, ensure_ascii=False),
+            "store the data in a table and schedule a reference to it",
+        ),
     ],
 )
 async def test_payload_that_cannot_be_sent_fails_at_once_with_advice(

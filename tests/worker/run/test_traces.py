@@ -195,7 +195,7 @@ async def test_callers_trace_is_passed_on_unchanged_without_tracing(
 
 def test_invalid_opentelemetry_variable_is_refused(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
-    with pytest.raises(InvalidSettings, match="OpenTelemetry rejects its OTEL_… variables"):
+    with pytest.raises(InvalidSettings, match="OpenTelemetry rejects the OTEL_… variables"):
         recording(Settings(tracing=True), "pgsched-worker")
 
 

@@ -4,13 +4,13 @@ create or replace function pgsched_internal.check_key(subject text, clients text
   language plpgsql stable as $$
 begin
   if coalesce(length(subject), 0) not between 1 and 200 then
-    return pgsched_internal.refuse('PS000', 'the subject of a key must be 1 to 200 characters', 'write who uses it, such as shop');
+    return pgsched_internal.refuse('PS000', 'the subject of a key must be 1 to 200 characters', 'write who uses the key, such as shop');
   elsif cardinality(clients) not between 1 and 100 or exists (select from unnest(clients) c where coalesce(length(c), 0) not between 1 and 100) then
-    return pgsched_internal.refuse('PS000', 'a key must have 1 to 100 clients with names of 1 to 100 characters', 'leave them out for all clients');
+    return pgsched_internal.refuse('PS000', 'a key must have 1 to 100 clients with names of 1 to 100 characters', 'leave clients out to allow all of them');
   elsif coalesce(cardinality(scopes), 0) = 0 or not scopes <@ array['schedule', 'read', 'operate', 'admin'] then
     return pgsched_internal.refuse('PS000', 'unknown scope', 'the scopes are schedule, read, operate and admin; give at least one');
   elsif expires_at <= pgsched.now() or expires_at = 'infinity' then
-    return pgsched_internal.refuse('PS000', 'expires_at must be in the future', 'write a later instant, or leave it out');
+    return pgsched_internal.refuse('PS000', 'expires_at must be in the future', 'write a later instant, or leave expires_at out');
   end if;
   return true;
 end $$;
@@ -22,7 +22,7 @@ begin
   if rate not between 1 and 1000000 or burst not between 1 and 1000000 then
     return pgsched_internal.refuse('PS000', 'rate and burst must be whole numbers from 1 to 1000000', 'write 100, or leave both out for no limit');
   elsif burst is not null and rate is null then
-    return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or give a rate, too');
+    return pgsched_internal.refuse('PS000', 'burst needs rate', 'leave burst out, or give a rate as well');
   end if;
   return true;
 end $$;
@@ -56,7 +56,7 @@ begin
   perform pgsched_internal.check_administers();
   select * into key from pgsched_internal.api_keys k where k.id = lock_key_of_api.id for update;
   if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no key %L', left(lock_key_of_api.id, 100)), 'look it up by pgsched admin keys list');
+    perform pgsched_internal.refuse('PS010', format('there is no key %L', left(lock_key_of_api.id, 100)), 'pgsched admin keys list shows the ids');
   end if;
   return key;
 end $$;
@@ -70,9 +70,9 @@ declare
 begin
   perform pgsched_internal.check_said(null, rotate_key.actor);
   if key.revoked_at is not null then
-    perform pgsched_internal.refuse('PS011', format('the key %s is revoked', id), 'make another one');
+    perform pgsched_internal.refuse('PS011', format('the key %s was revoked', id), 'create another one');
   elsif keep_for is null or keep_for not between interval '0' and interval '366 days' then
-    perform pgsched_internal.refuse('PS000', 'the former secret may be kept for 0 to 366 days', 'write 24h, or 0s to end it now');
+    perform pgsched_internal.refuse('PS000', 'the former secret may be kept for 0 to 366 days', 'write 24h, or 0s to invalidate it now');
   end if;
   update pgsched_internal.api_keys k
      set hash = rotate_key.hash, former_hash = key.hash, former_until = pgsched.now() + rotate_key.keep_for where k.id = key.id;

@@ -85,7 +85,7 @@ create or replace function pgsched_internal.check_acts_for(client text) returns 
 begin
   return pgsched_internal.acts_for(client)
     or pgsched_internal.refuse('PS012', format('%I does not act for client %L', pgsched_internal.acting_role(), client),
-         'name a client whose database_role you have: client => ''payments''');
+         'name a client whose database_role you have, such as client => ''payments''');
 end $$;
 comment on function pgsched_internal.check_acts_for(text)
   is 'True if the session acts for this client; raises PS012 otherwise.';
@@ -94,7 +94,7 @@ comment on function pgsched_internal.check_acts_for(text)
 create or replace function pgsched_internal.check_administers() returns boolean language plpgsql stable parallel safe as $$
 begin
   return not pgsched_internal.is_api() or pgsched_internal.api_administers()
-    or pgsched_internal.refuse('PS012', 'this concerns all clients', 'use a key for all clients that has the scope admin');
+    or pgsched_internal.refuse('PS012', 'this request concerns all clients', 'use a key that is valid for all clients and has the scope admin');
 end $$;
 comment on function pgsched_internal.check_administers()
   is 'True unless the API acts for a key that may not administer; then raises PS012.';

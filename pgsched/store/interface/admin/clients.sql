@@ -9,7 +9,7 @@ begin
     return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   elsif not pgsched_internal.acts_for(client) then
     return pgsched_internal.refuse('PS012', format('%I may not change the settings of client %L', pgsched_internal.acting_role(), client),
-      'act as a role of that client, or as one that runs workers');
+      'act as a role of that client, or as a role that runs workers');
   end if;
   return true;
 end $$;
@@ -24,8 +24,8 @@ begin
   select s.advice into advice from (values
     ('weight', pgsched_internal.is_whole(value, 1, 100), 'write a whole number from 1 to 100'),
     ('keep', jsonb_typeof(value) = 'string' and value <@ '["all", "failures", "nothing"]', 'write all, failures or nothing'),
-    ('dead_letters_for', pgsched_internal.is_duration(value, '1 hour', '3653 days'), 'write 1 hour to 3653 days, such as "90d"'),
-    ('late_after', pgsched_internal.is_duration(value, '1 ms', '1 hour'), 'write 1 millisecond to 1 hour, such as "1s"'),
+    ('dead_letters_for', pgsched_internal.is_duration(value, '1 hour', '3653 days'), 'write a duration from 1 hour to 3653 days, such as "90d"'),
+    ('late_after', pgsched_internal.is_duration(value, '1 ms', '1 hour'), 'write a duration from 1 millisecond to 1 hour, such as "1s"'),
     ('on_time_share', coalesce(jsonb_typeof(value) = 'number' and length(value::text) < 20 and value::numeric between 0.5 and 0.9999, false),
      'write a number from 0.5 to 0.9999, such as 0.99'),
     ('max_waiting', pgsched_internal.is_whole(value, 1, 100000000),
@@ -86,7 +86,7 @@ create or replace function pgsched_internal.is_privileged(role name) returns boo
    where r.rolname = is_privileged.role
 $$;
 comment on function pgsched_internal.is_privileged(name)
-  is 'True if a role may do more than a client should, or does not exist.';
+  is 'True if a role has more privileges than a client should, or does not exist.';
 
 create or replace function pgsched_internal.check_channels(channels jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -96,7 +96,7 @@ begin
                           where not (c.name <@ '["http", "python", "sql", "notify", "kafka"]'
                                      or coalesce(jsonb_typeof(c.name) = 'string' and c.name #>> '{}' like 'notify:%' and pgsched_internal.check_target(c.name #>> '{}'), false)))
     or pgsched_internal.refuse('PS000', format('channels cannot be %s', left(channels::text, 100)),
-         'write a list of http, python, sql, notify, notify:CHANNEL and kafka, or null for all of them');
+         'write a list with any of http, python, sql, notify, notify:CHANNEL and kafka, or null to allow all');
 end $$;
 comment on function pgsched_internal.check_channels(jsonb)
   is 'True for a valid list of channels; raises PS000 with a hint otherwise.';
@@ -108,13 +108,13 @@ begin
   if jsonb_typeof(changes -> 'database_role') not in ('string', 'null') or changes ->> 'database_role' is not null
       and not exists (select from pg_catalog.pg_roles r where r.rolname = changes ->> 'database_role') then
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
-      'create it first: create role payments login in role pgsched_client');
+      'create it first, with create role payments login in role pgsched_client');
   elsif changes ?| array['database_role', 'channels'] and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
     return pgsched_internal.refuse('PS012', format('%I may not change the database_role or channels of a client', pgsched_internal.acting_role()),
-      'leave database_role and channels out, or ask whoever runs pgsched');
+      'leave database_role and channels out, or ask an operator');
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
-    return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
-      'name a role of its own: create role payments login in role pgsched_client');
+    return pgsched_internal.refuse('PS000', format('the role %I has more privileges than a client should', changes ->> 'database_role'),
+      'create a role for the client, with create role payments login in role pgsched_client');
   elsif changes ->> 'channels' is not null and not pgsched_internal.check_channels(changes -> 'channels') then
     return false;
   elsif changes ? 'weight' and not pgsched_internal.check_administers() then

@@ -133,7 +133,7 @@ begin
   perform pgsched_internal.check_said(null, mark_archived.actor);
   perform pgsched_internal.check_administers();
   if day is null or day not between '1970-01-01' and (pgsched.now() at time zone 'UTC')::date - 1 then
-    perform pgsched_internal.refuse('PS002', format('%s is not a day that is over', coalesce(day::text, 'null')), 'name a day from 1970 to before today, by UTC');
+    perform pgsched_internal.refuse('PS002', format('%s is not a past day', coalesce(day::text, 'null')), 'write a day from 1970-01-01 to yesterday, in UTC');
   end if;
   insert into pgsched_internal.archived_days as a (day) values (mark_archived.day) on conflict do nothing;
   if not found then

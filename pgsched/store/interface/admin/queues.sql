@@ -53,7 +53,7 @@ begin
    where not exists (select from pgsched.queues q where q.first_partition = n * pgsched_internal.partitions_per_queue())
      and (n >= number or number > 2047);
   if number is null then
-    perform pgsched_internal.refuse('PS011', 'there are 2048 queues, which is the maximum', 'drop one that is not needed');
+    perform pgsched_internal.refuse('PS011', 'there are 2048 queues, which is the maximum', 'drop one that is no longer needed');
   end if;
   update pgsched_internal.facts f set value = number::text where f.name = 'queues' and f.value::int < number;
   return number;
@@ -98,9 +98,9 @@ begin
   perform pgsched_internal.check_members(changes, array['pulled', 'options', 'weight', 'max_waiting']);
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform pgsched_internal.refuse('PS000', format('%L is not a valid queue name', left(name, 100)),
-      'write 1 to 63 lower case letters, digits, - and _, a letter first, such as orders');
+      'write 1 to 63 lowercase letters, digits, - or _, starting with a letter, for example orders');
   elsif jsonb_typeof(pulled) <> 'boolean' then
-    perform pgsched_internal.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
+    perform pgsched_internal.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from, or false');
   end if;
   perform from pgsched_internal.locks l where l.name = 'queues' for update;
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
@@ -139,19 +139,19 @@ begin
   perform pgsched_internal.check_said(null, drop_queue.actor);
   perform pgsched_internal.check_administers();
   if current_setting('transaction_isolation') <> 'read committed' then
-    perform pgsched_internal.refuse('PS011', 'this transaction might not see all executions of the queue', 'begin a read committed transaction');
+    perform pgsched_internal.refuse('PS011', 'this transaction might not see all executions of the queue', 'drop the queue in a read committed transaction');
   end if;
   perform from pgsched_internal.locks l where l.name = 'queues' for update;
   queue := pgsched_internal.lock_queue(name);
   select count(*) into jobs from pgsched.jobs j where j.queue = drop_queue.name and j.state <> 'cancelled';
   if name = 'default' then
-    perform pgsched_internal.refuse('PS011', 'the queue default cannot be dropped', 'pause it: pgsched.pause(''queue'', ''default'')');
+    perform pgsched_internal.refuse('PS011', 'the queue default cannot be dropped', 'pause it with pgsched.pause(''queue'', ''default'')');
   elsif jobs > 0 then
-    perform pgsched_internal.refuse('PS011', format('%s jobs are in the queue %L', jobs, name), 'cancel them, or move them by pgsched.edit');
+    perform pgsched_internal.refuse('PS011', format('the queue %L is not empty (jobs: %s)', name, jobs), 'cancel the jobs, or move them to another queue with pgsched.edit');
   end if;
   live := pgsched_internal.count_live(name, 1000000);
   if live > 0 then
-    perform pgsched_internal.refuse('PS011', format('the queue %L has %s%s executions waiting or running', name,
+    perform pgsched_internal.refuse('PS011', format('the queue %L is not empty (executions waiting or running: %s%s)', name,
       case when live = 1000000 then 'at least ' else '' end, live), 'wait until they have ended, or cancel them');
   end if;
   update pgsched.jobs j set queue = 'default' where j.queue = drop_queue.name;

@@ -45,20 +45,20 @@ create or replace function pgsched_internal.why_hold(
 ) returns text language sql immutable as $$
   select case
     when was.database <> here.database or was.system_identifier <> here.system_identifier
-      then 'this is a copy: workers last ran on another server, or in another database of this one'
+      then 'this database is a copy; workers last ran on another server, or in another database of this server'
     when was.relation <> here.relation
-      then 'a dump was restored here since workers were last there'
+      then 'a dump has been restored here since workers last ran'
     when was.timeline <> here.timeline
       then case when not followed and was.renewals >= known is not true
-                then 'the server was recovered from a backup: it has a new timeline, and followed no primary before'
+                then 'the server was recovered from a backup; it has a new timeline and was not a standby before'
                 when here.seen_at - was.seen_at > rules.hold_after_promotion
-                then 'the server was recovered to a point in the past, or promoted long after workers were last there' end
+                then 'the server was recovered to a point in the past, or was promoted long after workers last ran' end
     when was.timeline = here.timeline and was.renewals < known - 1
-      then 'the database has gone back: it is older than it was when this worker was last there'
+      then 'the database has gone back in time, to before this worker last ran'
     when was.server_started_at <> here.server_started_at and not left_in_order
       then case when here.seen_at - was.seen_at > rules.hold_after_restart
-                then 'the server was started long after workers were last there, and they had not stopped in order' end
-    else case when here.seen_at - was.seen_at > rules.hold_after_absence then 'no worker was there for a long time' end
+                then 'the server was started long after workers last ran, and they had not shut down cleanly' end
+    else case when here.seen_at - was.seen_at > rules.hold_after_absence then 'no worker has run for a long time' end
   end
 $$;
 comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean, boolean, bigint)
@@ -113,7 +113,7 @@ begin
     pg_last_wal_receive_lsn() is not null and not has_target, case when not has_target or was.timeline = here.timeline then known end);
   if why is not null and (exists (select from pgsched.executions) or exists (select from pgsched.jobs j where j.state = 'active')) then
     perform pgsched_internal.set_paused(true, 'installation', null, null, null,
-      why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
+      why || format('; a worker was last seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
     select i.reason into why from pgsched.installation i;
     return;
   end if;
@@ -168,7 +168,7 @@ begin
     ' update pgsched_internal.executions_%2$s e'
     '    set fire_at = $2 + overdue.n * $3, scheduled_for = coalesce(e.scheduled_for, e.fire_at),'
     '        gate = case when e.plan > 0 and e.fire_at <= coalesce(e.start_at, e.scheduled_for, e.fire_at) then ''busy'' else e.gate end,'
-    '        reason = ''waits: it fires at a rate, after a recovery'''
+    '        reason = ''waits: after the recovery, overdue executions fire at a limited rate'''
     '   from overdue where e.id = overdue.id and e.lease_token is null and e.fire_at <= $1',
     pgsched_internal.in_partition(spread_overdue.partition), spread_overdue.partition)
   using due_by, begins, apart, most;

@@ -12,7 +12,7 @@ begin
   perform pgsched_internal.check_said(null, put_secret.actor);
   perform pgsched_internal.check_may_set(client);
   if cardinality(hosts) > 20 then
-    perform pgsched_internal.refuse('PS000', 'a secret may have at most 20 hosts', 'store it twice, under two names');
+    perform pgsched_internal.refuse('PS000', 'a secret may have at most 20 hosts', 'store the secret twice, under two names');
   end if;
   hosts := array(select distinct substr(pgsched_internal.gate_of('host', h.name), length('host:') + 1) from unnest(hosts) h(name) order by 1);
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
@@ -22,7 +22,7 @@ begin
      hosts = case when keeps_hosts then s.hosts else excluded.hosts end
   returning s.created_at = s.updated_at into made;
   if made and (select count(*) from pgsched_internal.secrets s where s.client_id = client) > 100 then
-    perform pgsched_internal.refuse('PS011', format('client %L has 100 secrets', client), 'drop one that is not used any more');
+    perform pgsched_internal.refuse('PS011', format('client %L has 100 secrets', client), 'drop one that is no longer used');
   end if;
   perform pgsched_internal.write_log('put secret', null, put_secret.actor, jsonb_build_object('client', client, 'secret', put_secret.name)
     || case when keeps_hosts then '{}' else jsonb_build_object('hosts', put_secret.hosts) end, 'secret', client || '/' || put_secret.name,

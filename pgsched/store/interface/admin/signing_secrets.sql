@@ -12,15 +12,15 @@ begin
   perform pgsched_internal.check_said(null, rotate_signing_secret.actor);
   perform pgsched_internal.check_may_set(client);
   if keep_for is null or keep_for not between interval '0' and interval '366 days' then
-    perform pgsched_internal.refuse('PS000', 'the former secrets may be kept for 0 to 366 days', 'write keep_for => ''24 hours'', or ''0'' to end them now');
+    perform pgsched_internal.refuse('PS000', 'the former secrets may be kept for 0 to 366 days', 'write keep_for => ''24 hours'', or ''0'' to invalidate them now');
   end if;
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   perform from pgsched.clients c where c.client_id = client for no key update;
   update pgsched_internal.signing_secrets s set valid_until = least(s.valid_until, instant + keep_for) where s.client_id = client;
   delete from pgsched_internal.signing_secrets s where s.client_id = client and s.valid_until <= instant;
   if (select count(*) from pgsched_internal.signing_secrets s where s.client_id = client) >= 5 then
-    perform pgsched_internal.refuse('PS011', format('client %L has five secrets that are still valid', client),
-      'wait until one of them ends, or give a shorter keep_for');
+    perform pgsched_internal.refuse('PS011', format('client %L has five signing secrets that are still valid', client),
+      'wait until one of them expires, or give a shorter keep_for');
   end if;
   insert into pgsched_internal.signing_secrets (client_id, sealed, hint) values (client, rotate_signing_secret.sealed, rotate_signing_secret.hint);
   perform pgsched_internal.write_log('rotate signing secret', null, rotate_signing_secret.actor,

@@ -13,17 +13,17 @@ begin
   end if;
   perform pgsched_internal.check_bulk_filter(action, filter);
   if rate is not null and action in ('pause', 'resume', 'cancel_jobs') then
-    return pgsched_internal.refuse('PS002', format('%s has no rate: it is done at once', action), 'leave the rate out');
+    return pgsched_internal.refuse('PS002', format('%s takes no rate, because it is done at once', action), 'leave the rate out');
   elsif not (rate > 0 and rate <= 100000) then
-    return pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write how many a second, from above 0 to 100000, such as 10');
+    return pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write a number per second above 0, up to 100000, such as 10');
   elsif target is not null and action <> 'replay' then
-    return pgsched_internal.refuse('PS000', format('%s takes no target', action), 'leave it out: it is for replay');
+    return pgsched_internal.refuse('PS000', format('%s takes no target', action), 'leave target out; only replay takes it');
   elsif num_nonnulls(fire_at, shift) > 0 and action <> 'reschedule' then
-    return pgsched_internal.refuse('PS000', format('%s takes neither fire_at nor shift', action), 'leave them out: they are for reschedule');
+    return pgsched_internal.refuse('PS000', format('%s takes neither fire_at nor shift', action), 'leave them out; only reschedule takes them');
   elsif num_nonnulls(fire_at, shift) <> 1 and action = 'reschedule' then
-    return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give either fire_at, an instant, or shift => ''1 hour'', by which each is moved');
+    return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give fire_at, an instant for all of them, or shift => ''1 hour'', which moves each of them');
   elsif shift not between interval '-3653 days' and interval '3653 days' then
-    return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'give fire_at for an instant as far away as that');
+    return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'give fire_at for an instant farther away');
   end if;
   return (target is null or pgsched_internal.check_target(target)) and (fire_at is null or pgsched_internal.check_instant(fire_at));
 end $$;
@@ -63,7 +63,7 @@ begin
   perform pgsched_internal.check_said(bulk.note, bulk.actor);
   perform pgsched_internal.check_bulk(action, filter, rate, bulk.target, bulk.fire_at, shift);
   if filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
-    perform pgsched_internal.refuse('PS012', format('%I may not %s anything of client %L', pgsched_internal.acting_role(), action, filter ->> 'client'),
+    perform pgsched_internal.refuse('PS012', format('%I may not use %s on client %L', pgsched_internal.acting_role(), action, filter ->> 'client'),
       'act as a role of that client');
   elsif action = 'backfill' then
     whose := array[pgsched_internal.check_backfill(filter, not dry_run)];
@@ -76,7 +76,7 @@ begin
     return;
   elsif action <> 'backfill' and not at_once and (select count(*) from pgsched.bulk_operations b
       where b.state = 'active' and b.action <> 'backfill' and b.clients is not distinct from whose) >= 100 then
-    perform pgsched_internal.refuse('PS011', 'a hundred bulk operations are active', 'wait until one has finished, or stop one with pgsched.stop_bulk');
+    perform pgsched_internal.refuse('PS011', 'a hundred bulk operations are active, which is the maximum', 'wait until one has finished, or stop one with pgsched.stop_bulk');
   end if;
   if at_once then
     asked.done := pgsched_internal.change_jobs(action, filter, whose, bulk.note, bulk.actor);
@@ -109,7 +109,7 @@ begin
   select b.* into asked from pgsched.bulk_operations b
    where b.id = stop_bulk.id and (whose is null or coalesce(b.clients <@ whose, false)) for update;
   if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no bulk operation %s', stop_bulk.id), 'look it up in pgsched.bulk_operations');
+    perform pgsched_internal.refuse('PS010', format('there is no bulk operation %s', stop_bulk.id), 'the ids are in pgsched.bulk_operations');
   elsif asked.state <> 'active' then
     return false;
   end if;

@@ -14,26 +14,26 @@ begin
   end if;
   select * into job from pgsched.jobs j where j.id = job_id;
   if not found or not pgsched_internal.acts_for(job.client_id) then
-    perform pgsched_internal.refuse('PS010', format('there is no job %s', job_id), 'look it up in pgsched.jobs');
+    perform pgsched_internal.refuse('PS010', format('there is no job %s', job_id), 'the ids are in pgsched.jobs');
   elsif job.state in ('cancelled', 'invalid') then
     perform pgsched_internal.refuse('PS011', format('job %s is %s', job.id, job.state), 'schedule it again');
   elsif coalesce((job.rules ->> 'after_completion')::boolean, false) then
-    perform pgsched_internal.refuse('PS011', format('job %s counts from the end of each run and has no instants of its own', job.id),
+    perform pgsched_internal.refuse('PS011', format('job %s has no instants to backfill, because it counts from the end of each run', job.id),
       'trigger it instead');
   elsif not isfinite(starts_at) or not isfinite(ends_at) or starts_at >= ends_at then
-    perform pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one');
+    perform pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the earlier instant as the start and the later one as the end');
   elsif starts_at < '1970-01-01 00:00+00' then
     perform pgsched_internal.refuse('PS002', 'a backfill cannot start before 1970', 'give a later start');
   elsif ends_at > pgsched.now() then
-    perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: future instants are planned anyway');
+    perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or earlier; future instants are planned anyway');
   elsif starts_at < ends_at - interval '3653 days' then
-    perform pgsched_internal.refuse('PS002', 'a backfill may cover at most 3653 days', 'give a shorter range, and the rest when it is done');
+    perform pgsched_internal.refuse('PS002', 'a backfill may cover at most 3653 days', 'backfill a shorter range first, then the rest');
   end if;
   select b.id into other from pgsched.bulk_operations b
    where b.state = 'active' and b.action = 'backfill' and b.job_id = job.id
      and (b.filter ->> 'from')::timestamptz < ends_at and (b.filter ->> 'to')::timestamptz > starts_at;
   if found and locks then
-    perform pgsched_internal.refuse('PS011', format('backfill %s of this job already covers a part of the range', other),
+    perform pgsched_internal.refuse('PS011', format('backfill %s of this job already covers part of the range', other),
       'wait until it has finished, or stop it');
   end if;
   return job.client_id;

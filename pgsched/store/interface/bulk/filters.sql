@@ -18,16 +18,16 @@ begin
     return pgsched_internal.refuse('PS000', format('%s cannot be filtered by %s', things, left(unknown, 200)),
       format('the filters are %s', array_to_string(known, ', ')));
   elsif filter - 'status' in ('{}', '{"labels": {}}') then
-    return pgsched_internal.refuse('PS000', 'the filter is empty', 'give at least one, such as {"client": "payments"}');
+    return pgsched_internal.refuse('PS000', 'the filter is empty', 'give at least one field, such as {"client": "payments"}');
   end if;
   select string_agg(name, ', ') into wrong from jsonb_each(filter) as f(name, value)
    where name not in ('status', 'status_code', 'labels') and (jsonb_typeof(value) <> 'string' or value = '""');
   if wrong is not null then
-    return pgsched_internal.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
+    return pgsched_internal.refuse('PS000', format('%s must be a string', wrong), 'write {"client": "payments", "host": "shop.example"}');
   elsif pgsched_internal.canonical_host(filter ->> 'host') ~ ':[0-9]+$' then
-    return pgsched_internal.refuse('PS000', format('the host %L has a port', left(filter ->> 'host', 100)), 'leave the port out: the host matches with any port');
+    return pgsched_internal.refuse('PS000', format('the host %L has a port', left(filter ->> 'host', 100)), 'leave the port out; the filter matches every port of the host');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
-    return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'look it up in pgsched.jobs');
+    return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'the ids are in pgsched.jobs');
   elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched_internal.is_instant(filter -> bound)) then
     return pgsched_internal.refuse('PS002', 'from and to must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
   end if;
@@ -58,7 +58,7 @@ begin
   if filter ? 'status' and (jsonb_typeof(filter -> 'status') not in ('string', 'array') or exists (
        select from jsonb_array_elements(case jsonb_typeof(filter -> 'status') when 'array' then filter -> 'status' else jsonb_build_array(filter -> 'status') end) s(value)
         where s.value not in ('"scheduled"', '"retrying"', '"held"', '"running"'))) then
-    return pgsched_internal.refuse('PS000', 'status must be one or several of scheduled, retrying, held and running',
+    return pgsched_internal.refuse('PS000', 'status must be one or more of scheduled, retrying, held and running',
       'write {"client": "payments", "status": ["scheduled", "retrying"]}; to replay failed executions, use the action replay');
   elsif filter ? 'status_code' and (jsonb_typeof(filter -> 'status_code') <> 'number'
       or (filter ->> 'status_code')::numeric not between 100 and 599 or (filter ->> 'status_code')::numeric % 1 <> 0) then

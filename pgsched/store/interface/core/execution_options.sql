@@ -25,17 +25,17 @@ begin
   elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
     return pgsched_internal.refuse('PS004', 'there may be at most 50 headers', 'put the data into the payload');
   elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
-    return pgsched_internal.refuse('PS004', 'headers contain a name twice in different case', 'remove one of them');
+    return pgsched_internal.refuse('PS004', 'headers contain the same name twice, in different cases', 'remove one of them');
   end if;
   for name, given in select h.key, h.value from jsonb_each(headers) h loop
     plain := lower(name collate "C");
     problem := case
       when jsonb_typeof(given) <> 'string' and not pgsched_internal.is_secret_ref(given) then 'headers must be an object of strings, or of secrets by their names'
-      when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers have a name that HTTP does not allow, %L', left(name, 100))
+      when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers contain a name that HTTP does not allow, %L', left(name, 100))
       when plain in ('connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade')
-        or plain like 'proxy-%' then format('headers must not set %s: it belongs to the connection, not to the request', name)
+        or plain like 'proxy-%' then format('headers must not set %s, which belongs to the connection, not to the request', name)
       when plain in ('accept-encoding', 'content-type', 'idempotency-key', 'traceparent', 'tracestate', 'user-agent')
-        or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s: pgsched sets it on every call', name)
+        or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s, which pgsched sets on every call', name)
       when jsonb_typeof(given) = 'object' then null
       when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ E'^([!-~]([ \t!-~]*[!-~])?)?$'
         then format('the header %s must be at most 8192 printable ASCII characters, without line breaks', name) end;
@@ -128,7 +128,7 @@ begin
       and (not body ? 'type' or body ->> 'format' <> 'form' and jsonb_typeof(body -> 'type') = 'string' and length(body ->> 'type') <= 200
            and body ->> 'type' ~ '^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}( ?; ?[A-Za-z0-9!#$&^_.+-]{1,100}=([A-Za-z0-9!#$&^_.+-]{1,100}|"[A-Za-z0-9!#$&^_.+ :;,/=?()-]{0,100}"))*$')
       else false end
-    or pgsched_internal.refuse('PS004', 'body must have a format, which is text, form or base64, and with text and base64 it may have a media type',
+    or pgsched_internal.refuse('PS004', 'body must have a format (text, form or base64), and may have a type (a media type) with text or base64',
          'write {"body": {"format": "text", "type": "text/csv"}}');
 end $$;
 comment on function pgsched_internal.check_body_option(jsonb)
@@ -148,8 +148,8 @@ begin
       'strict $.* ? (@.type() == "object" || @.type() == "null" || @.type() == "array" && exists (@[*] ? (@.type() == "object" || @.type() == "null" || @.type() == "array")))');
   end case;
   return payload is null or fits
-    or pgsched_internal.refuse('PS003', format('the payload cannot be sent as a body of the format %s', body ->> 'format'),
-         case body ->> 'format' when 'text' then 'write a JSON string' when 'base64' then 'write a JSON string, the base64 of the bytes, without spaces'
+    or pgsched_internal.refuse('PS003', format('the payload does not fit the body format %s', body ->> 'format'),
+         case body ->> 'format' when 'text' then 'write a JSON string' when 'base64' then 'write a JSON string with the base64 of the bytes, without spaces'
            else 'write an object of strings, numbers and booleans, or lists of them' end);
 end $$;
 comment on function pgsched_internal.check_body(jsonb, jsonb)
@@ -167,7 +167,7 @@ begin
   elsif options ? 'auth' and not pgsched_internal.check_auth(options -> 'auth') then
     return false;
   elsif options ? 'auth' and exists (select from jsonb_object_keys(options -> 'headers') h where lower(h collate "C") = 'authorization') then
-    return pgsched_internal.refuse('PS004', 'auth sets the header Authorization', 'leave that out of headers');
+    return pgsched_internal.refuse('PS004', 'auth sets the header Authorization', 'leave Authorization out of headers');
   elsif options ? 'tls' and (case when jsonb_typeof(options -> 'tls') = 'object' then
       not options -> 'tls' ? 'certificate' or (options -> 'tls') - 'certificate' - 'key' <> '{}' or exists (
         select from jsonb_each(options -> 'tls') part
@@ -200,7 +200,7 @@ begin
          where jsonb_typeof(options -> 'cloudevent' -> part) is distinct from 'string'
             or options -> 'cloudevent' ->> part !~ '^[A-Za-z0-9!#$&''()*+,./:;=?@_~-]{1,200}$')
       else true end) then
-    return pgsched_internal.refuse('PS004', 'cloudevent must have a type and a source of at most 200 characters',
+    return pgsched_internal.refuse('PS004', 'cloudevent must have a type and a source, each of at most 200 characters',
       'write {"cloudevent": {"type": "com.example.shop.paid", "source": "/shop/orders"}}');
   elsif options ? 'traceparent' and (jsonb_typeof(options -> 'traceparent') <> 'string'
       or options ->> 'traceparent' !~ '^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$') then

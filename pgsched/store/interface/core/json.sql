@@ -60,7 +60,7 @@ begin
   elsif octet_length(written) > 308 and strpos(translate(written, '123456789.', '0000000000'), repeat('0', 309)) > 0
         and exists (select from pgsched_internal.numbers_in(value) as n (number)
                      where abs(n.number::numeric) >= 1.7976931348623158e308 or length(replace(abs(n.number::numeric)::text, '.', '')) > 10000) then
-    return 'has a number over 1.797e308 or of more than 10000 digits';
+    return 'has a number over 1.797e308 or with more than 10000 digits';
   end if;
   return null;
 end $$;

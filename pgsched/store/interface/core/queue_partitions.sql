@@ -35,7 +35,7 @@ create or replace function pgsched_internal.check_partition(partition smallint, 
   returns boolean language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   return partition - pgsched_internal.first_partition_of(partition) = pgsched_internal.slot_for(client_id, key, ordering_key)
-    or pgsched_internal.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
+    or pgsched_internal.refuse('PS000', 'a row with a key or an ordering key must be in the partition of that key',
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
 end $$;
 comment on function pgsched_internal.check_partition(smallint, text, text, text)

@@ -44,11 +44,11 @@ begin
       'write one of https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic');
   elsif scheme in ('http', 'https') then
     if target ~ '@' and target ~ '^[A-Za-z]+://[^/?#]*@' then
-      return pgsched_internal.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
+      return pgsched_internal.refuse('PS001', 'the target contains a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
     elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#'
        or target ~ '^[A-Za-z]+://[^/?:]*[.][.]' then
       return pgsched_internal.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
-        'write https://host[:port]/path, percent-encoded, with no spaces and no fragment, a name with other letters in punycode, as xn--bcher-kva.example');
+        'write https://host[:port]/path, percent-encoded, without spaces or a fragment; write a name with non-ASCII letters in punycode, such as xn--bcher-kva.example');
     elsif coalesce(substring(target from '^[A-Za-z]+://(?:[[][^]]*[]]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
       return pgsched_internal.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
     elsif not pgsched_internal.is_only_form(pgsched_internal.target_host(target)) then
@@ -56,17 +56,17 @@ begin
         'write four decimal numbers from 0 to 255, such as 192.0.2.7, or the shortest form of an IPv6 address that is not mapped to IPv4, such as [2001:db8::7]');
     end if;
   elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-    return pgsched_internal.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
+    return pgsched_internal.refuse('PS001', 'a python: target must name a handler', 'write python:send_email, the name given to @app.handler');
   elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*[.][A-Za-z_][A-Za-z0-9_$]*$' then
-    return pgsched_internal.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
+    return pgsched_internal.refuse('PS001', 'a sql: target must name a function and its schema', 'write sql:billing.settle');
   elsif scheme = 'notify' and target !~ '^notify:[a-z_][a-z0-9_]{0,62}$' then
-    return pgsched_internal.refuse('PS001', 'a notify: target names a channel', 'write it in lower case, as LISTEN takes it: notify:orders');
+    return pgsched_internal.refuse('PS001', 'a notify: target must name a channel', 'write the channel in lower case, such as notify:orders');
   elsif scheme = 'notify' and target ~* '^notify:pgsched' then
-    return pgsched_internal.refuse('PS001', 'channels that begin with pgsched are pgsched''s own', 'write notify:orders');
+    return pgsched_internal.refuse('PS001', 'channels that begin with pgsched are reserved', 'write notify:orders');
   elsif scheme = 'queue' and target <> 'queue:' then
     return pgsched_internal.refuse('PS001', 'a queue: target must have nothing after the colon', 'write queue: and name the queue with queue => ''orders''');
   elsif scheme = 'kafka' and target !~ '^kafka:[A-Za-z0-9._-]{1,249}$' then
-    return pgsched_internal.refuse('PS001', 'a kafka: target names a topic', 'write kafka:orders');
+    return pgsched_internal.refuse('PS001', 'a kafka: target must name a topic', 'write kafka:orders');
   end if;
   return true;
 end $$;

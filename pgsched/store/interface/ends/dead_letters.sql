@@ -46,18 +46,18 @@ begin
     letter.client_id := live.client_id;
   end if;
   if letter.id is null or not pgsched_internal.acts_for(letter.client_id) then
-    perform pgsched_internal.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'look it up in pgsched.dead_letters');
+    perform pgsched_internal.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'the ids are in pgsched.dead_letters');
   elsif letter.status is null then
     perform pgsched_internal.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
-      'wait for its end: only what has failed is replayed or discarded');
+      'wait until it has ended; only a failed execution can be replayed or discarded');
   elsif letter.status <> 'failed' and not (or_dependent and pgsched_internal.was_dependent(letter)) then
     perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
-      'only what has failed is replayed or discarded; schedule it again');
+      'only a failed execution can be replayed or discarded; schedule it again');
   end if;
   if letter.finished_at + coalesce((select c.dead_letters_for from pgsched.clients c where c.client_id = letter.client_id),
                                    interval '365 days') <= pgsched.now() then
     perform pgsched_internal.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
-      'schedule it again; pgsched.clients.dead_letters_for says how long they are kept');
+      'schedule it again; dead_letters_for in pgsched.clients says how long dead letters are kept');
   end if;
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
@@ -198,8 +198,8 @@ begin
   end if;
   new_id := pgsched_internal.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
   if new_id is null then
-    perform pgsched_internal.refuse('PS011', format('the work of dead letter %s is waiting, is running or has succeeded as execution %s', letter.id,
-      coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it again, under another key');
+    perform pgsched_internal.refuse('PS011', format('dead letter %s was superseded by %s, which is waiting, running or has succeeded', letter.id,
+      coalesce('execution ' || pgsched_internal.superseded_by(letter)::text, 'an execution of another call')), 'discard the dead letter, or schedule it again under another key');
   end if;
   if waits_for <> '{}' then
     perform pgsched_internal.hold_for(letter.partition, new_id, waits_for, pgsched.now());

@@ -10,17 +10,17 @@ begin
   if after_outcome is null or after_outcome not in ('success', 'any') then
     return pgsched_internal.refuse('PS000', format('after_outcome cannot be %L', after_outcome), 'write success or any');
   elsif after is null then
-    return pgsched_internal.refuse('PS000', 'after_outcome goes with after', 'give after => array[''<id or key>''], or leave after_outcome out');
+    return pgsched_internal.refuse('PS000', 'after_outcome needs after', 'give after => array[''<id or key>''], or leave after_outcome out');
   elsif recurrence is not null and cardinality(after) > 0 then
-    return pgsched_internal.refuse('PS002', 'after needs a single execution, and a job has many',
-      'leave cron and every out, or let the execution before schedule the job');
+    return pgsched_internal.refuse('PS002', 'after is only for a single execution, not for a job',
+      'leave cron and every out, or let the earlier execution schedule the job');
   elsif cardinality(after) > 100 then
     return pgsched_internal.refuse('PS000', format('after names %s executions, but the maximum is 100', cardinality(after)),
-      'let some of them wait for an execution of their own, and wait for that');
+      'schedule another execution that waits for some of them, and wait for that one');
   elsif array_position(after, null) is not null then
     return pgsched_internal.refuse('PS000', 'after contains a null', 'give the id or the key of each execution to wait for');
   elsif on_conflict = 'debounce' and cardinality(after) > 0 then
-    return pgsched_internal.refuse('PS000', 'debounce moves an instant, and after decides it', 'write replace, keep or reject');
+    return pgsched_internal.refuse('PS000', 'debounce cannot be combined with after, which decides when the execution fires', 'write replace, keep or reject');
   end if;
   return true;
 end $$;
@@ -52,7 +52,7 @@ begin
         'give the id of one of its executions, from pgsched.status');
     end if;
     perform pgsched_internal.refuse('PS010', format('client %L has no execution %L to wait for', client, left(name, 100)),
-      'give the id that scheduling answered with, or the key of an execution that waits, runs or is in history');
+      'give the id that scheduling returned, or the key of an execution that is waiting, running or in history');
   end if;
   return found_id;
 end $$;
@@ -68,7 +68,7 @@ begin
       union select d.after_id from pgsched.dependencies d join before b on d.execution_id = b.id)
     select from before where id = check_no_circle.execution_id) circle;
   return not found or pgsched_internal.refuse('PS011', format('executions %s and %s would wait for each other', execution_id, after_id),
-    'leave one of the two out');
+    'remove one of the two from the other''s after');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
   is 'True unless an execution would wait for itself, directly or through others; then raises PS011. Called by
@@ -179,8 +179,8 @@ declare
   ended constant pgsched.execution_status := (pgsched_internal.in_history(check_ended.id)).status;
 begin
   return outcome = 'any' or coalesce(ended = 'succeeded', false)
-    or pgsched_internal.refuse('PS011', format('execution %s has ended: %s', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
-         'leave it out, or give after_outcome => ''any''');
+    or pgsched_internal.refuse('PS011', format('execution %s has ended (%s)', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
+         'leave it out of after, or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
   is 'True if an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';

@@ -13,7 +13,7 @@ begin
      order by d.execution_id, d.after_id
   loop
     delete from pgsched.executions e where e.id = failed.execution_id returning * into waiting;
-    perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
+    perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s, which it waited for, %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status),
       result => jsonb_build_object('after', (select jsonb_object_agg(d.after_id, d.outcome) from pgsched.dependencies d
                                               where d.execution_id = failed.execution_id)));  -- for a later replay

@@ -50,13 +50,13 @@ declare
 begin
   if age > relevant_for then
     status := 'expired';
-    reason := format('not begun within %s of its instant', options ->> 'relevant_for');
+    reason := format('not started within %s of its scheduled time', options ->> 'relevant_for');
   elsif age >= deadline then
     status := 'failed';
-    reason := format('not begun before its deadline, %s after its instant', options ->> 'deadline');
+    reason := format('not started before its deadline, %s after its scheduled time', options ->> 'deadline');
   elsif attempt > 1 and age > max_retry_age then
     status := 'failed';
-    reason := format('no retry begins later than %s after its instant', options ->> 'max_retry_age');
+    reason := format('no retry starts later than %s after its scheduled time', options ->> 'max_retry_age');
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)

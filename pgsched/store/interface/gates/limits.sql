@@ -12,10 +12,10 @@ begin
     perform pgsched_internal.refuse('PS000', 'the name of a limit must be 1 to 300 characters', 'write name => ''payments''');
   elsif kind = 'key' and name !~ '^([^/%]|%25|%2F){1,100}/.{1,200}$' then
     perform pgsched_internal.refuse('PS000', format('%L is not a limit key', left(name, 100)),
-      'write the client and the key, such as payments/merchant-42; in the client''s name / is written as %2F, and % as %25');
+      'write the client and the key, such as payments/merchant-42; in the client''s name, write / as %2F and % as %25');
   elsif kind = 'host' and (host !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$'
       or not pgsched_internal.is_only_form(regexp_replace(host, ':[0-9]+$', ''))) then
-    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(name, 100)), 'write it as in targets, without scheme and path: shop.example or shop.example:8443');
+    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(name, 100)), 'write it as in targets, without scheme and path, such as shop.example or shop.example:8443');
   end if;
   return kind || ':' || coalesce(host, name);
 end $$;
@@ -32,7 +32,7 @@ begin
   elsif per is null or per not between interval '1 ms' and interval '366 days' or date_trunc('month', per) <> interval '0' then
     return pgsched_internal.refuse('PS000', 'per must be an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
   elsif burst is not null and rate is null then
-    return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or write rate => 100');
+    return pgsched_internal.refuse('PS000', 'burst needs rate', 'leave burst out, or write rate => 100');
   end if;
   return true;
 end $$;
@@ -52,8 +52,8 @@ begin
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
     perform pgsched_internal.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
   elsif kind = 'queue' and (select q.pulled from pgsched.queues q where q.name = set_limit.name) then
-    perform pgsched_internal.refuse('PS011', format('the queue %L is pulled: consumers claim as much as they ask for', set_limit.name),
-      'have them ask for less, or pause the queue');
+    perform pgsched_internal.refuse('PS011', format('the queue %L cannot have a limit, because consumers pull from it', set_limit.name),
+      'let consumers claim smaller batches, or pause the queue');
   end if;
   insert into pgsched_internal.gates as g (name, events, period, burst, concurrency)
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)

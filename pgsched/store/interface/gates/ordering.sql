@@ -55,7 +55,7 @@ comment on function pgsched_internal.is_blocked(smallint, text, text, boolean)
 
 create or replace function pgsched_internal.block_while_called(ended pgsched.executions) returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason, until, token)
-  values (ended.client_id, ended.ordering_key, ended.partition, ended.id, 'the call of an execution that was cancelled goes on', ended.lease_expires_at,
+  values (ended.client_id, ended.ordering_key, ended.partition, ended.id, 'the call of a cancelled execution is still running', ended.lease_expires_at,
           ended.lease_token)
       on conflict (client_id, ordering_key, partition) do nothing
 $$;
@@ -113,9 +113,9 @@ declare
   freed pgsched.blocked_keys;
 begin
   if paused then
-    perform pgsched_internal.refuse('PS000', 'an ordering key is paused by a failed execution, not by hand', 'pause its queue, or its client');
+    perform pgsched_internal.refuse('PS000', 'an ordering key cannot be paused by hand; a failed execution blocks it', 'pause its queue, or its client');
   elsif length(ordering_key) > 200 or not pgsched_internal.acts_for(unblock.client) then
-    perform pgsched_internal.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
+    perform pgsched_internal.refuse('PS010', format('client %L has no blocked ordering key %L', client, ordering_key), 'the blocked keys are in pgsched.blocked_keys');
   end if;
   for freed in
     delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*

@@ -46,7 +46,7 @@ begin
     return gate;
   elsif client is null or path !~ '^[!->@-~]{0,200}$' then
     perform pgsched_internal.refuse('PS000', format('%L is not a host', left(host, 100)),
-      'write it without scheme and path: shop.example or shop.example:8443; for one client also with a path of 200 characters at most: shop.example/settle');
+      'write it without scheme and path, such as shop.example or shop.example:8443; for one client, a path of at most 200 characters may follow, such as shop.example/settle');
   elsif length(client) not between 1 and 100 then
     perform pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   end if;
@@ -78,7 +78,7 @@ begin
   if client is not null then
     return pgsched_internal.check_may_set(client);
   elsif not has_table_privilege(pgsched_internal.acting_role(), 'pgsched_internal.gates', 'UPDATE') and not pgsched_internal.api_administers() then
-    return pgsched_internal.refuse('PS012', format('%I may not sideline a host for all clients', pgsched_internal.acting_role()), 'name your client: client => ''payments''');
+    return pgsched_internal.refuse('PS012', format('%I may not sideline a host for all clients', pgsched_internal.acting_role()), 'name your client, with client => ''payments''');
   end if;
   return true;
 end $$;

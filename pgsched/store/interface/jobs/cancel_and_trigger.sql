@@ -19,7 +19,7 @@ declare
 begin
   select * into job from pgsched.jobs j where j.id = lock_job.id and j.client_id = whose for update;
   if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no job %s', lock_job.id), 'look it up in pgsched.jobs');
+    perform pgsched_internal.refuse('PS010', format('there is no job %s', lock_job.id), 'the ids are in pgsched.jobs');
   end if;
   return job;
 end $$;
@@ -113,7 +113,7 @@ begin
       or exists (select from pgsched.jobs j where j.client_id = client and j.key = lock_named.key)) then
     return null;
   end if;
-  perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'the ids and keys are in pgsched.status and pgsched.jobs');
   return null;
 end $$;
 comment on function pgsched_internal.lock_named(text, text, boolean)
@@ -153,7 +153,7 @@ begin
   waiting := pgsched_internal.lock_execution(cancel.id);
   if waiting.id is null then
     if not pgsched_internal.has_ended(cancel.id) then
-      perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', cancel.id), 'look it up in pgsched.status or pgsched.jobs');
+      perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', cancel.id), 'the ids and keys are in pgsched.status and pgsched.jobs');
     end if;
     return false;
   elsif waiting.lease_token is not null then  -- a concurrent settle comes first
@@ -214,7 +214,7 @@ begin
   perform pgsched_internal.check_said(null, trigger.actor);
   select * into job from pgsched.jobs j where j.id = trigger.job_id and j.client_id = pgsched_internal.owner_of_job(trigger.job_id);
   if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no job %s', trigger.job_id), 'look it up in pgsched.jobs');
+    perform pgsched_internal.refuse('PS010', format('there is no job %s', trigger.job_id), 'the ids are in pgsched.jobs');
   elsif job.state = 'cancelled' then
     perform pgsched_internal.refuse('PS011', format('job %s is cancelled', trigger.job_id), 'schedule it again');
   end if;

@@ -16,14 +16,14 @@ begin
   if wrong in ('client', 'client_id', 'key', 'id') then
     return pgsched_internal.refuse('PS000', format('the %s of a job cannot be changed', wrong), 'schedule another job, and cancel this one');
   elsif wrong is not null then
-    return pgsched_internal.refuse('PS000', format('a job has no %L to change', wrong), format('what can be changed is %s', array_to_string(known, ', ')));
+    return pgsched_internal.refuse('PS000', format('a job has no field %L that can be changed', wrong), format('the fields that can be changed are %s', array_to_string(known, ', ')));
   end if;
   select min(c.key) into wrong from jsonb_each(changes) c
    where c.key = any (texts) and jsonb_typeof(c.value) not in ('string', 'null') or c.key in ('target', 'queue') and c.value = 'null';
   if wrong is not null then
-    return pgsched_internal.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write it as text, in quotes');
+    return pgsched_internal.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write a string, in quotes');
   elsif changes ->> 'cron' is not null and changes ->> 'every' is not null then
-    return pgsched_internal.refuse('PS002', 'cron and every exclude each other', 'give one of them: it replaces the other');
+    return pgsched_internal.refuse('PS002', 'cron and every cannot be combined', 'give one of them; it replaces the other');
   elsif changes ->> 'every' is not null and not pgsched_internal.is_duration(changes -> 'every', '1 s', '3653 days') then
     return pgsched_internal.refuse('PS002', format('every cannot be %s', left((changes -> 'every')::text, 100)),
       'write a duration from 1 s to 3653 days, such as "15m" or "PT15M"');
@@ -60,14 +60,14 @@ begin
   after := jsonb_populate_record(job, pgsched_internal.with_defaults(given,
     jsonb_build_object('timezone', 'UTC', 'gap', 'shift', 'overlap', 'first', 'anchor', pgsched.now())));
   if num_nonnulls(after.cron, after.every) <> 1 then
-    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that replaces the other');
+    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that is to replace the other');
   elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
-    perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
+    perform pgsched_internal.refuse('PS002', 'gap and overlap need cron', 'leave them out, or give cron');
   end if;
   if changes ->> 'anchor' is not null and after.every is null then
-    perform pgsched_internal.refuse('PS002', 'anchor goes with every only', 'leave it out, or give every');
+    perform pgsched_internal.refuse('PS002', 'anchor needs every', 'leave anchor out, or give every');
   elsif changes ->> 'anchor' is not null and after.rules ? 'anchor' then
-    perform pgsched_internal.refuse('PS002', 'the rules already have an anchor', 'give it in the rules');
+    perform pgsched_internal.refuse('PS002', 'the rules already have an anchor', 'change the anchor in the rules');
   end if;
   if after.timezone <> job.timezone then
     perform pgsched_internal.check_zone(after.timezone);
@@ -119,7 +119,7 @@ begin
   if changed = '{}' then
     return false;
   elsif changed <> array['declared_by'] and edit_job.force is not true then
-    perform pgsched_internal.refuse_declared(before, 'change the declaration and apply it; with force => true the job is changed until then');
+    perform pgsched_internal.refuse_declared(before, 'change the declaration and apply it, or give force => true to change the job until the declaration is applied again');
   end if;
   fires_anew := pgsched_internal.moves_instants(before, after);
   defines := not changed <@ array['labels', 'declared_by'];

@@ -175,7 +175,7 @@ begin
   select array(select e from unnest(j.exceptions || take_out.instant) e where e >= past group by e order by e) into ahead
     from pgsched.jobs j where j.id = take_out.job_id for no key update;
   if cardinality(ahead) > 1000 then
-    perform pgsched_internal.refuse('PS011', format('1000 runs of job %s are cancelled ahead, which is the maximum', take_out.job_id),
+    perform pgsched_internal.refuse('PS011', format('1000 future runs of job %s have been cancelled, which is the maximum', take_out.job_id),
       'pause the job, or exclude that time in its rules');
   end if;
   update pgsched.jobs j set exceptions = ahead where j.id = take_out.job_id;

@@ -27,7 +27,7 @@ begin
   end if;
   if '?' = any (fields) and fields[cardinality(fields)] ~ '(^|[^#/0-9])[0-9]' then
     return pgsched_internal.refuse('PS002', format('cron %L has numbers for days of the week together with ?', left(cron, 100)),
-      'write names, such as MON-FRI: in expressions with ?, Sunday may be 0 or 1');
+      'write names, such as MON-FRI, because Sunday may be 0 or 1 in expressions with ?');
   end if;
   for n in 1..cardinality(fields) loop
     at := 6 - cardinality(fields) + n;
@@ -116,7 +116,7 @@ begin
      or spec ? 'timezone' and jsonb_typeof(spec -> 'timezone') <> 'string'
      or spec ? 'gap' and not coalesce(spec ->> 'gap' in ('shift', 'skip'), false)
      or spec ? 'overlap' and not coalesce(spec ->> 'overlap' in ('first', 'second', 'both'), false) then
-    return pgsched_internal.refuse('PS002', format('also cannot contain %s', left(spec::text, 100)),
+    return pgsched_internal.refuse('PS002', format('"also" cannot contain %s', left(spec::text, 100)),
       'write {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"}, {"every": "1h"} or {"fire_at": "2026-03-01T09:00:00Z"}');
   end if;
   return pgsched_internal.check_cron(spec ->> 'cron');
@@ -147,10 +147,10 @@ create or replace function pgsched_internal.fault_of_values(rules jsonb, out pro
       from unnest(array['starts_at', 'ends_at', 'anchor']) as name
      where rules ? name and not pgsched_internal.is_instant(rules -> name)
     union all
-    select 'after_completion must be true or false', 'see the reference of schedules'
+    select 'after_completion must be true or false', 'write {"after_completion": true}'
      where rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean'
     union all
-    select 'jitter and window exclude each other', 'see the reference of schedules' where rules ? 'jitter' and rules ? 'window'
+    select 'jitter and window cannot be combined', 'leave one of them out' where rules ? 'jitter' and rules ? 'window'
   ) f(problem, hint) limit 1
 $$;
 comment on function pgsched_internal.fault_of_values(jsonb)
@@ -163,12 +163,12 @@ declare
   exclude constant jsonb := rules -> 'exclude';
 begin
   if jsonb_typeof(also) <> 'array' or jsonb_array_length(also) not between 1 and 20 then
-    return pgsched_internal.refuse('PS002', 'also must be a list of 1 to 20 schedules', 'see the reference of schedules');
+    return pgsched_internal.refuse('PS002', '"also" must be a list of 1 to 20 schedules', 'write {"also": [{"cron": "0 9 * * SAT"}]}');
   elsif jsonb_typeof(exclude) <> 'array' or jsonb_array_length(exclude) not between 1 and 1000 then
-    return pgsched_internal.refuse('PS002', 'exclude must be a list of 1 to 1000 dates, ranges and cron expressions',
-      'see the reference of schedules');
+    return pgsched_internal.refuse('PS002', '"exclude" must be a list of 1 to 1000 dates, ranges and cron expressions',
+      'write {"exclude": ["2026-12-25"]}');
   elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item, E' \t\r\n') !~ '^[0-9]{4}-[0-9]') > 20 then
-    return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'join some with lists and ranges');
+    return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'merge some of them with lists and ranges');
   end if;
   perform pgsched_internal.check_spec(spec) from jsonb_array_elements(also) as spec;
   perform pgsched_internal.check_exclusion(exclusion) from jsonb_array_elements(exclude) as exclusion;
@@ -199,7 +199,7 @@ begin
     return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
   end if;
   if rules ? 'after' and rules -> 'after_completion' = 'true' then
-    return pgsched_internal.refuse('PS002', 'after needs instants, and after_completion has none in advance', 'leave one of the two out');
+    return pgsched_internal.refuse('PS002', 'after and after_completion cannot be combined', 'leave one of them out');
   elsif rules ? 'after' then
     perform pgsched_internal.check_after_rule(rules -> 'after');
   end if;
@@ -217,7 +217,7 @@ begin
                  where length(l.key) not between 1 and 63 or l.key like '%=%' or length(l.value) > 200)
      or (select count(*) from jsonb_object_keys(case jsonb_typeof(labels) when 'object' then labels else '{}' end)) > 32 then
     return pgsched_internal.refuse('PS000',
-      'labels are an object of at most 32 texts of up to 200 characters, with names of 1 to 63 characters other than =', 'write labels => ''{"team": "payments"}''');
+      'labels must be an object of at most 32 strings of up to 200 characters, with names of 1 to 63 characters without =', 'write labels => ''{"team": "payments"}''');
   end if;
   return true;
 end $$;

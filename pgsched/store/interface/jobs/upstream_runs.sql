@@ -27,7 +27,7 @@ begin
               join pgsched.jobs j on j.client_id = new.client_id and j.key = b.key and j.state <> 'cancelled' and j.id <> new.id)
     select from before b where b.key = new.key) circle;
   if found then
-    perform pgsched_internal.refuse('PS011', format('job %L would run after itself', new.key), 'leave after out of one of the jobs in the circle');
+    perform pgsched_internal.refuse('PS011', format('job %L would run after itself', new.key), 'remove after from one of the jobs in the cycle');
   end if;
   return new;
 end $$;

@@ -75,7 +75,7 @@ begin
     perform pgsched_internal.refuse('PS010', format('there is no execution %s', take_in_hand.id), 'give the id that came with the token');
   end if;
   perform pgsched_internal.refuse('PS013', format('execution %s is no longer yours: it has ended, or its lease ran out and another consumer has it',
-    take_in_hand.id), 'drop the result; extend the lease of executions that take long');
+    take_in_hand.id), 'drop the result; extend the lease of long executions');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
   is 'The execution that is leased under this token, locked unless another transaction has locked it. Raises PS013 if it
@@ -174,7 +174,7 @@ begin
   elsif held.target = 'queue:' then
     return pgsched_internal.fail_in_hand(held, format('the lease of %s ran out', coalesce(held.consumer, 'its consumer')), true, null, at_once => true) is not null;
   end if;
-  return pgsched_internal.fail_in_hand(held, format('answered 202 and was not completed by %s',
+  return pgsched_internal.fail_in_hand(held, format('answered 202, but was not completed by %s',
     to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null) is not null;
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions)

@@ -36,7 +36,7 @@ begin
   if found.name is null then
     perform pgsched_internal.refuse('PS010', format('there is no queue %L', check_claim.queue), 'the names are in pgsched.queues');
   elsif not found.pulled then
-    perform pgsched_internal.refuse('PS011', format('the queue %L is not pulled: workers serve it', check_claim.queue), 'claim from one that is pulled');
+    perform pgsched_internal.refuse('PS011', format('workers serve the queue %L, so consumers cannot claim from it', check_claim.queue), 'claim from a pulled queue');
   elsif worker is null or length(worker) not between 1 and 200 then
     perform pgsched_internal.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write the name of the consumer, such as worker => ''svc-1''');
   elsif batch is null or batch not between 1 and 1000 then
@@ -148,7 +148,7 @@ begin
     is_dealt_with := pgsched_internal.end_in_hand(waiting, late.status, null, late.reason, tried => false);
   end if;
   if not is_dealt_with then
-    raise lock_not_available using message = format('what the end of execution %s writes is locked', may_be_handed_out.id);
+    raise lock_not_available using message = format('rows that the end of execution %s writes are locked', may_be_handed_out.id);
   end if;
   return false;
 end $$;

@@ -29,7 +29,7 @@ begin
   if coalesce(fail.error, '') = '' then
     perform pgsched_internal.refuse('PS000', 'the error is missing', 'write error => ''the printer is out of paper''');
   elsif octet_length(fail.error) > 65536 then
-    perform pgsched_internal.refuse('PS000', 'the error is over the limit of 64 KiB', 'write what happened; 2000 characters of it are kept');
+    perform pgsched_internal.refuse('PS000', 'the error is over the limit of 64 KiB', 'shorten it; only the first 2000 characters are kept');
   elsif fail.retryable is null then
     perform pgsched_internal.refuse('PS000', 'retryable must be true or false', 'write retryable => false if a retry would not help');
   elsif fail.retry_after < interval '0' then
@@ -107,7 +107,7 @@ begin
   end if;
   taken := pgsched_internal.take_in_hand(release.id, release.token);
   if (taken.held).target <> 'queue:' then
-    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, not claimed', (taken.held).id), 'let it fail: pgsched.fail');
+    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, not claimed, and cannot be released', (taken.held).id), 'call pgsched.fail instead');
   elsif taken.is_free and not exists (
       select from pgsched_internal.results_to_record r where r.execution_id = (taken.held).id and r.token = release.token) then
     perform pgsched_internal.hand_back(taken.held);

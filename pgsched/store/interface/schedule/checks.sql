@@ -36,9 +36,9 @@ begin
   if on_conflict is null or on_conflict not in ('replace', 'keep', 'reject', 'debounce') then
     return pgsched_internal.refuse('PS000', format('on_conflict cannot be %L', on_conflict), 'write replace, keep, reject or debounce');
   elsif key is null then
-    return pgsched_internal.refuse('PS000', 'on_conflict goes with a key', 'give key, or leave on_conflict out');
+    return pgsched_internal.refuse('PS000', 'on_conflict needs a key', 'give key, or leave on_conflict out');
   elsif on_conflict = 'debounce' and recurs then
-    return pgsched_internal.refuse('PS000', 'debounce moves one instant, and a job has many', 'write replace, keep or reject');
+    return pgsched_internal.refuse('PS000', 'debounce is only for a single execution, not for a job', 'write replace, keep or reject');
   end if;
   return true;
 end $$;
@@ -60,7 +60,7 @@ begin
   end if;
   return channels is null or channel = 'queue' or channel = any (channels) or target = any (channels)
     or pgsched_internal.refuse('PS012', format('client %L may not use %s targets', client, channel),
-         format('its channels are %s: pgsched.set_client', array_to_string(channels, ', ')));
+         format('its channels are %s; pgsched.set_client changes them', array_to_string(channels, ', ')));
 end $$;
 comment on function pgsched_internal.check_channel(text, text)
   is 'True if this client may use this target; raises PS012 otherwise.';
@@ -89,19 +89,19 @@ declare
 begin
   if null_given is not null and num_nonnulls(fire_at, delay, cron, every) = 0 then
     perform pgsched_internal.refuse('PS002', format('%s is null', null_given),
-      'give it a value, or leave it out: with none of fire_at, delay, cron and every it fires now');
+      'give it a value, or leave it out; without fire_at, delay, cron and every the execution fires now');
   elsif num_nonnulls(fire_at, delay, cron, every) > 1 then
-    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
+    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every cannot be combined', 'give at most one of them; without any, the execution fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
-    perform pgsched_internal.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
+    perform pgsched_internal.refuse('PS002', 'timezone needs cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
   elsif target is null then
     perform pgsched_internal.check_target(target);
   elsif num_nonnulls(rules, gap, overlap) > 0 and not recurs then
-    perform pgsched_internal.refuse('PS002', 'rules, gap and overlap go with cron or every', 'leave them out, or give cron => or every =>');
+    perform pgsched_internal.refuse('PS002', 'rules, gap and overlap need cron or every', 'leave them out, or give cron => or every =>');
   elsif num_nonnulls(gap, overlap) > 0 and cron is null and rules is null then
-    perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron', 'leave them out, or give cron =>');
+    perform pgsched_internal.refuse('PS002', 'gap and overlap need cron', 'leave them out, or give cron =>');
   elsif on_conflict is distinct from 'replace' then
     perform pgsched_internal.check_on_conflict(on_conflict, key, recurs);
   end if;

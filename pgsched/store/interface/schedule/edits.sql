@@ -15,10 +15,10 @@ begin
   if wrong in ('client', 'client_id', 'key', 'id', 'queue', 'ordering_key', 'partition') then
     return pgsched_internal.refuse('PS000', format('the %s of an execution cannot be changed', wrong), 'schedule another, and cancel this one');
   elsif wrong is not null then
-    return pgsched_internal.refuse('PS000', format('an execution has no %L to change', left(wrong, 100)),
-      format('what can be changed is %s', array_to_string(known, ', ')));
+    return pgsched_internal.refuse('PS000', format('an execution has no field %L that can be changed', left(wrong, 100)),
+      format('the fields that can be changed are %s', array_to_string(known, ', ')));
   elsif changes ? 'target' and jsonb_typeof(changes -> 'target') <> 'string' then
-    return pgsched_internal.refuse('PS000', format('target cannot be %s', left((changes -> 'target')::text, 100)), 'write it as text, in quotes');
+    return pgsched_internal.refuse('PS000', format('target cannot be %s', left((changes -> 'target')::text, 100)), 'write a string, in quotes');
   elsif changes ? 'fire_at' and not pgsched_internal.is_instant(changes -> 'fire_at') then
     return pgsched_internal.refuse('PS002', format('fire_at cannot be %s', left((changes -> 'fire_at')::text, 100)),
       'write an instant with an offset, such as "2026-03-01T09:00:00Z"');
@@ -38,17 +38,17 @@ begin
     if pgsched_internal.has_ended(lock_editable.id) then
       perform pgsched_internal.refuse('PS011', format('execution %s has ended', lock_editable.id), 'schedule it again');
     end if;
-    perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', lock_editable.id), 'look it up in pgsched.status or pgsched.jobs');
+    perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', lock_editable.id), 'the ids and keys are in pgsched.status and pgsched.jobs');
   end if;
   perform pgsched_internal.check_execution_changes(changes);
   if waiting.job_id is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', waiting.id, waiting.job_id), 'edit the job, or trigger it');
   elsif waiting.lease_token is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s is running', waiting.id),
-      'only a waiting execution can be changed: cancel it and schedule another one');
+      'only a waiting execution can be changed; cancel this one and schedule another');
   elsif changes - 'fire_at' <> '{}' and (waiting.attempt > 0 or waiting.losses > 0 or waiting.uncounted > 0) then
-    perform pgsched_internal.refuse('PS011', format('execution %s has begun before and will be retried', waiting.id),
-      'only its fire_at can be changed: cancel it and schedule another one');
+    perform pgsched_internal.refuse('PS011', format('execution %s has already started and will be retried', waiting.id),
+      'only its fire_at can be changed; for other changes, cancel it and schedule another');
   end if;
   return waiting;
 end $$;
