@@ -160,9 +160,9 @@ def test_an_error_hides_the_password_of_an_address(wrong: str) -> None:
     ("asked", "said"),
     [
         ({"delay": 60}, "delay cannot be 60: write a timedelta, or a string such as 90s"),
-        ({"every": 60}, "every is 60: write a timedelta"),
-        ({"fire_at": date(2031, 3, 1)}, r"fire_at is datetime.date\(2031, 3, 1\): write a datetime with an offset"),
-        ({"fire_at": 1_900_000_000}, "fire_at is 1900000000: write a datetime"),
+        ({"every": 60}, "every cannot be 60: write a timedelta"),
+        ({"fire_at": date(2031, 3, 1)}, r"fire_at cannot be datetime.date\(2031, 3, 1\): write a datetime with an offset"),
+        ({"fire_at": 1_900_000_000}, "fire_at cannot be 1900000000: write a datetime"),
     ],
 )
 def test_times_of_the_wrong_type_are_refused_with_advice(
@@ -241,7 +241,7 @@ async def test_an_object_with_execute_is_not_enough_for_a_connection() -> None:
     ],
 )
 def test_bytes_are_refused_as_text_except_in_a_payload(asked: Any) -> None:
-    said, wrong = "has b'|is b'|exclude", cast(Any, b"a")
+    said, wrong = "contain b'|be b'|exclude", cast(Any, b"a")
     with pytest.raises(InvalidInput, match=said):
         schedule(Session(), "notify:a", **asked)
     if "cron" not in asked:

@@ -470,7 +470,7 @@ def test_an_execution_can_wait_for_others_by_id_and_key(client: Client) -> None:
 
 @pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
 def test_an_invalid_after_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"after is .*: write a list of ids and keys"):
+    with pytest.raises(InvalidInput, match=r"after cannot be .*: write a list of ids and keys"):
         client.schedule("python:report", after=after)
 
 

@@ -190,7 +190,7 @@ def test_numbers_that_no_double_can_hold_are_refused(number: float, wrap: Any) -
 
 
 def test_an_error_names_the_type_and_what_to_give() -> None:
-    with pytest.raises(TypeError, match=r"not JSON serializable: complex; give dicts, lists, text and numbers"):
+    with pytest.raises(TypeError, match=r"not JSON serializable: complex; give dicts, lists, strings and numbers"):
         encode_json({"a": 1j})
     endless: list[Any] = []
     endless.append(endless)

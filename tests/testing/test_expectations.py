@@ -90,7 +90,7 @@ def test_inline_schedules_are_validated_by_the_database(pgsched_kit: Kit, db: Co
         pgsched.schedule(db, "python:nobody")
     with pgsched_kit.inline(), pytest.raises(InvalidInput):
         pgsched.schedule(db, "python:ship", options={"timeout": "never"})
-    with pgsched_kit.inline(), pytest.raises(InvalidInput, match="asks for the connection"):
+    with pgsched_kit.inline(), pytest.raises(InvalidInput, match="takes the connection"):
         pgsched.schedule(db, "python:book")
 
 
