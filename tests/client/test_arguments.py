@@ -161,7 +161,10 @@ def test_an_error_hides_the_password_of_an_address(wrong: str) -> None:
     [
         ({"delay": 60}, "delay cannot be 60: write a timedelta, or a string such as 90s"),
         ({"every": 60}, "every cannot be 60: write a timedelta"),
-        ({"fire_at": date(2031, 3, 1)}, r"fire_at cannot be datetime.date\(2031, 3, 1\): write a datetime with an offset"),
+        (
+            {"fire_at": date(2031, 3, 1)},
+            r"fire_at cannot be datetime.date\(2031, 3, 1\): write a datetime with an offset",
+        ),
         ({"fire_at": 1_900_000_000}, "fire_at cannot be 1900000000: write a datetime"),
     ],
 )

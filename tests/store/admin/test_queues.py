@@ -97,7 +97,7 @@ def test_create_queue_stores_the_given_settings(db: Connection) -> None:
 
 @pytest.mark.parametrize("name", ["", "Orders", "1st", "two words", "x" * 64, "a;b", None])
 def test_an_invalid_queue_name_is_refused(db: Connection, name: str | None) -> None:
-    with refused("PS000", hint="such as orders"):
+    with refused("PS000", hint="for example orders"):
         call(db, "create_queue", name=name)
 
 

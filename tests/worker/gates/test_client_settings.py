@@ -124,7 +124,7 @@ async def test_rotating_to_the_same_secret_makes_one_signature(db: Connection, r
 
 @pytest.mark.parametrize(
     ("keys", "why"),
-    [("", "this worker has no secret_keys"), (new_key(), "not in secret_keys"), (KEY, "not what was sealed")],
+    [("", "this worker has no secret_keys"), (new_key(), "not in secret_keys"), (KEY, "was not sealed")],
     ids=["no_keys", "other_keys", "other_client"],
 )
 async def test_callback_that_cannot_be_signed_is_not_sent(

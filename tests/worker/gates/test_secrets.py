@@ -53,7 +53,7 @@ async def test_replaced_secret_is_used_at_once(db: Connection, running: Running)
 
 @pytest.mark.parametrize(
     ("keys", "why"),
-    [(KEY, "there is none of this name"), ("", "no secret_keys"), (new_key(), "not in secret_keys")],
+    [(KEY, "there is no secret of this name"), ("", "no secret_keys"), (new_key(), "not in secret_keys")],
     ids=["other_client", "no_keys", "other_keys"],
 )
 async def test_attempt_without_its_secret_fails_with_the_reason_and_is_retried(
