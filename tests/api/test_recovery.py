@@ -12,7 +12,7 @@ from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.store.bulk.bulk_arrange import advance
 
-_HELD = "select pgsched.pause('installation', note => 'this is a copy')"
+_HELD = "select pgsched.pause('installation', note => 'this database is a copy')"
 _DUE = """
 insert into pgsched.executions (client_id, target, fire_at)
 select client, 'https://shop.example/settle', now() - due::interval
@@ -47,11 +47,11 @@ async def test_the_preview_shows_what_would_fire_and_releases_nothing(
     api: httpx.AsyncClient, copied: Connection
 ) -> None:
     found = (await api.get("/v1/recovery")).json()
-    assert (found["reason"], found["held_since"] is not None) == ("this is a copy", True)
+    assert (found["reason"], found["held_since"] is not None) == ("this database is a copy", True)
     by_client = [(one["client"], one["executions"], one["a_day_late"]) for one in found["overdue"]]
     assert by_client == [("shop", 2, 1), ("bank", 1, 0)]
     assert (len(found["oldest"]), found["calls"][0]["called"]) == (3, "shop.example")
-    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+    assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
 async def test_a_policy_skips_old_executions_sets_a_rate_and_holds_clients(
@@ -84,7 +84,7 @@ async def test_an_installation_stays_held_until_skipping_is_done(
     monkeypatch.setattr(recovery, "_WITHIN", 0.1)
     answer = await _release(api, skip_older_than="1h")
     assert (answer.status_code, answer.json()["released"]) == (202, False)
-    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+    assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
 async def test_an_installation_stays_held_if_skipping_is_stopped(api: httpx.AsyncClient, copied: Connection) -> None:
@@ -92,7 +92,7 @@ async def test_an_installation_stays_held_if_skipping_is_stopped(api: httpx.Asyn
     copied.execute("select pgsched.stop_bulk(%s)", [await _skipping(copied)])
     answer = await asked
     assert (answer.status_code, "still held" in answer.json()["detail"]) == (409, True)
-    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+    assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
 async def test_an_installation_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
@@ -107,7 +107,7 @@ async def test_an_installation_is_held_by_hand(api: httpx.AsyncClient, db: Conne
 )
 async def test_an_invalid_policy_is_refused(api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]) -> None:
     assert (await _release(api, **policy)).status_code in {400, 422}
-    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+    assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
 @pytest.mark.parametrize("kind", [{"clients": ["shop"]}, {"scopes": ["read", "schedule", "operate"]}], ids=str)
@@ -118,4 +118,4 @@ async def test_recovery_needs_an_admin_key_for_all_clients(
     answers = [await api.get("/v1/recovery")]
     answers += [await api.post(f"/v1/recovery/{verb}") for verb in ("pause", "resume")]
     assert [answer.status_code for answer in answers] == [403] * 3
-    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+    assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")

@@ -134,8 +134,8 @@ def test_a_key_that_looks_like_an_id_is_written_with_a_prefix(run: Run, db: Db, 
 
 def test_a_key_of_another_kind_is_explained(run: Run, db: Db) -> None:
     job, execution = _make(db, "job", "nightly"), _make(db, "execution", "once")
-    assert f"it is the key of a job, {job}" in run("executions", "show", "nightly").stderr
-    assert f"it is the key of an execution, {execution}" in run("jobs", "pause", "once").stderr
+    assert f"it is the key of the job {job}" in run("executions", "show", "nightly").stderr
+    assert f"it is the key of the execution {execution}" in run("jobs", "pause", "once").stderr
 
 
 def test_a_key_means_its_live_row_or_else_the_newest(run: Run, db: Db) -> None:

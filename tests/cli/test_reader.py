@@ -110,7 +110,7 @@ def test_a_client_login_reads_its_own_rows_and_gets_clear_refusals(db: Connectio
         result = run(*words, *subject, "--json", env=at(client_url))
         if result.exit_code == 0:
             answered.add(words)
-        elif "log in with a role that may" not in result.output:
+        elif "log in with a role that has the privilege" not in result.output:
             unclear[words] = result.output[-300:]
     assert unclear == {}
     assert answered >= _OF_CLIENTS, run("executions", "list", env=at(client_url)).output

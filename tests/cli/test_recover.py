@@ -30,7 +30,7 @@ def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 def test_a_copy_is_previewed_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
     result = run("admin", "recover")
-    assert "this is a copy" in result.output
+    assert "this database is a copy" in result.output
     assert "shop.example" in result.output
     assert "pgsched admin recover --release" in result.stderr
     found = json.loads(run("admin", "recover", "--json").stdout)

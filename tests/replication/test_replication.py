@@ -147,7 +147,7 @@ async def test_a_copy_takes_over(follow: Follow) -> None:
         assert migrate(pair.copy_url) == []
         pair.copy.execute("select pgsched.resume('job', id::text) from pgsched.jobs")
         why = value(pair.copy, "select why from pgsched_internal.check_same_server()")
-        assert str(why).startswith("this is a copy")
+        assert str(why).startswith("this database is a copy")
         pair.copy.execute("select pgsched.resume('installation')")
         async with working(pair.copy_url, queues="default,orders"):
             await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))

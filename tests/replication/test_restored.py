@@ -60,7 +60,7 @@ def test_a_dump_restored_elsewhere_or_beside_the_original_is_held(servers: tuple
         migrate(restored)
         with psycopg.connect(restored) as connection:
             assert connection.execute(statement("doctor/drift")).fetchall() == []
-        assert _held(restored).startswith("this is a copy")
+        assert _held(restored).startswith("this database is a copy")
         with psycopg.connect(restored, autocommit=True) as connection:
             connection.execute("select pgsched.resume('installation')")
             assert _check_same_server(connection) == ""

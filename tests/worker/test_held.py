@@ -37,7 +37,7 @@ async def test_worker_on_a_copy_claims_nothing_until_released(
         held = await recorder.wait_for("installation.held")
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:note', '2')")  # its notification changes nothing
-        assert "this is a copy" in str(held["why"])
+        assert "this database is a copy" in str(held["why"])
         await worker.parts.claimer.turn()
         assert (worker.parts.assignment.open, calls) == ([], [])
         await db.execute("select pgsched.resume('installation')")

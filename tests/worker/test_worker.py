@@ -90,7 +90,7 @@ async def test_execution_past_its_relevancy_window_expires_undelivered(db: Conne
         await until_history(db, 1)
     assert len(calls) == 1
     rows = await (await db.execute("select attempt, reason from pgsched.history where status = 'expired'")).fetchall()
-    assert rows == [(0, "not started within 30s of its instant")]
+    assert rows == [(0, "not started within 30s of its scheduled time")]
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
@@ -105,7 +105,7 @@ async def test_execution_whose_retry_would_come_too_late_expires(db: Connection,
         options = '{"relevant_for": "10s", "backoff": ["1ms", "1h"]}'
         await db.execute("select pgsched.schedule('python:busy', options => %s::jsonb)", [options])
         await until_history(db, 1, status="expired")
-    assert await value(db, "select reason from pgsched.history") == "busy; not started within 10s of its instant"
+    assert await value(db, "select reason from pgsched.history") == "busy; not started within 10s of its scheduled time"
     assert await value(db, "select attempt from pgsched.history") == 2
     assert await value(db, "select count(*) from pgsched.attempts") == 2
 

@@ -218,7 +218,7 @@ def test_a_queue_with_waiting_or_running_executions_is_not_dropped(db: Connectio
         "update pgsched.executions set lease_token = 1, lease_owner = 1"
         " where id = (select id from pgsched.executions limit 1)"
     )
-    with pytest.raises(psycopg.Error, match="has 3 executions waiting or running"):
+    with pytest.raises(psycopg.Error, match="executions waiting or running: 3"):
         call(db, "drop_queue", name="orders")
 
 

@@ -71,7 +71,7 @@ def test_a_copy_with_work_stays_held_until_it_is_resumed(db: Connection) -> None
     _move(db)
     schedule(db, delay="1 hour")
     for _ in range(2):
-        assert "this is a copy" in value(db, "select why from pgsched_internal.check_same_server()")
+        assert "this database is a copy" in value(db, "select why from pgsched_internal.check_same_server()")
     logged = db.execute(
         "select count(*) from pgsched.audit_log where action = 'pause' and kind = 'installation'"
     ).fetchone()

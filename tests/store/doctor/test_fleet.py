@@ -72,7 +72,7 @@ async def test_a_handler_without_a_worker_is_an_error(db: Connection, database_u
     db.execute("select pgsched.schedule('python:settle', delay => '1 hour') from generate_series(1, 3)")
     db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'worker:python:settle'")
     assert await seen(database_url, "handlers") == [
-        ("error", "no living worker has python:settle, for which 3 executions wait")
+        ("error", "no running worker has python:settle, which 3 executions need")
     ]
     await register(database_url)
     db.execute("update pgsched.workers set delivers = array['python:settle']")

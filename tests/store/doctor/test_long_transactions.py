@@ -132,7 +132,7 @@ async def test_an_unused_slot_that_retains_the_log_is_a_warning(db: Connection, 
     finally:
         db.execute("select pg_drop_replication_slot(%s)", [name])
     assert [one.severity for one in found] == ["warning"]
-    assert "it is not in use" in found[0].seen
+    assert "the slot is not in use" in found[0].seen
     assert f"pg_drop_replication_slot('{name}')" in found[0].do
 
 

@@ -244,7 +244,7 @@ def test_replay_and_discard_are_logged(db: Connection) -> None:
 def test_only_failed_executions_are_replayed_or_discarded(db: Connection, verb: str) -> None:
     waits, succeeded = schedule(db), schedule(db)
     finish(db, succeeded)
-    for id, hint in ((waits, "wait for its end"), (succeeded, "schedule it again")):
+    for id, hint in ((waits, "wait until it has ended"), (succeeded, "schedule it again")):
         with refused("PS011", hint=hint):
             call(db, verb, id=id)
     with refused("PS010", hint="dead_letters"):

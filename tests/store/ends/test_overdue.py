@@ -53,7 +53,7 @@ async def test_a_held_execution_expires_after_relevant_for(db: Connection, plann
     assert ((await dependencies.pending(planning)).overdue_in or 0) < 0
     assert await internal_verbs.end_overdue(planning, most=10) == 1
     assert [status(db, one) for one in (id, early, plain)] == ["expired", "held", "held"]
-    assert row(db, "select reason, attempt from pgsched.history") == ("not started within 50s of its instant", 0)
+    assert row(db, "select reason, attempt from pgsched.history") == ("not started within 50s of its scheduled time", 0)
     assert 55 < ((await dependencies.pending(planning)).overdue_in or 0) <= 60
 
 

@@ -110,7 +110,7 @@ def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: 
 @pytest.mark.parametrize(
     ("bound", "status", "reason"),
     [
-        ("relevant_for", "expired", "not started within 30m of its instant"),
+        ("relevant_for", "expired", "not started within 30m of its scheduled time"),
         ("deadline", "failed", "not started before its deadline, 30m after its scheduled time"),
         ("max_retry_age", "failed", "no retry starts later than 30m after its scheduled time"),
     ],

@@ -231,7 +231,7 @@ def test_an_execution_past_relevant_for_expires_instead(db: Connection) -> None:
     fresh = put(db)
     assert [handed.id for handed in claim(db)] == [fresh]
     assert row(db, "select status::text, reason, attempt from pgsched.history") == (
-        "expired", "not started within 10m of its instant", 0,
+        "expired", "not started within 10m of its scheduled time", 0,
     )  # fmt: skip
 
 

@@ -264,7 +264,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"tls": {"certificate": "-----BEGIN hush"}}, "tls must name the secrets"),
     ({"tls": {"certificate": "a", "more": 1}}, "tls must name the secrets"),
     *[
-        ({"body": body}, "body must have a format (text, form or base64)")
+        ({"body": body}, "body must have a format")
         for body in (
             *(None, "text", {}, {"format": "json"}, {"format": ["text"]}, {"format": "text", "kind": "a/b"}),
             *({"format": "form", "type": "a/b"}, {"format": "text", "type": "a/b\r\nX: y"}),

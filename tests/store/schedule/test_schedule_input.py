@@ -14,7 +14,7 @@ TARGETS = [
     ("shop.example/settle", "https://host/path"),
     ("javascript:alert(1)", "https://host/path"),
     ("https://shop.example/two words", "percent-encoded"),
-    ("https://shop.example/settle#top", "no fragment"),
+    ("https://shop.example/settle#top", "without spaces or a fragment"),
     ("https://shop.example/\u00fc", "percent-encoded"),
     ("https:///settle", "https://host"),
     ("https://user:password@shop.example/", "Authorization"),

@@ -95,7 +95,7 @@ async def test_secret_goes_only_to_hosts_that_it_names(db: Connection, running: 
         await until(lambda: value(db, "select count(*) > 0 from pgsched.attempts"))
     assert (own.requests, other.requests) == ([], [])
     error = await value(db, "select min(error) from pgsched.attempts")
-    assert f"does not go to 127.0.0.1:{other.port}" in error
+    assert f"may not be sent to 127.0.0.1:{other.port}" in error
 
 
 async def test_secret_for_a_token_goes_to_no_other_endpoint(db: Connection, running: Running) -> None:
