@@ -2514,7 +2514,7 @@ comment on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) is 'True i
 comment on pgsched_internal.is_of_a_row(text) is 'True if a single row can be the cause of an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'True if an execution has this ordering key and has not ended.'
 comment on pgsched_internal.is_only_form(text) is 'False for an address, without its port, that is not written as PostgreSQL would write it.'
-comment on pgsched_internal.is_privileged(name) is 'True if a role may do more than a client should, or does not exist.'
+comment on pgsched_internal.is_privileged(name) is 'True if a role has more privileges than a client should, or does not exist.'
 comment on pgsched_internal.is_secret_ref(jsonb) is 'True for a reference to a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.'
 comment on pgsched_internal.is_watched(integer) is 'Whether a worker polls all partitions of a queue, so that no notification is needed.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'True if a JSON value is a whole number within these bounds.'
