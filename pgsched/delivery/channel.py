@@ -13,7 +13,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 from pgsched.domain.target import Scheme
 
-_NOT_PULLED = "targets with queue: are for consumers, but workers serve this queue; schedule them in a pulled queue"
+_NOT_PULLED = "a queue: target is for consumers, but workers serve this queue; schedule it in a pulled queue"
 
 
 class Channel(Protocol):

@@ -167,7 +167,7 @@ begin
   perform pgsched_internal.check_said(null, drop_client.actor);
   perform pgsched_internal.check_may_set(client);
   if client = 'default' then
-    perform pgsched_internal.refuse('PS011', 'the client default cannot be dropped', 'change its settings with pgsched.set_client');
+    perform pgsched_internal.refuse('PS011', 'the default client cannot be dropped', 'change its settings with pgsched.set_client');
   elsif exists (select from pgsched_internal.api_keys k where client = any (k.clients) and k.revoked_at is null) then
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
   elsif exists (select from pgsched.clients c where c.client_id = client and c.channels is not null)

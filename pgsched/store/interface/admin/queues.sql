@@ -145,7 +145,7 @@ begin
   queue := pgsched_internal.lock_queue(name);
   select count(*) into jobs from pgsched.jobs j where j.queue = drop_queue.name and j.state <> 'cancelled';
   if name = 'default' then
-    perform pgsched_internal.refuse('PS011', 'the queue default cannot be dropped', 'pause it with pgsched.pause(''queue'', ''default'')');
+    perform pgsched_internal.refuse('PS011', 'the default queue cannot be dropped', 'pause it with pgsched.pause(''queue'', ''default'')');
   elsif jobs > 0 then
     perform pgsched_internal.refuse('PS011', format('the queue %L is not empty (jobs: %s)', name, jobs), 'cancel the jobs, or move them to another queue with pgsched.edit');
   end if;

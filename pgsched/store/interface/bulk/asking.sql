@@ -23,7 +23,7 @@ begin
   elsif num_nonnulls(fire_at, shift) <> 1 and action = 'reschedule' then
     return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give fire_at, an instant for all of them, or shift => ''1 hour'', which moves each of them');
   elsif shift not between interval '-3653 days' and interval '3653 days' then
-    return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'give fire_at for an instant farther away');
+    return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'to move executions farther, give fire_at');
   end if;
   return (target is null or pgsched_internal.check_target(target)) and (fire_at is null or pgsched_internal.check_instant(fire_at));
 end $$;

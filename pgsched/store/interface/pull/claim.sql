@@ -73,7 +73,7 @@ when others then
   if not pgsched_internal.is_of_a_row(sqlstate) then
     raise;
   end if;
-  raise warning 'nothing of partition % can be handed out: %', due_in.partition, sqlerrm;
+  raise warning 'no execution of partition % can be handed out: %', due_in.partition, sqlerrm;
   ids := '{}';
 end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
