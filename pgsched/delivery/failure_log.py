@@ -33,7 +33,7 @@ _MOST_TOLD = 8
 _OURS = str(Path(__file__).parent)
 _CONTEXT = BaseException.__dict__["__context__"]
 _IS_SUPPRESSED = BaseException.__dict__["__suppress_context__"]
-_GROUPED = "one of its group"
+_GROUPED = "a member of the exception group below"
 
 
 class Raised:
@@ -150,9 +150,9 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
         yield one, how
         found = [(inner, _GROUPED) for inner in members_of(one)[:_MOST_TOLD]]
         if (cause := cause_of(one)) is not None:
-            found.append((cause, "raised from"))
+            found.append((cause, "the cause of the exception below"))
         elif not _IS_SUPPRESSED.__get__(one) and (context := _CONTEXT.__get__(one)) is not None:
-            found.append((context, "raised while this was handled"))
+            found.append((context, "being handled when the exception below was raised"))
         for other, relation in found[: _MOST_TOLD - len(waiting)]:
             if id(other) not in seen:
                 seen.add(id(other))

@@ -186,7 +186,7 @@ def _also(key: str, value: Any) -> tuple[Also, ...]:
 def _one_more(item: Any) -> Also:
     wanted = 'each item of "also" must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"fire_at": …}'
     if not isinstance(item, dict):
-        raise InvalidSchedule(f"{wanted}; one is {shown(item)}")
+        raise InvalidSchedule(f"{wanted} (got {shown(item)})")
     given = {name: text for name, text in item.items() if text is not None}
     if unknown := sorted(given.keys() - set(Also.__slots__)):
         raise InvalidSchedule(f'an item of "also" cannot contain {unknown[0][:64]!r}: {wanted}')
@@ -218,7 +218,7 @@ def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:
     items = _items(key, value, 1000, '["2026-12-25", "* 0-6 * * SAT,SUN"]')
     for item in items:
         if not isinstance(item, str):
-            raise InvalidSchedule(f"each item of exclude must be a string; one is {shown(item)}")
+            raise InvalidSchedule(f"each item of exclude must be a string (got {shown(item)})")
     if sum(not begins_with_a_date(item) for item in items) > MOST_PATTERNS:
         raise InvalidSchedule(
             f"exclude has over {MOST_PATTERNS} cron expressions: merge some of them with lists and ranges"
@@ -238,13 +238,13 @@ def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
     def parse(key: str, value: Any) -> timedelta:
         wanted = f'{key} must be a duration from {low} to {high}, such as "PT5M" or "5m"'
         if not isinstance(value, str):
-            raise InvalidSchedule(f"{wanted}; it is {shown(value)}")
+            raise InvalidSchedule(f"{wanted} (got {shown(value)})")
         try:
             length = parse_duration(value)
         except InvalidSchedule as error:
             raise InvalidSchedule(f"{wanted}: {error}") from None
         if not shortest <= length <= longest:
-            raise InvalidSchedule(f"{wanted}; it is {shown(value)}")
+            raise InvalidSchedule(f"{wanted} (got {shown(value)})")
         return length
 
     return parse
@@ -253,7 +253,7 @@ def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
 def _number(most: int) -> Callable[[str, Any], int]:
     def parse(key: str, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most}; it is {shown(value)}")
+            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most} (got {shown(value)})")
         return value
 
     return parse
@@ -270,13 +270,13 @@ def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
 
 def _instant(key: str, value: Any) -> datetime:
     if not isinstance(value, str):
-        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z; it is {shown(value)}")
+        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z (got {shown(value)})")
     return instant_of(value, key)
 
 
 def _truth(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidSchedule(f"{key} must be true or false; it is {shown(value)}")
+        raise InvalidSchedule(f"{key} must be true or false (got {shown(value)})")
     return value
 
 
