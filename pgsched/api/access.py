@@ -74,7 +74,7 @@ class Browsers:
         host = headers.get("host", "")
         if not self._answers_as(_name_of(host)):
             raise Refused(
-                f"the API does not answer to the host {host[:100]!r}: use its own address, or add that to allowed_hosts"
+                f"the API does not answer to the host {host[:100]!r}: use its address, or add it to allowed_hosts"
             )
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():

@@ -58,12 +58,15 @@ class BulkFilter(
     key: str | None = None
     start: (
         Annotated[
-            Instant, Meta(description="Only if scheduled_for (for dead letters: finished_at) is at or after this.")
+            Instant,
+            Meta(description="Only if scheduled_for (for dead letters: finished_at) is at or after this instant."),
         ]
         | None
     ) = None
     end: (
-        Annotated[Instant, Meta(description="Only if scheduled_for (for dead letters: finished_at) is before this.")]
+        Annotated[
+            Instant, Meta(description="Only if scheduled_for (for dead letters: finished_at) is before this instant.")
+        ]
         | None
     ) = None
     target: Annotated[str, Meta(description="For dead letters: prefix of the target.")] | None = None

@@ -60,7 +60,7 @@ def check_version(wanted: str | None, version: str) -> None:
     if wanted is None or wanted.strip() == "*":
         return
     if f'"{version}' not in [named.strip().partition("-")[0] for named in wanted.split(",")]:
-        raise Unreadable("it has changed since you read it: read it again, and send the new ETag", status=412)
+        raise Unreadable("the object has changed since you read it: read it again, and send the new ETag", status=412)
 
 
 def _digest(content: Any) -> str:

@@ -146,7 +146,7 @@ async def test_an_edit_form_changes_a_waiting_execution_unless_outdated(
         [id],
     ).fetchall() == [("https://new.example/x", "12345678901234567890.5", "43", "hush", "4", 1893492000)]
     refused = await page.post(path, data=form | {"target": "notify:mine"})
-    assert (refused.status_code, "it has changed since" in refused.text, "notify:mine" in refused.text) == (
+    assert (refused.status_code, "this has changed since" in refused.text, "notify:mine" in refused.text) == (
         412,
         True,
         True,

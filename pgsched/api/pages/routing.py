@@ -46,7 +46,7 @@ def client_page(client: str) -> str:
 def check_unchanged(read: str, there: str) -> None:
     """Raises Unreadable (412) unless the version that the form was filled with is still current."""
     if read != there:
-        raise Unreadable("it has changed since this form was loaded: start again with its current values", status=412)
+        raise Unreadable("this has changed since the form was loaded: start again with the current values", status=412)
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
