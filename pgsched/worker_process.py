@@ -120,7 +120,9 @@ async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
         if process_exit is not None and not stop.is_set() and (broken := running.broken):
             process_exit.now(
-                ExitStatus.BROKEN, f"these parts have ended or are stuck: {broken}", running.parts.dispatcher.running
+                ExitStatus.BROKEN,
+                f"these parts of the worker have stopped or are stuck: {broken}",
+                running.parts.dispatcher.running,
             )
 
 

@@ -56,7 +56,7 @@ class ExitStatus(IntEnum):
 
 _WORDS = {
     ExitStatus.BLOCKED: "the event loop was blocked for too long",
-    ExitStatus.BROKEN: "the worker's own machinery stopped working",
+    ExitStatus.BROKEN: "a part of the worker itself stopped working",
 }
 
 
