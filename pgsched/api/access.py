@@ -116,7 +116,7 @@ class Guard:
 def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
     """Raises Refused unless the grant has the scope and, with ``everywhere``, is for all clients."""
     if scope not in grant.scopes:
-        raise MissingScope(scope, f"this needs a key with the scope {scope}")
+        raise MissingScope(scope, f"this request needs a key with the scope {scope}")
     if everywhere:
         check_everywhere(grant)
 
@@ -145,7 +145,7 @@ def check_clients(grant: Grant, named: Iterable[Any]) -> None:
     for client in named:
         if isinstance(client, str) and not grant.is_for(client):
             known = ", ".join(sorted(grant.clients or ())[:10])
-            raise Refused(f"the key is not for the client {client[:100]!r}: name one of its clients ({known})")
+            raise Refused(f"the key is not for the client {client[:100]!r}: name one of the key's clients ({known})")
 
 
 class MissingScope(Refused):

@@ -127,7 +127,7 @@ class _Results:
     request_max_body_size=None,
     operation_class=_TakesLines,
     media_type=NDJSON,
-    response_description="Committed. For each line, its number, and its id, kind and outcome or its problem.",
+    response_description="Committed. For each line: its number, with its id, kind and outcome, or with its problem.",
 )
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"

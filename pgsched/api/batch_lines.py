@@ -121,7 +121,8 @@ async def _read_some(
 def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> OneShot | ScheduleRequest:
     if number > MOST_LINES:
         raise Unreadable(
-            f"the batch has more than {MOST_LINES} lines: send this line and the rest as another batch", status=413
+            f"the batch has more than {MOST_LINES} lines: send this line and the following ones as another batch",
+            status=413,
         )
     if text is None:
         raise Unreadable("the line is over the limit of 2 MiB: schedule a reference to the data instead", status=413)

@@ -111,7 +111,7 @@ async def test_a_key_opens_exactly_the_routes_of_its_scope(
             if route.scope != scope or route.everywhere:
                 assert (answer.status_code, answer.json()["code"]) == (403, "pgsched.refused"), route
             if route.scope != scope:
-                assert answer.json()["detail"] == f"this needs a key with the scope {route.scope}"
+                assert answer.json()["detail"] == f"this request needs a key with the scope {route.scope}"
                 assert f'scope="{route.scope}"' in answer.headers["www-authenticate"]
             if route.scope == scope:
                 _was_understood(route, await route.ask(api, path, of_all) if route.everywhere else answer)

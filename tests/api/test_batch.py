@@ -203,7 +203,7 @@ async def test_results_end_at_the_first_line_over_the_limit(
         found = results(await send(api, body, "each"))
         assert [(result["line"], result.get("problem", {}).get("status")) for result in found] == [
             (1, None), (2, None), (3, None), (4, None), (5, None), (6, 413)]  # fmt: skip
-        assert "this line and the rest" in found[-1]["problem"]["detail"]
+        assert "this line and the following" in found[-1]["problem"]["detail"]
     assert count(db) == 10
 
 

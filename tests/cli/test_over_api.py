@@ -228,7 +228,7 @@ def test_a_missing_wrong_or_narrow_key_gets_advice(run: Run, there: Db, address:
     assert (odd[0], "is not a valid key" in odd[1]) == (2, True), odd
     reads = str(make_key(there, clients=["shop"], scopes=["read"]))
     narrow = _refused(run, "schedule", "https://a", "--client", "shop", "--api", address, PGSCHED_API_KEY=reads)
-    assert (narrow[0], "this needs a key with the scope schedule" in narrow[1]) == (1, True), narrow
+    assert (narrow[0], "this request needs a key with the scope schedule" in narrow[1]) == (1, True), narrow
     foreign = _refused(run, "jobs", "list", "--client", "other", "--api", address, PGSCHED_API_KEY=reads)
     assert (foreign[0], "the key is not for the client 'other'" in foreign[1]) == (1, True), foreign
 
