@@ -1,11 +1,10 @@
 """The worker's number, and the partitions that it prefers.
 
-Every worker sees the same list of living workers, so each can work out its own share without asking. The partitions of
-a queue are dealt out in turn among the workers that serve it; a capability that not all of them have adds a share among
-those that have it. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
-Nothing is claimed from a queue that is paused, nor by a worker that was told to drain, and nothing at all while the
-installation is held for recovery: before a worker claims on a new connection, it compares the server with the one on
-which the workers were before.
+Every worker sees the same list of live workers, so each computes its own share without coordination. A queue's
+partitions are dealt in turn to the workers that serve it. If only some of them have a capability, those also share the
+partitions among themselves. A share is a preference: an idle worker helps where rows are overdue. Nothing is claimed
+from a paused queue, by a draining worker, or while the installation is held for recovery. Before a worker claims on a
+new connection, it checks that the server is the one that the workers used before.
 """
 
 import asyncio
@@ -21,19 +20,19 @@ from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
 TERM = 2 / 3
-"""The part of a lease after which a worker counts as frozen, so that others find it out and have its rows within the
-whole."""
+"""The part of a lease after which a silent worker counts as frozen. The rest is for others to notice, and to take back
+its rows."""
 RENEWALS = 4
-"""How many times within a lease a worker renews itself and the leases of its rows."""
+"""How many times per lease a worker renews its registration and the leases of its rows."""
 
 
 class Assignment:
     """This worker's number and its share of the partitions.
 
-    ``instance`` is the name that its sessions carry, and ``channel`` the one on which its listener notifies itself. A
-    worker that has renewed itself counts as living for the ``term``. ``partitions`` are those of all its queues,
-    ``open`` those that may be claimed from, ``own`` its share of these. ``queue_names`` has its queues by number.
-    ``held`` says why the installation is held, and the signal ``hold_changed`` that this has changed.
+    ``instance`` is the name of its sessions, and ``channel`` the one on which its listener notifies itself. After a
+    renewal, a worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open``
+    those that may be claimed from, ``own`` its share of ``open``. ``queue_names`` are its queues by number. ``held`` is
+    the reason why the installation is held; the signal ``hold_changed`` reports a hold's start and end.
     """
 
     def __init__(
@@ -64,16 +63,16 @@ class Assignment:
 
     @property
     def partitions_to_reap(self) -> list[int]:
-        """Its share, and the partitions from which nobody claims."""
+        """Its share, and the partitions that nobody claims from."""
         return self.own + [partition for partition in self.partitions if partition not in self.open]
 
     async def join(self, connection: Connection) -> None:
-        """Registers, or stays registered if nobody has declared this worker lost."""
+        """Registers this worker, or renews its registration if it was not declared lost."""
         async with self._joining:  # the listener and the renewer may find out at the same moment
             await self._join(connection)
 
     async def check_same_server(self, connection: Connection) -> None:
-        """Notes that this worker is on this server. Closes all partitions where the installation is held."""
+        """Notes which server this worker is on. Closes all partitions if the installation is held there."""
         held, self._renewals = await internal_verbs.check_same_server(connection, known=self._renewals)
         self._note_hold(held)
 
@@ -106,24 +105,24 @@ class Assignment:
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
-        """Says that this worker lives. Returns False if it was declared lost meanwhile."""
+        """Renews the registration. Returns False if this worker was declared lost."""
         return not self.number or await worker_registry.renew(connection, self.number, self.term)
 
     def share(self, alive: Sequence[worker_registry.RegisteredWorker]) -> bool:
-        """Works out this worker's share among the workers that serve the same queues. Returns whether other partitions
-        are open now than before."""
+        """Computes this worker's share among the workers of the same queues. Returns whether the open partitions have
+        changed."""
         me = next((worker for worker in alive if worker.id == self.number), None)
         if me is None or me.lost:
             return False
         before, self._is_draining = self.open, me.draining
         self._note_hold(me.held)
         self._take(me.served, me.paused)
-        if not me.gone and not me.draining:  # gone it cannot be, but an answer may be old
+        if not me.gone and not me.draining:  # this worker is not gone, but the answer may be old
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """Its share among all that serve the queue, and among those that have a capability which not all have."""
+        """Its share among all workers of the queue, and among those with a capability that not all have."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

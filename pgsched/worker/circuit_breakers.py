@@ -1,8 +1,8 @@
-"""Leaves failing targets alone: counts how attempts end, opens circuits, and lets targets recover.
+"""Circuit breakers: count the outcomes of attempts, open circuits of failing targets, and let targets recover.
 
-Each path has a circuit, so that what it answers holds back no call of another; its host has one for what several paths
-answer. One worker's verdict holds for the fleet: the circuit is a gate in the database, which every worker's claims
-pass. No attempt at a target is counted before its first failure. While its circuit is open, a probe passes now and
+Each path has a circuit, so that a failing path does not hold back calls to others. The host has a circuit for failures
+on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database that every
+claim passes. Attempts are counted only from a target's first failure. While a circuit is open, a probe passes now and
 then, and its outcome decides whether the target recovers.
 """
 
@@ -26,8 +26,8 @@ from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0
 _REMEMBERED = 2 * WINDOW
-"""Seconds for which a window is kept: the next one has to know since when the target fails."""
-_PAUSE = 1.0  # seconds: what was claimed before that has been handed back, and claims meet the gate
+"""Seconds for which a window is kept: the next one needs to know since when the target has been failing."""
+_PAUSE = 1.0  # seconds; by then, rows claimed earlier were handed back, and claims meet the gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class _Verdict:
 
 
 class Circuits(Service):
-    """``note`` counts an outcome; a turn writes the verdict that follows from it, and then calls ``changed``."""
+    """``note`` counts an outcome. A turn writes the verdicts that follow, and calls ``changed``."""
 
     name = "circuits"
 
@@ -63,7 +63,7 @@ class Circuits(Service):
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
         self.is_watching = False
-        """Whether successes must be noted, too."""
+        """Whether successes must be noted too."""
 
     def sent(self, id: bytes, name: str) -> None:
         """Notes that this execution is a circuit's probe."""
@@ -71,7 +71,7 @@ class Circuits(Service):
         self._look_at_what_is_watched()
 
     def forget(self, ids: Iterable[bytes]) -> None:
-        """Forgets executions that this process does not have in hand any more."""
+        """Forgets executions that are no longer in hand."""
         for id in ids:
             self._probes.pop(id, None)
         self._look_at_what_is_watched()
@@ -80,7 +80,7 @@ class Circuits(Service):
         self.is_watching = bool(self._windows or self._probes)
 
     def leaves_alone(self, row: ClaimedExecution) -> bool:
-        """Whether the target was found failing a moment ago, after this execution was claimed."""
+        """Whether the target was found failing just now, after this execution was claimed."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         now = time.monotonic()
@@ -95,7 +95,7 @@ class Circuits(Service):
         for name, paths in zip(circuits_of(row.target, host, row.client_id), (1, OF_A_HOST), strict=True):
             if name in probed:
                 self._decide(name, outcome, probe=True, asked=asked_pause(outcome))
-            elif self._after and (ill or name in self._windows):  # where none is opened, those there are must close
+            elif self._after and (ill or name in self._windows):  # if circuits are off, existing ones must still close
                 self._count(name, path_of(row.target), outcome, paths=paths)
         self._look_at_what_is_watched()
 
@@ -135,7 +135,7 @@ class Circuits(Service):
         while self._verdicts:
             try:
                 await self._make_so(self._verdicts[0])
-            except (psycopg.DataError, psycopg.IntegrityError) as error:  # it would be refused for ever
+            except (psycopg.DataError, psycopg.IntegrityError) as error:  # a retry would be refused too
                 name, reason = self._verdicts[0].name[:300], str(error)[:200]
                 self.events.emit("target.not_sidelined", gate=name, reason=reason)
             self._verdicts.popleft()

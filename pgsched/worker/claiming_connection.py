@@ -1,4 +1,4 @@
-"""Claims of one connection, and the leases under which they are made."""
+"""Makes claims on one connection, and the leases for them."""
 
 import asyncio
 import secrets
@@ -25,25 +25,25 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 
 SURE = 0.6
-"""The part of a lease, counted from before it was asked for, in which rows may begin under it: a worker that is silent
-counts as lost after two thirds of a lease."""
+"""The part of a lease, counted from before its request, during which its rows may begin: a silent worker counts as lost
+after two thirds of a lease."""
 CLAIMING_PATIENCE: LiteralString = "100ms"
-"""How long a claim waits for a lock, before it is made without the row that needs it."""
+"""How long a claim waits for a lock before it is retried without the locked row."""
 _TOKEN_BITS = 63
 _MOST_REFUSED = 1000
-_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before
+_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; the timeout usually comes first
 _PART = 1000  # rows of each partition
-_LOCKED = 0.05  # seconds until what somebody has locked is looked for once more
+_LOCKED = 0.05  # seconds until locked rows are looked for again
 
 
 def new_token() -> int:
-    """A token that no claim has had and nobody can guess: knowing it is the permission to settle."""
+    """A token that is unique and cannot be guessed: whoever knows it may settle."""
     return secrets.randbits(_TOKEN_BITS) or 1
 
 
 class ClaimingConnection:
-    """Makes leases, and remembers each until its claim is answered. Where a broken connection swallowed the answer,
-    rows may be leased to this worker without its knowledge; these are given back."""
+    """Makes leases, and remembers each until its claim is answered. If the connection breaks before the answer, rows
+    may be leased to this worker without its knowledge; these are given back."""
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class ClaimingConnection:
 
     @property
     def unanswered(self) -> list[int]:
-        """The tokens of claims that have no answer, so that the rows that they leased are unknown."""
+        """The tokens of claims that have not been answered. The rows that they leased are unknown."""
         return [*self._unanswered]
 
     async def _connection(self) -> Connection:
-        """The connection for a claim of partitions that were chosen before. Raises Unavailable if it leads to a server
-        on which the installation is held."""
+        """The connection for a claim. Raises Unavailable if the installation is held on its server: the partitions were
+        chosen before the connection was made."""
         connection = await self.link.get()
         if self.assignment.held is not None:
             raise Unavailable(f"the installation is held for recovery: {self.assignment.held}")
         return connection
 
     def ask(self, ahead: timedelta) -> Lease:
-        """A new lease, under a token that no claim has had, for rows that are due within ``ahead``."""
+        """A lease with a new token, for rows that are due within ``ahead``."""
         token = new_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
@@ -98,7 +98,7 @@ class ClaimingConnection:
         statements: int = 3,
         at_once: bool = False,
     ) -> None:
-        """Notes that a claim was answered. Observers are told of its rows, unless nothing was claimed (None)."""
+        """Notes that a claim was answered, and reports its rows to the observers unless they are None."""
         self._unanswered.remove(lease.token)
         if rows is not None:
             asked_at = lease.sure_until - self._sure
@@ -107,8 +107,8 @@ class ClaimingConnection:
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[SetAside]) -> None:
-        """Reports rows that made a claim fail and were set aside. Claims read past rows with which the database lets
-        nobody do anything."""
+        """Reports rows that made a claim fail and were set aside. Claims skip rows that could not be set aside
+        either."""
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":
@@ -127,8 +127,8 @@ class ClaimingConnection:
     ) -> Claimed:
         """Claims rows that are due within ``ahead`` (``executions.claim``).
 
-        With ``at_once`` it claims plain rows of a single share in one round trip (``executions.claim_at_once``). A
-        claim by priority that fails because of a row claims nothing: that row is left to the claims by instant.
+        ``at_once`` claims plain rows of a single share in one round trip (``executions.claim_at_once``). A claim by
+        priority that fails because of a row claims nothing: the claims by instant handle that row.
         """
         connection = await self._connection()
         if row_filter.first and not await has_priorities(connection, [share.partition for share in shares]):
@@ -145,7 +145,7 @@ class ClaimingConnection:
             if not is_of_a_row(error):
                 raise
             if at_once:
-                await self.give_back()  # also what was leased and could not be read
+                await self.give_back()  # including rows that were leased but could not be read
                 return await self.claim(shares, ahead, row_filter=row_filter.plainly())
             answer = NOTHING_CLAIMED
             if not row_filter.is_by_priority:
@@ -157,9 +157,8 @@ class ClaimingConnection:
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:
-        """Hands back the rows of claims whose answers never came. Reads so many parts of the due rows, and goes on from
-        there the next time. Rows that somebody has locked are passed over, and looked for again after the rest. Returns
-        at once where all claims were answered."""
+        """Hands back the rows of claims that were never answered. Reads the next ``parts`` parts of the due rows. Skips
+        locked rows, and looks for them again after the rest. Returns at once if all claims were answered."""
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
                 self._looking_for = list(self._unanswered)
@@ -175,11 +174,10 @@ class ClaimingConnection:
                 continue
             self._marks, self._locked = self._locked, {}
             if parts > 0:
-                await asyncio.sleep(_LOCKED)  # whoever has it may have it for long: nobody waits for that
+                await asyncio.sleep(_LOCKED)  # polls, because a lock may be held for long
 
     async def close(self) -> None:
-        """Gives back the rows of claims without an answer, and closes the connection. For the end, after the last
-        claim."""
+        """Gives back the rows of unanswered claims, and closes the connection. Called after the last claim."""
         if self._unanswered:
             async with asyncio.timeout(_AT_THE_END):
                 await self.give_back(parts=_PARTS_AT_THE_END)
@@ -187,7 +185,7 @@ class ClaimingConnection:
 
 
 class Claiming(Service):
-    """A service that claims rows under leases of its own. ``links`` are further connections that its turns use."""
+    """A service that claims rows. ``links`` are further connections that its turns use."""
 
     def __init__(self, leases: ClaimingConnection, *links: Link) -> None:
         super().__init__(leases.events, leases.link, *links)

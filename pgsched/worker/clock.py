@@ -1,8 +1,8 @@
-"""The database's clock, read off this machine's monotonic one.
+"""Estimates the database's clock from this machine's monotonic clock.
 
-Every instant is the database's. A worker learns the difference to its own monotonic clock from the answers it gets
-anyway, and keeps the reading with the shortest round trip. The reading counts as taken when the answer came in, so
-the clock is behind by at most that round trip and never ahead: nothing starts before its instant.
+Every instant is in database time. A worker computes the offset from its own monotonic clock from the answers that it
+gets anyway, and keeps the reading with the shortest round trip. A reading counts as taken when the answer arrived, so
+the estimate is at most one round trip behind and never ahead: no row starts before its instant.
 """
 
 import time
@@ -10,7 +10,7 @@ import time
 from pgsched.store.core.wire import UNIX_TO_WIRE
 
 _FORGET_AFTER = 30.0
-_STEP = 0.01  # more than two readings can differ by their round trips: one of the clocks was set
+_STEP = 0.01  # a difference beyond the round trips and this means that one of the clocks was set
 
 
 class DatabaseClock:
@@ -26,7 +26,7 @@ class DatabaseClock:
         return self._round_trip != float("inf")
 
     def observe(self, instant: int, sent: float, received: float) -> None:
-        """Takes a reading: the server said ``instant`` between the two monotonic moments."""
+        """Takes a reading: the server's time was ``instant`` between the two monotonic times."""
         round_trip = received - sent
         offset = instant / 1e6 - received
         stepped = abs(offset - self._offset) > round_trip + self._round_trip + _STEP
@@ -43,7 +43,7 @@ class DatabaseClock:
         return (self.now() - instant) / 1e6
 
     def monotonic(self, instant: int) -> float:
-        """When an instant comes, on the monotonic clock."""
+        """The monotonic time of an instant."""
         return instant / 1e6 - self._offset
 
     def epoch_seconds(self) -> int:

@@ -1,14 +1,13 @@
-"""The rows for which this worker is responsible, and until when they are surely its own.
+"""The rows that this worker holds, and until when it certainly holds them.
 
-A lease is good for a time from when it was asked for or renewed, and a worker for a time from when it last said that
-it lives. After that other workers may have the rows, and this process may be the last to find out: its loop stood
-still, its machine was frozen, or the database was away. So each row is compared with the moment at which it is
-started, and nothing is claimed while it is uncertain whether the others count this worker among the living. Moments
-are of the monotonic clock.
+A lease is valid for a fixed time after it was requested or renewed, and so is a worker's registration. After that,
+other workers may have taken the rows, and this process may be the last to notice: its loop was blocked, its machine was
+frozen, or the database was away. So each row's lease is checked when the row starts, and nothing is claimed while the
+other workers may consider this worker lost. All times are monotonic.
 
-While the loop stands still a thread may give up what has not begun (``run.blocked_loop_stand_in``). It first takes
-the rows' leases by ``give_up``. Whenever the loop goes on, it starts none of these rows before it has handed all of
-them back (``emptied``).
+While the loop is blocked, a thread may give up the rows that have not begun (``run.blocked_loop_stand_in``). It first
+invalidates their leases in memory (``give_up``). When the loop resumes, it hands all these rows back before it starts
+any of them (``emptied``).
 """
 
 import time
@@ -28,20 +27,20 @@ _ID: Callable[[Any], bytes] = itemgetter(ClaimedExecution._fields.index("id"))
 _TOKEN: Callable[[Any], int] = itemgetter(ClaimedExecution._fields.index("token"))
 _CLIENT: Callable[[Any], str] = itemgetter(ClaimedExecution._fields.index("client_id"))
 WEIGHT = 0.02
-"""How much one attempt counts in the typical duration."""
+"""The weight of one attempt in the typical duration."""
 
 
 class InHand:
-    """Rows by their ids. ``left`` names rows that are not in hand any more, of those whose leaving is ``announced``:
-    somebody counts them. ``eased`` says that there is more room."""
+    """Rows by id. ``left`` reports the ``announced`` rows that are no longer in hand, because somebody counts them.
+    ``eased`` means that there is more room."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, ClaimedExecution] = {}
         self.claimed_at: dict[int, float] = {}
-        """The monotonic moment at which the rows of a token were taken, of the last few thousand tokens."""
+        """The monotonic time at which a token's rows were taken, for the last few thousand tokens."""
         self.announced: set[bytes] = set()
         self.unrecorded: set[bytes] = set()
-        """Rows that have ended but cannot be recorded yet, because somebody has locked them. They take no room."""
+        """Rows that have ended but cannot be recorded yet, because they are locked. They take no room."""
         self.left: Signal[[Sequence[bytes]]] = Signal()
         self.eased: Signal[[]] = Signal()
 
@@ -49,7 +48,7 @@ class InHand:
         return len(self.rows)
 
     def take(self, rows: Sequence[ClaimedExecution]) -> None:
-        """Takes the rows of a claim. A row that is claimed again is in hand under its new token only."""
+        """Adds the rows of a claim. A row that is claimed again is in hand only under its new token."""
         self.rows.update(zip(map(_ID, rows), rows, strict=True))
         self.claimed_at |= dict.fromkeys(map(_TOKEN, rows), time.monotonic())
         while len(self.claimed_at) > _MOST_TOKENS:
@@ -75,7 +74,7 @@ class InHand:
         return [*map(_CLIENT, gone)]
 
     def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[ClaimedExecution | None]:
-        """The same where some are not in hand any more, or under another token. An id may come twice."""
+        """``leave`` for rows of which some are no longer in hand or have another token. An id may occur twice."""
         gone = list[ClaimedExecution | None]()
         for id, token in zip(ids, tokens, strict=True):
             row = self.rows.get(id)
@@ -84,7 +83,7 @@ class InHand:
         return gone
 
     def keep_unrecorded(self, ids: Iterable[bytes]) -> None:
-        """Keeps rows that have ended and wait to be recorded, without their payloads, which are not needed any more."""
+        """Keeps rows that have ended and wait to be recorded. Drops their payloads, which are no longer needed."""
         for id in ids:
             if id in self.rows and id not in self.unrecorded:
                 self.rows[id] = self.rows[id]._replace(payload=None)
@@ -93,60 +92,59 @@ class InHand:
 
 
 class LeaseValidity:
-    """Every row in hand may be started up to the moment ``until``. ``doubts`` counts how often rows that had not begun
-    were handed back."""
+    """Rows in hand may start before ``until``. ``doubts`` counts how often the rows that had not begun were handed
+    back."""
 
     def __init__(self) -> None:
         self.until = float("inf")
         self.doubts = 0
         self.is_given_up = False
-        """Whether a thread has given up the rows in hand that have not begun, so that others may have them."""
+        """Whether a thread has given up the rows that have not begun, so that other workers may have them."""
         self._alive_until = self._fresh_until = float("inf")
         self._void_until = _NEVER
 
     @property
     def is_alive(self) -> bool:
-        """Whether rows that are claimed now will belong to this worker."""
+        """Whether this worker may claim rows now."""
         return time.monotonic() <= self._alive_until and not self.is_given_up
 
     def claimed(self, until: float) -> None:
-        """More rows are in hand, under leases that are good until then."""
-        if until <= self._void_until:  # asked for before all was given up, and answered afterwards
+        """Notes newly claimed rows, whose leases are valid until then."""
+        if until <= self._void_until:  # requested before the rows were given up, and answered afterwards
             self.is_given_up = True
         self._fresh_until = min(self._fresh_until, until)
         self._count_until(min(self.until, until))
 
     def emptied(self) -> None:
-        """All rows that had not begun were handed back."""
+        """Notes that all rows that had not begun were handed back."""
         self.is_given_up = False
         self.doubts += 1
         self.until = self._alive_until
 
     def renewing(self) -> None:
-        """The leases of the rows in hand are about to be renewed."""
+        """Notes that the leases of the rows in hand are about to be renewed."""
         self._fresh_until = float("inf")
 
     def renewed(self, until: float) -> None:
-        """These leases and the worker's own were renewed until then, at least."""
+        """Notes that these leases and the worker's registration were renewed until at least then."""
         self._alive_until = until
         self._count_until(min(until, self._fresh_until))
 
     def _count_until(self, until: float) -> None:
         self.until = until
-        if self.is_given_up:  # asked afterwards: it may have come about between these two lines
+        if self.is_given_up:  # checked last, because a thread may set it between these two lines
             self.until = _NEVER
 
     def give_up(self, void_until: float) -> None:
-        """Keeps the loop from starting rows that have not begun, and rows that are claimed under leases asked for until
-        now, which are good until ``void_until`` at most. For a thread beside the loop: each step is atomic, and the
-        order of the steps matters."""
+        """Keeps the loop from starting rows that have not begun, including rows of claims in flight, whose leases are
+        valid until ``void_until`` at most. Called in another thread: each step is atomic, and the order matters."""
         self._void_until = void_until
         self.is_given_up = True
         self.until = _NEVER
 
 
 class AttemptPace:
-    """Decides how many rows to have in hand. ``typical`` is the seconds that an attempt takes; the last count most."""
+    """Decides how many rows to hold. ``typical`` is a moving average of the seconds that an attempt takes."""
 
     def __init__(self, *, concurrency: int, ahead: float) -> None:
         self._concurrency, self._ahead = concurrency, ahead
@@ -154,14 +152,14 @@ class AttemptPace:
 
     @property
     def capacity(self) -> int:
-        """As many rows as there are lanes, and as many more as the lanes can finish within the look-ahead.
+        """One row for each lane, plus the rows that the lanes can finish within the look-ahead.
 
-        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
-        more, or their rows would wait here while another worker has lanes to spare.
+        With quick handlers, a lane would otherwise wait for each claim and each settle. With slow handlers, further
+        rows would wait here while another worker has idle lanes.
         """
         finished = int(self._concurrency * self._ahead / max(self.typical, _QUICKEST))
         return self._concurrency + min(finished, _MOST_WAITING)
 
     def observe_running(self, seconds: float) -> None:
-        """Takes the seconds that all attempts under way have taken together up to now."""
+        """Takes the total seconds that all running attempts have taken so far."""
         self.typical = max(self.typical, seconds / self._concurrency)

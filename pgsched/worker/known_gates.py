@@ -1,6 +1,6 @@
-"""The gates that a worker knows: which executions must pass them, and how many of these it has in hand.
+"""The gates that a worker knows, the executions that must pass them, and how many of those it has in hand.
 
-Where there is no gate, asking costs one look at an empty set.
+While there are no gates, a check costs one lookup in an empty set.
 """
 
 from collections import Counter
@@ -16,24 +16,24 @@ from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import KnownGate
 
 _Limits = tuple[float, float, float]
-"""How many a second and at once, and until when it is shut, negated: each lets less pass the less it is."""
+"""The rate, the concurrency, and the negated time until which the gate is shut. Lower values are stricter."""
 _NONE: _Limits = inf, inf, inf
 
 
 class KnownGates:
-    """The names of the gates, by whose executions they limit."""
+    """The gates in the database, as last read."""
 
     def __init__(self) -> None:
         self.loaded = False
         self.names: frozenset[str] = frozenset()
         self.counting: frozenset[str] = frozenset()
-        """The gates that count the executions in hand."""
+        """The gates that limit concurrency, and so count the executions in hand."""
         self._queues: dict[int, str] = {}
         self._limits: dict[str, _Limits] = {}
         self._by_key = self._by_host = False
 
     def read(self, gates: Iterable[KnownGate]) -> frozenset[str]:
-        """Takes the gates that there are now. Returns those that let less pass than before."""
+        """Takes the current gates. Returns those that became stricter."""
         gates, before, self.loaded = list(gates), self._limits, True
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.concurrency < inf)
@@ -55,9 +55,9 @@ class KnownGates:
         return [name for name in wanted if name in self.names]
 
     def width(self, name: str) -> tuple[bool, float, str]:
-        """Orders gates by how much they let pass. First come gates at which executions wait for a worker that can
-        deliver them, then circuits, the narrowest. Gates that count the executions in hand come last: whoever waits
-        there takes a free place at once."""
+        """A sort key, narrowest gate first. Gates for a missing capability come first, then circuits, then other gates
+        by rate. Gates that limit concurrency come last, because executions that wait there take a free place at
+        once."""
         if name.startswith(WORKER):
             return False, -2.0, name
         return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._limits.get(name, _NONE)[0], name
@@ -71,11 +71,11 @@ def _limit_key(options: bytes) -> str | None:
     try:
         return parse_options(options).limit_key
     except InvalidInput:
-        return None  # its delivery will say so
+        return None  # its delivery will report it
 
 
 class GateCounts:
-    """``running`` counts by gate; ``changed`` names the gates whose count is less than was last written."""
+    """``running`` counts executions by gate. ``changed`` are the gates whose count has dropped since it was written."""
 
     def __init__(self) -> None:
         self.running: Counter[str] = Counter()
@@ -84,21 +84,21 @@ class GateCounts:
         self._missing: set[bytes] = set()
 
     def add(self, id: bytes, gates: Sequence[str]) -> None:
-        """Counts an execution for these gates, in place of those that it passed in a transaction that was undone."""
+        """Counts an execution for these gates. Replaces gates that it passed in a transaction that rolled back."""
         self.take(id)
         if gates:
             self._gates[id] = gates
             self.running.update(gates)
 
     def take(self, id: bytes) -> Sequence[str]:
-        """Counts an execution no more. Returns the gates that it was counted for."""
+        """Stops counting an execution. Returns the gates that it was counted for."""
         gates = self._gates.pop(id, ())
         self.running.subtract(gates)
         self.changed.update(gates)
         return gates
 
     def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
-        """The executions that were counted in a transaction that was undone: they are not in hand, and so never leave
-        it. An execution that is counted but not in hand yet will be in hand at the next call."""
+        """The executions that were counted in a transaction that rolled back: two calls in a row did not find them in
+        hand. An execution that was just counted will be in hand at the next call."""
         before, self._missing = self._missing, self._gates.keys() - in_hand
         return self._missing & before

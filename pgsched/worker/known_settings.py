@@ -1,5 +1,5 @@
-"""The settings of clients and queues, in memory: history kept, signing secrets, roles, and defaults of options. They
-are read again when they change, and every few seconds."""
+"""Caches the settings of clients and queues: history kept, signing secrets, roles, default options. They are read
+again when they change, and every few seconds."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -29,9 +29,9 @@ def _no_keys(client: str, sealed: bytes) -> bytes:
 
 
 class KnownSettings(Service):
-    """Answers from memory once it is ``loaded``. A client without settings of its own has the defaults.
+    """Answers from memory once it is ``loaded``. A client without settings has the defaults.
 
-    ``open_signing`` opens a client's signing secret; it raises CannotOpen."""
+    ``open_signing`` decrypts a client's signing secret, or raises CannotOpen."""
 
     name = "known_settings"
     rest = 3.0  # any login can wake it by a notification
@@ -64,7 +64,7 @@ class KnownSettings(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """The settings whose default options this release knows: the database may be of a later one."""
+        """The default options that this release can parse. A later release may have stored others."""
         for owner, options in found:
             if options is None:
                 continue
@@ -77,8 +77,8 @@ class KnownSettings(Service):
                 yield owner, (options,)
 
     def _open(self, clients: Sequence[ClientForWorker]) -> None:
-        """Opens the signing secrets that are new. Callbacks are not sent unsigned where the newest cannot be opened;
-        a former one that cannot is left out."""
+        """Decrypts new signing secrets. If a client's newest secret cannot be decrypted, its callbacks are not sent. A
+        former secret that cannot be decrypted is left out."""
         before, troubled = self._opened, self._unsigned
         self._opened, self._secrets, self._unsigned = {}, {}, {}
         for client in clients:
@@ -101,11 +101,11 @@ class KnownSettings(Service):
                 self._secrets[name] = tuple(found)
 
     def are_several(self) -> bool:
-        """Whether more than one client is known, so that clients share what the worker has."""
+        """Whether more than one client is known, so that they share the worker."""
         return len(self._clients) > 1
 
     def has_settings(self, client_id: str) -> bool:
-        """Whether a client has settings of its own, and so a name that an operator has given."""
+        """Whether a client has settings. Then an operator chose its name."""
         return client_id in self._clients
 
     def weight(self, client_id: str) -> int:
@@ -113,7 +113,7 @@ class KnownSettings(Service):
         return self._clients.get(client_id, _NO_SETTINGS).weight
 
     def queue_weight(self, queue: int) -> int:
-        """The weight of a queue, by its number, in a worker that serves several."""
+        """The weight of a queue (by number) in a worker that serves several."""
         return self._queue_weights.get(queue, 1)
 
     def keeps_success(self, client_id: str) -> bool:
@@ -121,36 +121,36 @@ class KnownSettings(Service):
         return self._clients.get(client_id, _NO_SETTINGS).keep == "all"
 
     def defaults(self, client_id: str, partition: int) -> tuple[bytes, ...]:
-        """The default options of a client and of its queue, in this order."""
+        """The default options of a client and of a partition's queue, in this order."""
         own = self._options.get(client_id, ())
         if not self._of_queues:
             return own
         return own + self._of_queues.get(first_of(partition), ())
 
     def options_of(self, row: ClaimedExecution) -> Options:
-        """The row's own options over the defaults of its client and queue. Raises InvalidInput."""
+        """The row's options, over the defaults of its client and queue. Raises InvalidInput."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
             return DEFAULT_OPTIONS
-        if row.plan == 0:  # a backfill is late by intent
+        if row.plan == 0:  # a backfill is intentionally late
             defaults = tuple(map(without_spans, defaults))
         return parse_options(row.options, *defaults)
 
     def database_role(self, client_id: str) -> str | None:
-        """The role as which this client's functions are called."""
+        """The database role that calls this client's functions."""
         return self._clients.get(client_id, _NO_SETTINGS).database_role
 
     def channels(self, client_id: str) -> Collection[str] | None:
-        """The channels by which this client may have targets called; None for all."""
+        """The channels that this client's targets may use; None for all."""
         return self._clients.get(client_id, _NO_SETTINGS).channels
 
     def is_of_others(self, client_id: str, target: str) -> bool:
-        """Whether a target is the channel of other clients, which their settings name, and not of this one."""
+        """Whether a target is a channel that other clients' settings name, but not this client's."""
         return target in self._owned and target not in (self.channels(client_id) or ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """The secrets with which this client's callbacks are signed; each makes one signature. Raises DeliveryFailed
-        where they should be, and cannot."""
+        """The secrets that sign this client's callbacks, one signature each. Raises DeliveryFailed if the newest cannot
+        be decrypted."""
         found = self._secrets.get(client_id, ())
         if not found and client_id in self._unsigned:
             why = self._unsigned[client_id]

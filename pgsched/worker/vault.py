@@ -1,4 +1,4 @@
-"""The secrets of clients, opened: those that executions name are kept in memory for some seconds."""
+"""Decrypts clients' secrets, and caches those that executions name for a few seconds."""
 
 import time
 from collections.abc import Collection
@@ -16,12 +16,12 @@ _KEPT_FOR = 10.0
 _MANY = 1000
 
 Wanted = tuple[str, str]
-"""A client, and the name of a secret of it."""
+"""A client, and the name of one of its secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A secret and the hosts to which it goes, or why there is none; as it was at this moment."""
+    """A secret and the hosts that may receive it, or why it is not available, as of ``asked``."""
 
     text: str | None = field(repr=False)
     trouble: str
@@ -30,7 +30,7 @@ class _Opened:
 
 
 class Vault:
-    """Opens secrets with the keys of the setting ``secret_keys``; without them there are none."""
+    """Decrypts secrets with the keys of the setting ``secret_keys``. Without keys, no secret is available."""
 
     def __init__(self, link: Link, ring: KeyRing | None) -> None:
         self._link, self._ring = link, ring
@@ -38,8 +38,8 @@ class Vault:
         self._kept: dict[Wanted, _Opened] = {}
 
     async def secret(self, client: str, name: str, host: str) -> str:
-        """What is in it, for a host. Raises DeliveryFailed, worth another try, where it cannot be had or does not go
-        there."""
+        """The text of a secret, for a request to this host. Raises a retryable DeliveryFailed if the secret is not
+        available or not for this host."""
         if self._ring is None:
             raise DeliveryFailed(f"the secret {name} cannot be opened: this worker has no secret_keys")
         wanted = (client, name)
@@ -57,7 +57,7 @@ class Vault:
         return found.text
 
     def open_signing(self, client: str, sealed: bytes) -> bytes:
-        """What signs a client's callbacks. Raises CannotOpen."""
+        """The key that signs a client's callbacks. Raises CannotOpen."""
         if self._ring is None:
             raise CannotOpen("this worker has no secret_keys")
         try:
@@ -66,7 +66,7 @@ class Vault:
             raise CannotOpen(str(error)) from None
 
     def forget(self) -> None:
-        """Has all looked up again, since one was changed."""
+        """Clears the cache, because a secret has changed."""
         self._kept.clear()
 
     async def close(self) -> None:

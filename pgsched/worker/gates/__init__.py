@@ -1,1 +1,1 @@
-"""What holds rows back on their way: limits, ordering keys, circuits, missing capabilities."""
+"""Gates, which hold rows back: limits, ordering keys, circuits, missing capabilities."""

@@ -1,4 +1,4 @@
-"""Which claimed executions may pass their gates, and where the others are held; part of a claim's transaction."""
+"""Decides, in a claim's transaction, which executions may pass their gates, and at which gate the others are held."""
 
 import time
 from collections import defaultdict
@@ -23,14 +23,14 @@ from pgsched.worker.known_gates import GateCounts, KnownGates
 from pgsched.worker.known_settings import KnownSettings
 
 SOONEST, LATEST = 0.01, 0.5
-"""Seconds until a gate that holds something is looked at again, at least and at most."""
+"""The least and most seconds until a gate that holds executions is checked again."""
 _SOON = 0.02
 _UNDECIDED = "waits: another worker is deciding which execution of its ordering key is next"
 
 
 class Admission:
-    """``holding`` are the gates that hold executions back, as far as this worker knows. ``counts`` has the executions
-    in hand that passed gates. ``has_news`` says that a gate should be looked at."""
+    """``holding`` are the gates that hold executions back, as far as this worker knows. ``counts`` counts executions in
+    hand by the gates that they passed. ``has_news`` means that a gate should be checked."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Admission:
         self.counts = GateCounts()
         self.has_news: Signal[[]] = Signal()
         self.admits_most = False
-        """Whether most rows of the last claim have an ordering key, or a gate on their way."""
+        """Whether most rows of the last claim have an ordering key, or a gate to pass."""
 
     @property
     def clients_held(self) -> tuple[str, ...]:
@@ -60,8 +60,8 @@ class Admission:
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
     async def admit(self, connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-        """The rows of a claim that may start now or within the look-ahead, each with its instant. The others are held,
-        in the claim's transaction."""
+        """Returns the rows of a claim that may start within the look-ahead, each with its instant. Holds the others, in
+        the claim's transaction."""
         self.admits_most = False
         if not self.known_gates.names and all(row.ordering_key is None for row in rows):
             return rows
@@ -78,8 +78,8 @@ class Admission:
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
     async def queue_up(self, connection: Connection, rows: list[ClaimedExecution]) -> dict[bytes, str]:
-        """The rows whose turn it is not under their ordering key. What cannot be decided for another's lock is put
-        off."""
+        """The rows whose turn has not come under their ordering key. Postpones rows for which a lock prevents the
+        decision."""
         ordered = [row for row in rows if row.ordering_key is not None]
         if not ordered:
             return {}
@@ -89,8 +89,8 @@ class Admission:
         return {row.id: ORDER for row in ordered if row.id not in turns.heads}
 
     async def _put_off(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
-        """Rows are read again beyond what claims look ahead: soon, or later as they are long overdue. They are no
-        longer leased, so nothing holds them at a gate."""
+        """Postpones rows beyond the look-ahead: the longer a row is overdue, the longer. They are no longer leased, so
+        they are not held at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
         for row in rows:
             overdue = (now - row.start) / 1e6
@@ -100,7 +100,7 @@ class Admission:
             await postpone(connection, partition, some)
 
     def undeliverable(self, rows: Iterable[ClaimedExecution], held: Mapping[bytes, str]) -> dict[bytes, str]:
-        """The rows that this worker cannot deliver, each with the gate at which it waits for another worker."""
+        """The rows that this worker cannot deliver, with the gate at which each waits for another worker."""
         found: dict[bytes, str] = {}
         for row in rows:
             if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._is_late(row):
@@ -122,8 +122,8 @@ class Admission:
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> dict[str, Gate]:
-        """Locks the gates of the rows that are not held. A row with a gate that somebody else has locked is held at
-        that gate: nobody waits for an operator's open transaction."""
+        """Locks the gates of rows that are not held. If a gate is already locked, holds its rows there: an operator's
+        open transaction must not delay others."""
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
         if not names:
             return {}
@@ -137,11 +137,11 @@ class Admission:
         return self._with_own(locked.gates)
 
     async def read(self, connection: Connection, names: Iterable[str]) -> dict[str, Gate]:
-        """How gates stand now; none of them is locked."""
+        """Reads gates without locking them."""
         return self._with_own(await gates.read(connection, names, worker=self._assignment.number))
 
     def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
-        for gate in found.values():  # as it is now that the lock is there
+        for gate in found.values():  # adds the count at this moment, under the lock
             gate.running += self.counts.running[gate.name]
         return found
 
@@ -203,7 +203,7 @@ class Admission:
                 self._in_hand.announced.add(row.id)
 
     def left(self, ids: Iterable[bytes]) -> None:
-        """Counts executions no more that this process does not have in hand any more."""
+        """Stops counting executions that are no longer in hand."""
         for id in ids:
             for name in self.counts.take(id):
                 if name in self.holding:
@@ -213,5 +213,5 @@ class Admission:
 
 
 def from_now(microseconds: int, latest: float) -> float:
-    """The monotonic moment so many microseconds from now, but at least ``SOONEST`` and at most ``latest`` seconds."""
+    """The monotonic time this many microseconds from now, but between ``SOONEST`` and ``latest`` seconds from now."""
     return time.monotonic() + min(max(microseconds / 1e6, SOONEST), latest)

@@ -1,13 +1,13 @@
-"""What this worker can deliver, what the other workers can, and which rows it therefore claims.
+"""Tracks what this and the other workers can deliver, which decides which rows this worker claims.
 
-Each worker says in ``pgsched.workers`` which capabilities it has (``domain.capability``), and reads there which ones
-the other living workers have. Its claims leave rows alone that others can deliver and it cannot. A row that nobody can
-deliver is claimed by whichever worker meets it and held behind a gate of its own (``worker:python:send_email``), from
-which a worker that has the capability claims it as soon as it starts. A worker that does not know of another worker yet
-holds rows in the same way that the other one could deliver: such a miss costs a moment, and no attempt.
+Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads there the capabilities
+of the other live workers. Its claims skip rows that others can deliver and it cannot. A row that no worker can deliver
+is claimed by any of them and held behind a gate for its capability (``worker:python:send_email``). A worker that has
+the capability claims the row from there as soon as it starts. A worker that has not yet noticed such a worker also
+holds its rows: that delays them a little, but uses up no attempt.
 
-Where many rows are due that nobody can deliver, claims do not hold them one by one: they read past them, and turns of
-this service hold them, in a bounded share of the time.
+If many due rows cannot be delivered by anyone, claims do not hold them one by one: they skip them, and this service
+holds them, in a bounded share of the time.
 """
 
 import time
@@ -28,18 +28,18 @@ from pgsched.worker.gates.gate_timers import Round
 
 _EVERY, _NOT_YET = 1.0, 0.1
 _LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
-_UNTIL_KNOWN = 4.0  # seconds after a change among the workers within which some may not have noticed it
-_MANY = 50  # misses of one capability within a turn after which claims read past it
+_UNTIL_KNOWN = 4.0  # seconds after a change among the workers until all of them have noticed it
+_MANY = 50  # misses of one capability in a turn after which claims skip its rows
 _MOST_MISSED = 16
 _READ_PAST_FOR = 5.0
 _HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
 class Capabilities(Service):
-    """``mine`` returns what this worker can deliver at the moment: an application may register handlers later.
+    """``mine`` returns what this worker can deliver now: an application may register handlers later.
 
-    ``changed`` says that claims must leave other rows to others than before; ``found`` names gates that hold executions
-    back which this worker can deliver.
+    ``changed`` means that claims must now leave other rows to other workers. ``found`` passes gates that hold
+    executions which this worker can deliver.
     """
 
     name = "capabilities"
@@ -52,15 +52,15 @@ class Capabilities(Service):
         self.changed: Signal[[]] = Signal()
         self.found: Signal[[Sequence[str]]] = Signal()
         self.mine = mine()
-        """What this worker can deliver, as it was a moment ago."""
+        """What this worker could deliver at the last turn."""
         self.known = False
-        """Whether it is known what the others can deliver."""
+        """Whether the other workers' capabilities are known."""
         self.left: Mapping[int, tuple[str, ...]] = {}
-        """The capabilities that this worker leaves to others, by the number of the queue."""
+        """The capabilities that this worker leaves to others, by queue number."""
         self.missed: tuple[str, ...] = ()
-        """The capabilities that nobody has although many due rows need them."""
+        """The capabilities that no worker has although many due rows need them."""
         self.holding: tuple[str, ...] = ()
-        """The gates at which executions are held that this worker can deliver."""
+        """The gates that hold executions which this worker can deliver."""
         self._declared: tuple[int, frozenset[str]] = (0, frozenset())
         self._misses: Counter[str] = Counter()
         self._read_past_until: dict[str, float] = {}
@@ -70,13 +70,13 @@ class Capabilities(Service):
         self._round = Round()
 
     def gate_of(self, target: str) -> str | None:
-        """The gate at which an execution for this target waits for another worker; None where this one delivers it."""
+        """The gate at which an execution for this target waits for another worker; None if this one can deliver it."""
         needed = needs(target)
-        # Clients with a role of their own have their functions called by any worker: only the call itself can tell.
+        # Any worker calls the SQL functions of clients with a database role, so only the call itself can tell.
         return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
 
     def note_others(self, alive: Sequence[RegisteredWorker], number: int) -> None:
-        """Takes what the living workers can deliver."""
+        """Takes the capabilities of the live workers."""
         peers: dict[int, list[frozenset[str]]] = {}
         for worker in alive:
             if worker.id != number and not (worker.gone or worker.lost or worker.draining):
@@ -93,18 +93,18 @@ class Capabilities(Service):
             self.changed()
 
     def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
-        """The capabilities that it leaves to others in the queues of all these partitions."""
+        """The capabilities that this worker leaves to others in every queue of these partitions."""
         queues = {queue_of(partition) for partition in partitions}
         rests = [set(self.left.get(queue, ())) for queue in queues]
         return tuple(sorted(set.intersection(*rests))) if rests else ()
 
     def note_held(self, gate: str) -> None:
-        """Notes that a claimed execution, which this worker cannot deliver, waits at this gate now."""
+        """Notes that an execution that this worker cannot deliver is now held at this gate."""
         self._misses[gate.removeprefix(WORKER)] += 1
         self._read_past([name for name, count in self._misses.items() if count >= _MANY])
 
     def look(self) -> None:
-        """Looks at once for executions that wait for this worker, which has just registered."""
+        """Looks at once for executions that wait for this worker. Called when it has registered."""
         self._looked_at, self._changed_at = float("-inf"), time.monotonic()
         self.wake()
 
@@ -136,15 +136,14 @@ class Capabilities(Service):
         return self._holding_due.pause
 
     async def _declare(self) -> None:
-        """Says what this worker can deliver, where that has changed."""
+        """Declares this worker's capabilities if they have changed."""
         saying = (self._assignment.number, self.mine)
         if saying != self._declared:
             await worker_registry.declare(await self._link.get(), saying[0], sorted(saying[1]))
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:
-        """Workers that know of this one do not hold what it can deliver, so it looks seldom unless executions are
-        held."""
+        """Looks rarely once all workers know this one, because then they no longer hold what it can deliver."""
         is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
         return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 
@@ -157,7 +156,7 @@ class Capabilities(Service):
             self.found(self.holding)
 
     async def _hold(self, connection: Connection) -> None:
-        """Holds some of the due rows that nobody can deliver."""
+        """Holds some of the due rows that no worker can deliver."""
         hold = partial(gates.hold_due, connection, capabilities=self.missed)
         held = await self._round.work_off(self._assignment.own, _HELD_AT_ONCE, hold)
         self._read_past(self.missed if held else ())

@@ -1,4 +1,4 @@
-"""Outcomes that are settled together."""
+"""A batch of outcomes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -16,12 +16,12 @@ DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_
 
 
 class Batch:
-    """Outcomes that are settled together, by partition and statement."""
+    """Outcomes that are settled together, grouped by statement and partition."""
 
     def __init__(self) -> None:
         self.count = 0
         self.groups = defaultdict[tuple[str, int | None], ByPartition](dict)
-        """Rows of which a statement is told no more than which they are, by the statement and the status code."""
+        """Rows whose statement needs only their ids and tokens, by statement and status code."""
         self.answered = defaultdict[int, list[AnsweredRow]](list)
         self.finished = defaultdict[int, list[Finished]](list)
         self.postponed = defaultdict[int, list[PostponedRow]](list)
@@ -32,9 +32,9 @@ class Batch:
         )  # fmt: skip
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
-        """The partition, client and ordering key of each row that ends, by its id."""
+        """The partition, client and ordering key of each row that ends, by id."""
         self.jobs: dict[bytes, bytes] = {}
-        """The job of each row that ends, by its id, where the job counts the outcomes of its runs."""
+        """The job of each row that ends, by id, if the job counts the outcomes of its runs."""
 
     def succeed(self, row: ClaimedExecution, code: int | None) -> None:
         self._add(self.groups["succeeded", code], row)
@@ -53,7 +53,7 @@ class Batch:
             self._end(row)
 
     def release(self, row: ClaimedExecution, *, by_drain: bool = False, ended: bool = False) -> None:
-        """Hands a row back, unless it has ended already. ``returning`` has the earliest instant of these rows in each
+        """Hands a row back, unless it has already ended. ``returning`` has the earliest instant of these rows per
         partition."""
         if ended or not by_drain:
             self._end_call(row)
@@ -61,8 +61,8 @@ class Batch:
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: ClaimedExecution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
-        """Takes an outcome other than a plain success. ``counts`` says that the row's job counts its failures; ``told``
-        are the further fields of ``Finished``."""
+        """Adds an outcome other than a plain success. ``counts`` means that the row's job counts its failures. ``told``
+        are further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
             self._end(row)
@@ -91,15 +91,15 @@ class Batch:
 
     @property
     def succeeded(self) -> dict[int | None, ByPartition]:
-        """Plain successes, by their status code."""
+        """Plain successes, by status code."""
         return {code: groups for (outcome, code), groups in self.groups.items() if outcome == "succeeded"}
 
     def rows(self) -> list[tuple[bytes, int]]:
-        """(id, token) of everything in the batch."""
+        """The (id, token) of each row in the batch."""
         return [pair for group in self.by_partition().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
-        """The part of the batch that concerns these rows."""
+        """The part of the batch with these rows."""
         part = Batch()
         for which, groups in self.groups.items():
             if found := _of(groups, ids):
@@ -114,14 +114,14 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Itself with at most so many rows that have an ordering key, of each client in turn; and the rest."""
+        """Splits off the rows with an ordering key beyond the first ``most``, taken from each client in turn."""
         if len(self.keys) <= most:
             return self, Batch()
         later = set(self._keyed_by_turns()[most:])
         return self.only({id for id, _ in self.rows()} - later), self.only(later)
 
     def add(self, other: "Batch") -> None:
-        """Takes over the rows of another batch."""
+        """Adds the rows of another batch."""
         for which, groups in other.groups.items():
             _join(self.groups[which], groups)
         for answers, more in zip(self.answers, other.answers, strict=True):
@@ -134,8 +134,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """The same batch without the rows' answers, and with the reason why these cannot be stored; and how the first
-        row ended, or None where none has."""
+        """The batch with the rows' answers replaced by the reason why they cannot be stored, and how a row ended: None
+        if none has."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():
@@ -171,7 +171,7 @@ class Batch:
         return found
 
     def _keyed_by_turns(self) -> list[bytes]:
-        """The rows with an ordering key: the first of each client, then the second of each, and so on."""
+        """The ids of rows with an ordering key: the first of each client, then the second of each, and so on."""
         counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
         for place, (id, (_, client, _)) in enumerate(self.keys.items()):
             turns.append((counts[client], place, id))
@@ -179,8 +179,8 @@ class Batch:
         return [id for _, _, id in sorted(turns)]
 
     def _end_call(self, row: ClaimedExecution) -> None:
-        """The row may have been cancelled: then the next of its ordering key waits until its call is over. One that
-        goes on stays at the head of its key."""
+        """Notes that the row's call is over. If the row was cancelled, the next one with its ordering key waits for
+        this; if not, it stays at the head of its key."""
         if row.ordering_key is not None:
             self._end(row)
 

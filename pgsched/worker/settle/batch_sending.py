@@ -1,8 +1,8 @@
-"""Sends a batch of outcomes: all at once, or warily, where somebody has locked a row of it or one cannot be settled.
+"""Sends a batch of outcomes: as a whole, or only the part that can be settled.
 
-A client's open transaction may lock rows that are in hand, and jobs whose outcomes are counted. No other outcome waits
-for that: ``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is tried again later. A
-row that the database refuses to settle is first settled without its answer, and if that fails, too, it is set aside
+A client's open transaction may lock rows in hand, or jobs that count outcomes. Other outcomes do not wait for it:
+``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is retried later. A row that the
+database refuses to settle is settled without its answer; if that fails too, the row is set aside
 (``store.live.parked_rows``).
 """
 
@@ -29,9 +29,8 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class SettleReport:
-    """What became of a batch: the number of rows by their outcome, and of statements; the rows that others had locked
-    or that were set aside; the ordering keys whose next execution could not be decided; and the partition and instant
-    of each row that fires again, or whose turn it is."""
+    """What became of a batch. ``turns`` are the ordering keys whose next execution could not be decided. ``fires`` are
+    the partition and instant of each row that fires again, or whose turn it is now."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
@@ -42,18 +41,18 @@ class SettleReport:
 
     @property
     def count(self) -> int:
-        """How many rows were settled."""
+        """The number of settled rows."""
         return self.outcomes.total()
 
     def add(self, other: "SettleReport") -> None:
-        """Adds the report of a part."""
+        """Adds a part's report."""
         self.outcomes.update(other.outcomes)
         self.statements += other.statements
         self.fires += other.fires
 
 
 async def settle(connection: Connection, batch: Batch, *, turns: bool = True) -> SettleReport:
-    """Sends the statements of a batch together; they are committed together."""
+    """Sends a batch in one pipeline and one transaction."""
     settled = SettleReport()
     moved: list[tuple[str, AsyncCursor[tuple[Any, ...]]]] = []
     finished: dict[int, AsyncCursor[tuple[Any, ...]]] = {}
@@ -102,8 +101,8 @@ class LockAvoidingSettle:
         self._settled = SettleReport()
 
     async def settle(self) -> SettleReport:
-        """Raises errors for which no row is to blame; rows that were settled by then are refused when they are sent
-        again."""
+        """Settles what it can. Raises errors that no row caused; rows settled before that are refused when they are
+        sent again."""
         parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)
         for culprit in parted.culprits:
@@ -130,7 +129,7 @@ class LockAvoidingSettle:
             self._settled.locked |= await settle_locks.still_leased(self._connection, rest.by_partition())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
-        """Settles a row without its answer; where that is refused, too, the row is set aside, although it has ended."""
+        """Settles a row without its answer. If that is refused too, sets the row aside, although it has ended."""
         plain, ended = self._batch.only({culprit.row}).without_answers(reason_of(culprit.error))
         if ended:
             try:
@@ -158,8 +157,8 @@ class LockAvoidingSettle:
 
 
 async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int, int]]:
-    """Lets the next execution of each ordering key have its turn, and removes the keys for which that could be decided:
-    those that are left are locked by others. Returns the partition and instant of each such execution."""
+    """Lets the next execution of each ordering key have its turn, and removes the decided keys from ``turns``: the rest
+    is locked. Returns the partition and instant of each such execution."""
     fires: list[tuple[int, int]] = []
 
     async def let(some: Sequence[Turn]) -> None:
@@ -172,7 +171,7 @@ async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int,
     left: set[Turn] = set()
     for partition in sorted({turn[0] for turn in turns}):
         parted = await by_halves([turn for turn in turns if turn[0] == partition], let)
-        # One that cannot be decided is for the sweep, which tells of it.
+        # Keys with another error are left to the sweep, which reports them.
         left.update(parted.untried, [culprit.row for culprit in parted.culprits if is_a_lock(culprit.error)])
     turns.intersection_update(left)
     return fires

@@ -1,7 +1,7 @@
-"""What the attempts of a batch came to, for those who count them; and what this worker has done lately, by the minute,
-queue and client, until ``upkeep.rollups`` adds it to the rollups.
+"""Counts the outcomes of attempts: per batch, for the observers; and by minute, queue and client, until
+``upkeep.rollups`` adds the counts to the rollups.
 
-The minutes are in memory alone: a worker that is killed takes with it what it has counted since it last added.
+The minutes are only in memory: a killed worker loses what it has counted since it last added them.
 """
 
 import time
@@ -21,9 +21,9 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
 
 MEASURED_IN_A_BATCH = 16
-"""So many attempts of a large batch are timed, or up to twice as many."""
+"""The number of attempts that are timed in a large batch; up to twice as many."""
 MEASURED = frozenset({Succeeded, Failed, Postponed, Deferred})
-"""Outcomes of the attempts of a batch that have taken place."""
+"""Outcomes of attempts that took place."""
 _TOOK_PLACE = frozenset({"succeeded", "failed", "snoozed", "deferred"})
 _OF_GROUPS: Mapping[str, str] = {
     "succeeded": "succeeded", "discarded": "succeeded", "released": "released", "cut_short": "released",
@@ -38,7 +38,7 @@ _Owner = tuple[int, int, str]
 
 
 class Measured(NamedTuple):
-    """An attempt, how many seconds it took, and the monotonic moment at which it ended."""
+    """An attempt, the seconds that it took, and the monotonic time at which it ended."""
 
     row: ClaimedExecution
     seconds: float
@@ -46,15 +46,15 @@ class Measured(NamedTuple):
 
 
 class Weighing:
-    """Lets each attempt that was measured stand for as many of its queue as fall to it. Where none of a batch was
-    measured, its attempts fall to the next that are."""
+    """Weights each measured attempt by the number of attempts in its queue that it represents. If a batch has no
+    measured attempt of a queue, the next one represents its attempts too."""
 
     def __init__(self, clock: DatabaseClock, claimed_at: Mapping[int, float]) -> None:
         self._clock, self._claimed_at = clock, claimed_at
         self._unmeasured: Counter[int] = Counter()
 
     def attempts_of(self, clients: Mapping[QueueOutcome, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
-        """The attempts of these clients, of which some were measured."""
+        """The attempts of these clients, some of them measured."""
         unmeasured = self._unmeasured
         for which, some in clients.items():
             if which.outcome in _TOOK_PLACE:
@@ -83,7 +83,7 @@ class Weighing:
 
 
 def ended_in(batch: Batch) -> Iterator[tuple[QueueOutcome, Group]]:
-    """The rows of a batch by what became of them. Each comes once."""
+    """The rows of a batch, by outcome."""
     found: defaultdict[QueueOutcome, Group] = defaultdict(lambda: Group([], []))
     for (group, _), groups in batch.groups.items():
         outcome = _OF_GROUPS[group]
@@ -110,8 +110,8 @@ def ended_in(batch: Batch) -> Iterator[tuple[QueueOutcome, Group]]:
 
 
 class Minutes(Observer):
-    """Counts attempts and plain successes. Of clients without settings, whose names may be anything, only the busiest
-    thousand of a queue are told apart; the others count for their queue alone. ``is_known`` says whether a client has
+    """Counts attempts and plain successes. Clients without settings may have any name, so only the busiest thousand in
+    a queue are counted separately; the others count only for their queue. ``is_known`` says whether a client has
     settings."""
 
     def __init__(self, clock: DatabaseClock, is_known: Callable[[str], bool]) -> None:
@@ -134,7 +134,7 @@ class Minutes(Observer):
             took[bisect_left(BUCKETS, duration)] += weight
 
     def take(self) -> list[Counted]:
-        """All that was counted, which counts no more here."""
+        """Removes and returns all counts."""
         found: dict[_Owner, Counted] = {}
         for (minute, which), clients in self._clients.items():
             self._sift(clients)
@@ -144,7 +144,7 @@ class Minutes(Observer):
                 one.failed_attempts += count if which.outcome == "failed" else 0
                 one.succeeded += count if which.is_plain else 0
         for owner, (lateness, duration) in self._spread.items():
-            # Whoever is not told apart, and an attempt whose row is still locked, count for everybody.
+            # Clients that are not counted separately, and attempts whose rows are still locked, count for everybody.
             everybody = owner[0], owner[1], EVERYBODY
             one = found.get(owner) or found.setdefault(everybody, Counted(*everybody))
             one.add(Counted(*owner, lateness=lateness, duration=duration))
@@ -156,7 +156,7 @@ class Minutes(Observer):
         return list(found.values())
 
     def give_back(self, taken: Sequence[Counted]) -> None:
-        """Counts again what could not be added to the rollups."""
+        """Puts back counts that could not be added to the rollups."""
         self._given_back += taken
 
     def _sift(self, clients: Counter[str]) -> None:
@@ -168,7 +168,7 @@ class Minutes(Observer):
 
 
 def with_everybody(counted: Sequence[Counted]) -> list[Counted]:
-    """What was counted of clients, and of all clients of each queue together."""
+    """The counts of clients, and the total of each queue."""
     queues: dict[tuple[int, int], Counted] = {}
     for one in counted:
         if (one.minute, one.queue) not in queues:

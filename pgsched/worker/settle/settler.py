@@ -1,15 +1,14 @@
-"""Gathers outcomes and settles them by the batch, each batch in one round trip and one commit.
+"""Gathers outcomes and settles them in batches, each in one round trip and one commit.
 
-Outcomes are kept until the database has taken them: when the connection breaks in the middle, the same outcomes are
-sent again over the next one. That is harmless, because each counts only under its row's token, and those that had
-arrived the first time change nothing.
+Outcomes are kept until the database has committed them. If the connection breaks, the same outcomes are sent again on
+the next one. That is idempotent: an outcome only counts under its row's token, and has no effect the second time.
 
-Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it
-(``batch_sending``). Locked rows are kept apart and tried again every moment, by themselves; meanwhile batches first
-ask which rows are locked, so that none of them waits for a lock.
+If a row of a batch is locked, or the database refuses it, the others are settled without it (``batch_sending``). Locked
+rows are kept apart and retried several times a second. Meanwhile, batches first check which rows are locked, so that
+they do not wait for locks.
 
-The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
-batch is full, and never longer than the longest window.
+The gathering window adapts to the load: an idle worker settles at once, a busy one when a batch is full or the longest
+window has passed.
 """
 
 import asyncio
@@ -49,20 +48,20 @@ from pgsched.worker.settle.batch_sending import LockAvoidingSettle, SettleReport
 from pgsched.worker.settle.minute_counts import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
 
 SETTLING_PATIENCE: LiteralString = "50ms"
-"""How long a batch waits for a row that somebody else has locked, before it is settled without it."""
+"""How long a batch waits for a locked row before it is settled without it."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
+_MOST_KEYS = 64  # ordering keys per batch: claims from the same partitions wait while their next rows get their turn
 
 
 class Settler(Service):
-    """Takes outcomes from the dispatcher, and has the database decide and record what becomes of each row.
+    """Takes outcomes from the dispatcher. The database decides and records what becomes of each row.
 
-    ``expected`` names the partition and instant of rows that fire again, ``held`` the gate at which a row waits for
-    another worker; ``ended`` says that rows have ended, ``failed`` names each attempt that has, and ``counted`` what
-    the attempts of a batch came to.
+    The signals: ``expected`` passes the partition and instant of rows that fire again, ``held`` the gate at which a row
+    waits for another worker, ``failed`` each failed attempt, and ``counted`` the outcomes of a batch. ``ended`` means
+    that rows have ended.
     """
 
     name = "settler"
@@ -104,7 +103,7 @@ class Settler(Service):
         self.settled_count = 0
 
     def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
-        """Takes the outcome of a row. One of a lease that this process has itself replaced does not count."""
+        """Takes the outcome of a row. It is refused if this process has since claimed the row under another lease."""
         if not self._in_hand.has(row):
             self.events.emit("lease.refused", count=1)
             return
@@ -117,8 +116,8 @@ class Settler(Service):
             self._pass_mark(batch.count, row, outcome, seconds)
 
     def _pass_mark(self, count: int, row: ClaimedExecution, outcome: Outcome, seconds: float) -> None:
-        """Measures the attempt, and wakes the service where the batch is full. Between marks neither is looked at.
-        Where a batch becomes much larger than the one before, every other attempt measured is forgotten."""
+        """Measures the attempt, and wakes the service if the batch is full. Neither happens between marks. If a batch
+        grows much larger than the one before, drops every other measured attempt."""
         if type(outcome) in MEASURED:
             self._measured.append(Measured(row, seconds, time.monotonic()))
             if len(self._measured) > 2 * MEASURED_IN_A_BATCH:
@@ -151,7 +150,7 @@ class Settler(Service):
         return row.job_id is not None and self._definitions.counts_failures(row.job_id)
 
     def _gather(self, batch: Batch, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
-        """Puts an outcome other than a plain success where it is settled. What becomes of the row is decided there."""
+        """Adds an outcome other than a plain success to the batch."""
         counts = self._counts(row)
         match outcome:
             case Succeeded(result=result, status_code=code):
@@ -197,10 +196,10 @@ class Settler(Service):
         return 0.0
 
     async def flush(self) -> None:
-        """Settles all outcomes; for the end of a drain. Raises what the database raises."""
+        """Settles all outcomes, at the end of a drain. Raises what the database raises."""
         while self._sending is not None or self._gathering.count:
             await self._send(self._sending or self._take_gathered())
-        while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
+        while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for this, at shutdown
             await asyncio.sleep(await self._try_again())
 
     async def close(self) -> None:
@@ -227,7 +226,7 @@ class Settler(Service):
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
     async def _settle_all(self, connection: Connection, batch: Batch) -> SettleReport | None:
-        """Settles a batch as a whole. Returns None where a row stands in the way."""
+        """Settles a batch as a whole. Returns None if one of its rows prevents that."""
         for _ in range(2):
             try:
                 return await settle(connection, batch)
@@ -241,7 +240,7 @@ class Settler(Service):
         return None
 
     def _keep_apart(self, settled: SettleReport) -> None:
-        """Keeps locked rows, and ordering keys whose turn could not be decided, to try them again in a moment."""
+        """Keeps locked rows, and undecided ordering keys, to retry them soon."""
         self._turns |= settled.turns
         if settled.locked or settled.turns:
             self._wary_until = time.monotonic() + _WARY
@@ -251,7 +250,7 @@ class Settler(Service):
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
     async def _try_again(self) -> float:
-        """Tries locked rows again, when it is time to. Returns the seconds until the next time."""
+        """Retries locked rows if that is due. Returns the seconds until the next retry."""
         if not self._locked.count and not self._turns:
             return 60.0
         if not self._again.is_due and not self.stopping:
@@ -266,7 +265,7 @@ class Settler(Service):
         return self._again.pause if self._locked.count or self._turns else 60.0
 
     def _note(self, batch: Batch, settled: SettleReport, started: float) -> None:
-        """Lets the rows of a batch go, and tells listeners what became of them."""
+        """Removes the rows of a settled batch from hand, and notifies listeners."""
         self.settled_count += settled.count
         for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started
