@@ -1,16 +1,15 @@
 """Decides when to claim, from which partitions, and how much.
 
-A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. Once
-the claimed rows are on their way, the worker looks for the next row beyond that moment; notifications name rows that
-came in between. So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at
-which it looks at all partitions: whichever is first. Losing every notification costs no more than the poll interval.
+A claim looks a moment ahead, so that a row is in memory before its instant and starts on time. After a claim, the
+worker looks for the next row beyond the look-ahead; notifications name rows that are added meanwhile. So an idle worker
+sleeps until the earliest row that it knows of, a notification, or the poll interval, after which it looks at all
+partitions. If every notification is lost, rows start late by at most the poll interval.
 
-A turn divides the room among the streams (``streams``): first those of single clients, then that of
-everybody else. A full batch means there is more: then the next turn follows at once and begins where the last one
-ended.
+A turn divides the room among the streams (``streams``): first the streams of single clients, then the stream of all
+others. A full batch means that there may be more rows, so the next turn follows at once, from where this one ended.
 
-A worker claims from its own partitions, and helps with another's once something there is overdue. While it is polling
-(``polling_when_busy``) it claims from all of them every few milliseconds.
+A worker claims from its own partitions, and helps with another worker's if rows there are overdue. While it polls
+(``polling_when_busy``), it claims from all partitions every few milliseconds.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
-_QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
+_QUICK = 0.01  # seconds that reading from the left edge takes without dead index entries
 
 
 class Claimer(Claiming):
@@ -62,10 +61,10 @@ class Claimer(Claiming):
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
         self._bound, self._claimed = TurnBound(), 0
-        self._are_left = True  # due rows, by the last claim; nobody knows before the first one
+        self._are_left = True  # whether the last claim left due rows; unknown before the first
 
     def expect(self, partition: int, instant: int) -> bool:
-        """Notes that a row for this instant stands in this partition. False if this worker does not serve its queue, or
+        """Notes a row in this partition, due at this instant. Returns False if this worker does not serve the queue, or
         the queue is paused."""
         if partition not in self._assignment.open:
             return False
@@ -74,16 +73,16 @@ class Claimer(Claiming):
         return True
 
     def poll(self) -> None:
-        """Notes that so many writers of rows notify that it had better poll."""
+        """Starts polling at the next turn, because there are too many notifications."""
         self._polling.is_called_for = True
 
     def look(self) -> None:
-        """Forgets what is known of the partitions and looks at them now."""
+        """Forgets what is known of the partitions, and looks at them now."""
         self._earliest_due.forget()
         self.wake()
 
     def reopen(self) -> None:
-        """Takes note that other partitions than before may be claimed from."""
+        """Adapts to a change of the open partitions."""
         self._earliest_due.keep(self._assignment.open)
         self.look()
 
@@ -117,8 +116,8 @@ class Claimer(Claiming):
         return 0.0
 
     def _pause(self, wanted: Sequence[int], free: int) -> float:
-        """Seconds by which to put claims off: while polling, while there is little room (the dispatcher wakes the
-        service once half is free), and while rows that are not due soon may gather."""
+        """Seconds to wait before the next claim: while polling, while there is little room (the dispatcher wakes the
+        service once half is free), and while more rows may gather that are not due soon."""
         since = time.monotonic() - self._claimed_at
         if self._polling.on:
             return self._polling.interval - since
@@ -140,7 +139,7 @@ class Claimer(Claiming):
     # The streams.
 
     async def _claim_behind(self, free: int) -> int:
-        """Claims what the sweeper has found behind the front, into half of the room. Returns how many rows."""
+        """Claims rows that the sweeper found behind the front, into half of the room. Returns their number."""
         if not self._sweeper.found:
             return 0
         self._owed_behind = min(self._owed_behind + free / 2, free)
@@ -156,7 +155,7 @@ class Claimer(Claiming):
         return len(answer.taken)
 
     async def _claim_apart(self, free: int) -> int:
-        """Claims from the streams of single clients. Returns how many rows."""
+        """Claims from the streams of single clients. Returns the number of rows."""
         if not self._fairness.apart:
             return 0
         self._fairness.leave(self._selection.held)
@@ -172,7 +171,7 @@ class Claimer(Claiming):
         return count
 
     async def _claim_for_everybody(self, wanted: Sequence[int], free: int) -> None:
-        """Claims for all clients that have no stream of their own."""
+        """Claims for all clients without a stream."""
         free -= await self._claim_first(wanted, free)
         if self._polling.on:
             await self._claim_evenly(wanted, max(free, 0))
@@ -186,20 +185,20 @@ class Claimer(Claiming):
             self._are_left = self._earliest_due.is_due(wanted)
 
     async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
-        """Claims what goes before the rest by its priority, once claims are late. Returns how many rows."""
+        """Claims rows by priority first, if claims are late. Returns their number."""
         if not self._are_left or not self._earliest_due.is_due(partitions, late=LATE):
             return 0
         rows = self._selection.row_filter
         return await self._everybody.claim_by_priority(self._take, partitions, free, rows)
 
     async def _claim_latest(self, room: int) -> int:
-        """Claims the rows that became due last, beside those that have waited longest."""
+        """Claims the rows that became due last, in addition to those that have waited longest."""
         moment_back, partitions = self._earliest_due.front.moment_back, self._assignment.own or self._assignment.open
         shares = spread(partitions, room, batch=self._batch, low=lambda _: moment_back)
         return len((await self._take(shares, self._selection.latest)).taken)
 
     async def _claim_evenly(self, partitions: Sequence[int], free: int) -> None:
-        """Claims from all partitions alike, for a worker that is polling, and ends that once it is not worth it."""
+        """Claims from all partitions equally while polling. Stops polling once it finds too little."""
         started, low = time.monotonic(), self._earliest_due.front.begin
         await self._polling.keep(await self._link.get())
         shares = spread(partitions, free, batch=self._batch, low=low)
@@ -210,14 +209,14 @@ class Claimer(Claiming):
             await self._look()
 
     async def stop_polling(self) -> None:
-        """Makes writers notify again, if this worker was polling."""
+        """Makes writers notify again, if this worker is polling."""
         if self._polling.on:
             await self._polling.stop(await self._link.get())
 
     # Claims.
 
     async def _claim(self, shares: list[PartitionShare], *, look: bool = True) -> int:
-        """Claims by instant for everybody, and looks beyond where nothing is left. Returns how many rows."""
+        """Claims by instant, and looks for the next row in emptied partitions. Returns the number of rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._earliest_due.is_heard(shares[0].partition)
@@ -230,14 +229,14 @@ class Claimer(Claiming):
         if self._are_left:
             self._everybody.went_by_instant(answer.taken, asked=asked)
         if look and emptied:
-            await asyncio.sleep(0)  # what was claimed starts first
+            await asyncio.sleep(0)  # claimed rows start first
             await self._look_on(emptied, shares[0].low if at_once else now + self._earliest_due.ahead)
         return len(answer.taken)
 
     async def _take(
         self, shares: Sequence[PartitionShare], rows: RowFilter, *, ahead: timedelta | None = None
     ) -> Claimed:
-        """Claims apart from how far everybody's claims have read."""
+        """Claims without moving the marks of claims by instant."""
         answer = await self._ask(shares, rows, ahead=ahead)
         room = shares[0].batch if rows.is_by_priority else sum(share.batch for share in shares)
         if rows.only is None and not rows.latest_first and len(answer.taken) >= room:
@@ -254,7 +253,7 @@ class Claimer(Claiming):
         at_once: bool = False,
         ahead: timedelta | None = None,
     ) -> Claimed:
-        """Claims, and hands the rows to the dispatcher."""
+        """Claims rows and hands them to the dispatcher."""
         ahead = self._ahead if ahead is None else ahead
         answer = await self.leases.claim(shares, ahead, row_filter=rows, admit=self._admission.admit, at_once=at_once)
         self._claimed_at = time.monotonic()
@@ -269,15 +268,15 @@ class Claimer(Claiming):
         return self._poll if time.monotonic() >= self._polling.looks_until else min(self._poll, LOOK_EVERY)
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:
-        """Looks for waiting rows in partitions that a claim has emptied up to its look-ahead."""
+        """Looks for the next rows in partitions that a claim has emptied up to its look-ahead."""
         self._earliest_due.asking()
         found = await self._next_due(dict.fromkeys(partitions, beyond))
         self._earliest_due.seen_beyond(partitions, found.due, found.now)
 
     async def _look(self) -> None:
-        """Looks for the next waiting row of every partition."""
+        """Looks for the next row of every partition."""
         partitions = self._assignment.open
-        await self._link.get()  # to connect is no part of the round trip
+        await self._link.get()  # connecting does not count as round trip
         self._earliest_due.asking()
         if not partitions:
             self._earliest_due.seen([], {}, 0)
@@ -295,12 +294,12 @@ class Claimer(Claiming):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look may read from the left edge, as the sweeper does: nothing is claimed, and it is quick."""
+        """Whether a look reads from the left edge, as the sweeper does: if the worker is idle and it is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 
     async def _next_due(self, lows: dict[int, int]) -> Next:
-        """The next rows. A worker that passes rows over looks no further than it needs until its next look."""
+        """Reads the next rows. If rows are skipped, reads no further than necessary until the next look."""
         rows = self._selection.row_filter
         until = FAR_OFF if rows is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
         found = await next_due(await self._link.get(), lows, until=until, row_filter=rows)
@@ -309,7 +308,7 @@ class Claimer(Claiming):
         return found
 
     async def _until_next(self) -> float:
-        """Seconds until the earliest of its own rows in sight, the next look at others' partitions, or the poll."""
+        """Seconds until the first of: a known row in its partitions, an overdue row in others', and the poll."""
         until_poll = self._earliest_due.looked_at + self._look_interval - time.monotonic()
         until_help = self._earliest_due.until_help()
         if until_help is not None and until_help <= 0:

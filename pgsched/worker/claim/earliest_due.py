@@ -1,7 +1,7 @@
-"""What a worker knows of its partitions: where the next waiting row stands, and so what to claim now.
+"""Tracks the next waiting row of each partition, which decides what to claim now.
 
-It learns that from its looks, from claims, and from notifications. What is heard while a statement is under way
-outlives the statement's answer, which may not have seen it.
+The information comes from looks, claims and notifications. A notification that arrives while a statement is in flight
+is kept when the answer comes, because the statement may not have seen the row.
 """
 
 import time
@@ -15,27 +15,27 @@ from pgsched.worker.claim.streams import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000
-"""Microseconds that every look reads again: rows due at once get their instant when their transaction begins, and
-become visible when it commits."""
+"""Microseconds that every look reads again: a row that is due at once has the instant at which its transaction began,
+but becomes visible when it commits."""
 HELP_AFTER = 50_000
-"""Microseconds overdue before another worker's partition is helped with."""
+"""Microseconds by which a row is overdue before other workers help with its partition."""
 LATE = 100_000
-"""Microseconds by which what a claim left is overdue where there is more than can be done."""
+"""Microseconds by which rows that a claim left are overdue if the worker is overloaded."""
 LOOK_AGAIN = 0.05
-"""Seconds for which a look at the others' partitions counts."""
+"""Seconds for which a look at other workers' partitions is valid."""
 SMALLEST_SHARE = 16
 _AT_ONCE = 4  # partitions of other workers that one claim helps with
 
 
 class Front:
-    """Where everybody's claims begin to read in each partition.
+    """Where claims by instant begin to read in each partition.
 
-    A mark is the instant before which everything has been read. Rows that were settled leave dead index entries there,
-    and while an old snapshot is held open nothing can clear them away, so claims do not begin at the left edge. A mark
-    is a hint: a row behind it is announced by its notification, or else found by the sweeper.
+    A mark is the instant before which everything has been read. Settled rows leave dead index entries there, which stay
+    as long as an old snapshot is open, so claims do not begin at the left edge. A mark is a hint: a row behind it is
+    announced by a notification, or found by the sweeper.
 
-    While claims pass a client's due rows over, they begin no further back than a moment ago, because to pass over a row
-    is to read it. What stands further back is left to the sweeper.
+    While claims skip a client's due rows, they begin no earlier than ``moment_back``, because skipping a row means
+    reading it. Earlier rows are left to the sweeper.
     """
 
     def __init__(self, clock: DatabaseClock) -> None:
@@ -45,28 +45,28 @@ class Front:
         self._since = 0
 
     def low(self, partition: int) -> int:
-        """The mark of a partition (wire count)."""
+        """The mark of a partition."""
         return self._marks.get(partition, LONG_AGO)
 
     def put(self, partition: int, instant: int) -> None:
         self._marks[partition] = instant
 
     def lower(self, partition: int, instant: int) -> None:
-        """Moves a mark back to this instant, if it lies beyond it."""
+        """Moves a mark back to this instant, if it is later."""
         self._marks[partition] = min(instant, self.low(partition))
 
     def reach_back(self, instant: int) -> None:
-        """Moves all marks back to this instant, if they lie beyond it."""
+        """Moves later marks back to this instant."""
         for partition in self._marks:
             self.lower(partition, instant)
 
     def clear(self) -> None:
-        """Has every partition read from the left edge."""
+        """Makes claims read every partition from the left edge."""
         self._marks.clear()
 
     def pass_over(self, clients: Iterable[str]) -> bool:
-        """Sets which clients are passed over. Returns whether one no longer is, so that its rows may stand before the
-        marks and the partitions must be looked at again."""
+        """Sets which clients are skipped. Returns whether one no longer is: its rows may be behind the marks, so the
+        partitions must be looked at again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
             self._since = self._clock.now()
@@ -81,7 +81,7 @@ class Front:
         return max(low, self.moment_back) if self._passed_over else low
 
     def look_from(self, partition: int) -> int:
-        """Where a look begins: no later than a moment ago, though a claim that looked ahead may have read further."""
+        """Where a look begins: no later than ``moment_back``, although claims look ahead and may have read further."""
         return min(self.begin(partition), self.moment_back)
 
     @property
@@ -91,9 +91,9 @@ class Front:
 
 
 class EarliestDue:
-    """Instants are wire counts (microseconds since 2000-01-01 UTC). Claims look ``ahead`` by so many of them.
+    """Instants and ``ahead``, the look-ahead of claims, are in microseconds; instants are since 2000-01-01 UTC.
 
-    ``due`` has the next waiting row of each partition, where one is known, and ``front`` from where to read.
+    ``due`` has the instant of each partition's next waiting row, if one is known. ``front`` says where to begin.
     """
 
     def __init__(self, assignment: Assignment, clock: DatabaseClock, *, ahead: int) -> None:
@@ -107,7 +107,7 @@ class EarliestDue:
         """When all partitions were last looked at (monotonic)."""
 
     def hear(self, partition: int, instant: int) -> None:
-        """Notes that a row for this instant stands in this partition."""
+        """Notes a row in this partition, due at this instant."""
         self._heard[partition] = min(instant, self._heard.get(partition, instant))
         self._add({partition: instant})
 
@@ -116,37 +116,37 @@ class EarliestDue:
         self.looked_at = float("-inf")
 
     def forget(self) -> None:
-        """Has everything read from the left edge, until the next look, which is due now."""
+        """Makes the next look due now, and claims until then read from the left edge."""
         self.front.clear()
         self._forgot = True
         self.look_again()
 
     def pass_over(self, clients: Iterable[str]) -> None:
-        """Sets whose due rows claims read past."""
+        """Sets which clients' due rows claims skip."""
         if self.front.pass_over(clients):
             self._forgot = True
             self.look_again()
 
     def keep(self, partitions: Container[int]) -> None:
-        """Forgets the rows of all other partitions."""
+        """Forgets the rows of other partitions."""
         for known in (self.due, self._heard):
             for partition in [partition for partition in known if partition not in partitions]:
                 del known[partition]
 
     def is_heard(self, partition: int) -> bool:
-        """Whether a row was just announced there that is due."""
+        """Whether a notification has just announced a due row in this partition."""
         now = self._clock.now()
         return self._heard.get(partition, now + 1) <= now
 
-    # What statements tell.
+    # Results of statements.
 
     def asking(self) -> None:
-        """Notes that a statement is sent whose answer will be given to one of the methods below."""
+        """Notes that a statement is sent. Its answer is passed to one of the methods below."""
         self._heard.clear()
         self._forgot = False
 
     def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the answer to a look at all partitions; one without a waiting row is not in ``due``."""
+        """Takes the answer to a look at all partitions. Partitions without a waiting row are not in ``due``."""
         for partition in partitions:
             self.due.pop(partition, None)
             self._mark(partition, now - REREAD)
@@ -156,7 +156,7 @@ class EarliestDue:
             self.looked_at = time.monotonic()
 
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the answer to a look at these partitions from beyond the claim that emptied them."""
+        """Takes the answer to a look at these partitions beyond the look-ahead of the claim that emptied them."""
         for partition in partitions:
             low = max(self.front.low(partition), now - REREAD)
             self._mark(partition, min(low, self.due.get(partition, now)))
@@ -164,10 +164,10 @@ class EarliestDue:
         self._add(self._heard)
 
     def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
-        """Takes the answer to a claim. Where a share was taken whole there may be more rows, and the next claim begins
-        behind it, unless the claim was not for all kinds of rows and may have passed some over.
+        """Takes the answer to a claim. If a share is full, there may be more rows, and the next claim begins after it;
+        but not if the claim skipped some kinds of rows (``all_kinds``).
 
-        Returns the other partitions, whose next row beyond the claim's look-ahead is not known now.
+        Returns the other partitions. Their next row beyond the claim's look-ahead is unknown.
         """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -202,8 +202,8 @@ class EarliestDue:
     # What to claim, and when.
 
     def wanted(self) -> list[int]:
-        """The partitions to claim from now, the earliest first: the worker's own with a row in sight; if there are
-        none, the most overdue of the others, provided that the last look at them was a moment ago."""
+        """The partitions to claim from now, earliest first: the worker's own with a row within the look-ahead; if there
+        are none, the most overdue of the others, provided that the last look is recent."""
         due, now = self.due, self._clock.now()
         until = now + self.ahead
         own = [p for p in self._assignment.own if due.get(p, until + 1) <= until]
@@ -216,8 +216,8 @@ class EarliestDue:
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
     def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[PartitionShare]:
-        """Shares of the room for these partitions, the first of them first, each at most twice what was last found
-        there; ``divide`` says what each queue has."""
+        """Shares of the room for these partitions, in order. Each is at most twice what the last claim took there.
+        ``divide`` divides the room among queues."""
         shares = []
         queues = {queue_of(partition) for partition in wanted}
         rooms = dict(divide(queues, room)) if len(queues) > 1 else dict.fromkeys(queues, room)
@@ -230,23 +230,23 @@ class EarliestDue:
         return shares
 
     def is_due(self, partitions: Iterable[int], *, late: int = 0) -> bool:
-        """Whether something is in sight there that has been due for so many microseconds."""
+        """Whether a known row there is overdue by at least ``late`` microseconds."""
         since = self._clock.now() - late
         return any(self.due.get(partition, FAR_OFF) <= since for partition in partitions)
 
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
-        """Seconds for which rows that are not due soon may gather before they are claimed together; the last claim was
-        at that monotonic moment."""
+        """Seconds to wait for more rows that can be claimed together, if none is due soon. ``claimed_at`` is the
+        monotonic time of the last claim."""
         slack = self.due[partition] - self._clock.now() - self.ahead // 4
         since = time.monotonic() - claimed_at
         return min(slack / 1e6, self.ahead / 2e6 - since) if slack > 0 else 0.0
 
     def until_own(self) -> float | None:
-        """Seconds until a claim can reach a row of its own partitions; None where none is in sight."""
+        """Seconds until a claim reaches a row in the worker's own partitions; None if none is known."""
         own = [self.due[p] for p in self._assignment.own if p in self.due]
         return (min(own) - self.ahead - self._clock.now()) / 1e6 if own else None
 
     def until_help(self) -> float | None:
-        """Seconds until it helps with a row of another worker's partition; None where none is in sight."""
+        """Seconds until the worker helps with a row in another's partition; None if none is known."""
         theirs = [self.due[p] for p in self._assignment.open if p in self.due and p not in self._assignment.own]
         return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

@@ -1,11 +1,10 @@
-"""Which clients have streams of their own, and what share of the room each has.
+"""Decides which clients have streams of their own, and what share of the room each gets.
 
-When there is more to do than this worker can, clients are served by weight and not by who came first. A claim reads in
-the order of instants, so a client with a backlog stands before all who came later. Once a full claim shows a client
-with more than its share of overdue rows, that client gets a stream of its own, and the claims of all others pass its
-rows over. Each stream then has its share of the room (deficit round robin; Shreedhar and Varghese, 1995), and no more
-than its share of the rows in hand, so that there is room for newcomers. A client that leaves half of its share unused
-is one among the others again.
+An overloaded worker serves clients by weight, not in order of arrival. A claim reads rows by instant, so a client with
+a backlog comes before all that arrived later. If a full claim shows that a client has more than its share of overdue
+rows, the client gets its own stream, and claims for the others skip its rows. Each stream gets its share of the room
+(deficit round robin; Shreedhar and Varghese, 1995), but no more than its share of the rows in hand, so that there is
+room for new clients. A client that leaves half of its share unused loses its stream.
 """
 
 from collections import Counter
@@ -15,30 +14,30 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.claim.streams import Stream
 from pgsched.worker.known_settings import KnownSettings
 
-_OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
+_OVERDUE = 100_000  # microseconds by which a full claim's last row is late if the worker is overloaded
 _MOST_APART = 16
-_SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim: many clients have as much, and cannot all have streams
+_SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim; there are not enough streams for more clients
 _TOLERANCE = 1.1
 
 
 class Fairness:
-    """``apart`` has the streams of single clients, by client."""
+    """``apart`` are the streams of single clients, by client."""
 
     def __init__(self, clients: KnownSettings) -> None:
         self.known = clients
         self.apart: dict[str, Stream] = {}
         self._others: Counter[str] = Counter()
         self.is_behind = False
-        """Whether the last claim for all other clients left overdue rows: there are more clients than can have streams,
+        """Whether the last claim for clients without a stream left overdue rows: there are more clients than streams,
         or many with few rows each."""
 
     def leave(self, held: Iterable[str]) -> None:
-        """Ends the streams of these clients: their gates hold their rows back, so claims would only hold rows."""
+        """Ends the streams of these clients: claims would only hold their rows, because their gates are busy."""
         for client in held:
             self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
-        """Notes that a claim for all other clients asked for so many rows and took these."""
+        """Takes the rows of a claim for clients without a stream, which asked for ``asked`` rows."""
         self.is_behind = False
         if not self.known.are_several():
             self.apart.clear()
@@ -55,14 +54,13 @@ class Fairness:
                 self.apart[client] = Stream(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
-        """The room of each of these queues (by its number), all of which have due rows."""
+        """The room of each of these queues, by number. All of them have due rows."""
         whole = sum(map(self.known.queue_weight, queues))
         return {queue: max(free * self.known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int, *, capacity: int, taken: Callable[[str], int]) -> Iterator[tuple[Stream, int]]:
-        """The room of each client that has a stream; what is left is for all others. ``taken`` tells how much of the
-        whole ``capacity`` a client has already: it is asked for each in its turn, since the claims before it took a
-        while."""
+        """The room of each stream; the rest is for clients without one. ``taken`` returns how much of the ``capacity``
+        a client already uses. It is called at the client's turn, because the claims before took a while."""
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole
@@ -74,7 +72,7 @@ class Fairness:
                 yield stream, budget
 
     def served(self, stream: Stream, asked: int, taken: int) -> None:
-        """Notes how many rows of a client's stream were asked for, and how many there were."""
+        """Notes how many rows a claim from a stream asked for, and how many it took."""
         stream.deficit -= taken
         if taken < asked / 2:
             self.apart.pop(stream.client, None)

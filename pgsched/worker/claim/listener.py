@@ -1,14 +1,14 @@
-"""Listens for notifications, in the session by which others see that the worker lives, and passes them on.
+"""Listens for notifications and passes them on.
 
-Every database user may notify on any channel, so a notification is only a hint. As long as few come, ``Hints`` passes
-each on at once. Anybody may send thousands a second: then they gather for some milliseconds and are passed on together,
-each kind once. The number of bytes that are read of them is bounded, too; of notifications beyond it only the number is
-passed on, which makes the worker look at all partitions by itself.
+Every database user may notify on any channel, so a notification is only a hint. While there are few, ``Hints`` passes
+on each at once. Somebody may send thousands a second: then they are gathered for some milliseconds and passed on
+together, one of each kind. The bytes that are parsed are bounded too: further notifications are only counted, and make
+the worker look at all partitions.
 
-The session carries the worker's name, as all of its sessions do: when the process dies they end, and the others take
-its rows back without waiting for the lease. A connection that was cut may look alive, so the listener sends itself a
-notification every few seconds, with a word that nobody else can know, and takes a missing answer for a lost session.
-After each (re)connect the worker looks at its partitions once, for rows that came while nobody listened.
+The session has the worker's name, like all its sessions. When the process dies, they end, and other workers take back
+its rows without waiting for the lease. A broken connection may look alive, so every few seconds the listener sends
+itself a notification with a secret word, and treats a missing answer as a lost session. After each (re)connect, the
+worker looks at its partitions once, for rows that were added while it did not listen.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1
-"""This many notifications in so many seconds are many."""
+"""This many notifications within this many seconds count as many."""
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
-_FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have been settled, and takes long to read
+_FAR_BACK = 10_000_000  # microseconds; earlier instants lie behind dead index entries and take long to read
 _MOST_ENDED = 10_000
 _AT_ONCE = {STOP: 8, "gates": 4}
-"""How often what keeps rows from beginning is passed on at once: their instants may be milliseconds away."""
+"""Words that keep rows from beginning, perhaps milliseconds before their instants: how many are passed on at once."""
 _Answer = TypeVar("_Answer")
 
 
 class Throttle:
-    """Calls ``pass_on`` soon after each ``wake``: at once, or ``apart`` seconds after the last time."""
+    """Calls ``pass_on`` after each ``wake``: at once, or if that was too often, after ``apart`` seconds."""
 
     def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
         self._apart, self._pass_on = apart, pass_on
@@ -72,7 +72,7 @@ class Throttle:
 
 
 class ReadBudget:
-    """Bounds the bytes that are read in a short time."""
+    """Bounds the bytes that are parsed in a short time."""
 
     def __init__(self) -> None:
         self._read, self._since = 0, float("-inf")
@@ -86,10 +86,10 @@ class ReadBudget:
 
 
 class Hints:
-    """Calls ``expect`` with each announced row's partition and instant, which returns whether the partition is claimed
-    from; ``often`` when so many writers notify that the worker had better poll; ``ended`` with executions that ended or
-    were changed; for any other word its entry in ``changed``. ``look`` makes the worker look at all partitions by
-    itself."""
+    """Passes notifications on. ``expect`` is called with the partition and instant of announced rows, and returns
+    whether the worker claims from the partition; ``ended`` with executions that ended or changed; ``often`` if there
+    are so many notifications that the worker should poll; ``look`` to look at all partitions; and ``changed`` has a
+    function for each other word."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Hints:
         if payload in self._words:
             self._words[payload].wake()
         elif payload.startswith(STOP):
-            if self._stops.may_read(len(payload)):  # else the next renewal of the leases finds out
+            if self._stops.may_read(len(payload)):  # else the next renewal of the leases notices
                 self._take_notice(payload)
         elif len(payload) > MOST_ROWS:
             return
@@ -133,7 +133,7 @@ class Hints:
             self._near.wake()
 
     def stop(self) -> None:
-        """Passes nothing on any more."""
+        """Stops passing notifications on."""
         for pace in (self._near, self._far, self._ends, *self._words.values()):
             pace.stop()
 
@@ -169,7 +169,7 @@ class Hints:
             self._hear(1)
 
     def _hear(self, rings: int) -> None:
-        """Counts notifications of rows that are claimed from."""
+        """Counts notifications of rows in the worker's partitions."""
         now = time.monotonic()
         if now - self._heard_since > WITHIN:
             self._heard, self._heard_since = 0, now
@@ -184,7 +184,7 @@ class Hints:
 
 
 class Listener(Service):
-    """Gives notifications to ``hints``; ``joined`` is called after each (re)connect."""
+    """Passes notifications to ``hints``, and calls ``joined`` after each (re)connect."""
 
     name = "listener"
     first_pause = 0.02
@@ -235,7 +235,7 @@ class Listener(Service):
         self._joined()
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
-        """Passes on the notifications of the next seconds, then makes sure that notifications arrive."""
+        """Passes on notifications for some seconds, then checks that notifications arrive."""
         async for notification in connection.notifies(timeout=self._every):
             if notification.channel == CHANNEL:
                 self._hints.take(notification.payload)
@@ -244,12 +244,12 @@ class Listener(Service):
         await self._hear_itself(connection)
 
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
-        """Sends itself a notification and waits for it. Behind many others it takes a while; as long as others come,
-        the connection is not silent."""
+        """Sends itself a notification and waits for it. Behind many others, it may take a while; the connection is
+        alive as long as others arrive."""
         word = secrets.token_hex(8)
         parameters = {"channel": self._assignment.channel, "said": word}
         sent = await self._within(connection.execute(statement("core/notify"), parameters))
-        if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
+        if not sent.rowcount:  # the notification queue is filling up: the answer has to suffice
             return
         until = time.monotonic() + _ECHO_WITHIN
         heard = True

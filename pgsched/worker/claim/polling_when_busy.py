@@ -1,12 +1,12 @@
-"""Polling: a worker that is notified often looks by itself, and tells writers that they need not notify.
+"""Polling: a worker that is notified often polls instead, so that writers need not notify.
 
-PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
-rows would wait for each other's flush. A writer therefore notifies only while nobody polls. A worker that polls says so
-for each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds
-whether or not it was told to. It stops once little comes in, or it has no room for more. For a moment it then goes on
-looking, for rows whose writer saw it polling and committed later, and so it does while writers do not notify because
-the queue of notifications is filling up. Writers believe what a worker said last for a second and a half after it is
-gone; its poll interval finds the rows that come in meanwhile.
+PostgreSQL holds a lock for the whole database while a transaction that notifies commits, so writers of near-term rows
+would wait for each other's flush. So writers notify only while no worker polls. A polling worker announces this for
+each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds. It stops
+when few rows come in or it has no room. For a moment it then looks often, for rows whose writers saw it polling and
+committed later. It also does so while writers do not notify because PostgreSQL's notification queue is filling up. An
+announcement is valid for 1.5 seconds, even if the worker dies. Other workers find the rows that come in meanwhile
+within their poll interval.
 """
 
 import time
@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 
-# A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
-# that took long (somebody else's rows had to be held) is followed by another soon all the same.
+# A claim every few milliseconds, in at most a quarter of the time. Writers rely on it, so another claim follows soon
+# even after one that took long, because it had to hold rows.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
-_WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth polling for
+_WORTH, _PERIOD = 25, 0.25  # fewer rows in this many seconds are not worth polling
 LOOK_EVERY = 0.05
 _AFTERGLOW = 1.0
-_KEPT = 0.4  # seconds after which a worker says again that it polls: writers believe it for 1.5
+_KEPT = 0.4  # seconds between announcements, which are valid for 1.5 seconds
 
 
 class Polling:
@@ -30,16 +30,16 @@ class Polling:
     def __init__(self) -> None:
         self.on = False
         self.is_called_for = False
-        """Whether so many writers notify that this worker had better poll."""
+        """Whether there are so many notifications that this worker should poll."""
         self._found, self._since = 0, float("-inf")
         self.looks_until = float("-inf")
-        """Until then (monotonic) a worker that does not poll looks every ``LOOK_EVERY`` seconds."""
+        """The monotonic time until which a worker that does not poll looks every ``LOOK_EVERY`` seconds."""
         self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
         self.interval = _SHORTEST_INTERVAL
         """Seconds between two claims while polling."""
 
     def look_often(self) -> None:
-        """Has the worker look on its own for a moment: it stopped polling, or writers cannot notify."""
+        """Makes the worker look often for a moment: it stopped polling, or writers cannot notify."""
         self.looks_until = time.monotonic() + _AFTERGLOW
 
     async def start(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
@@ -50,7 +50,7 @@ class Polling:
         self._found, self._since = 0, time.monotonic()
 
     async def keep(self, connection: Connection) -> None:
-        """Says again that this worker polls, if it is time to; another worker may have taken over."""
+        """Renews the announcement if it is due. Stops polling if another worker has taken over."""
         if self.on and time.monotonic() - self._kept_at >= _KEPT:
             self._kept_at = time.monotonic()
             if not await worker_registry.watch_queues(connection, self._worker, self._over):
@@ -62,13 +62,13 @@ class Polling:
         await worker_registry.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """Notes that this worker does not poll any more, or cannot say so."""
+        """Notes that this worker no longer polls, or cannot announce it."""
         if self.on:
             self.on = False
             self.look_often()
 
     def found(self, count: int, seconds: float) -> bool:
-        """Counts what a claim found, and how long it took. Returns False once polling is not worth its statements."""
+        """Takes a claim's number of rows and duration. Returns False once polling finds too few rows."""
         self._found += count
         self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()

@@ -1,7 +1,7 @@
-"""Which due rows a worker's claims read.
+"""Decides which due rows a worker's claims take.
 
-Gates hold some clients back, some clients have streams of their own, and some targets only other workers can deliver,
-or none. What claims pass over of these the sweeper reads (``sweeper``).
+Claims skip the rows of clients that a gate holds, of clients with their own stream, and of targets that only other
+workers can deliver, or none. The sweeper reads the skipped rows (``sweeper``).
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pgsched.worker.run.client_shares import Shares
 
 
 class RowFilters:
-    """Answers for the next claim or look, as things stand at that moment."""
+    """The current filters, for the next claim or look."""
 
     def __init__(self, admission: Admission, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:
         self._admission, self._fairness, self._capabilities = admission, fairness, capabilities
@@ -22,23 +22,22 @@ class RowFilters:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the settings of clients, the gates and the capabilities of others have been loaded."""
+        """Whether clients' settings, gates, and the other workers' capabilities have been loaded."""
         return self._fairness.known.loaded and self._admission.known_gates.loaded and self._capabilities.known
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The clients whose due rows claims pass over, because their gates hold executions back."""
+        """The clients whose due rows claims skip because their gates hold executions."""
         return self._admission.clients_held if self._admission.holding else ()
 
     @property
     def crowded(self) -> frozenset[str]:
-        """The clients from which nothing is claimed, because many of their rows wait here for lanes."""
+        """The clients whose rows are not claimed because many of them already wait here for lanes."""
         return self._shares.crowded
 
     @property
     def row_filter(self) -> RowFilter:
-        """The rows of all clients that have no stream of their own and are not crowded, without those that a gate would
-        hold."""
+        """The rows of all clients that have no stream and are not crowded, except those that a gate would hold."""
         held, apart = self.held, tuple(self._fairness.apart)
         if self.crowded:
             apart = tuple({*apart, *self.crowded})
@@ -49,7 +48,7 @@ class RowFilters:
 
     @property
     def latest(self) -> RowFilter:
-        """The same rows as ``row_filter``, but those that became due last come first."""
+        """The rows of ``row_filter``, but those that became due last come first."""
         return replace(self.row_filter, latest_first=True)
 
     def only(self, client: str) -> RowFilter:
@@ -58,10 +57,10 @@ class RowFilters:
 
     @property
     def is_partial(self) -> bool:
-        """Whether claims read past some due rows."""
+        """Whether claims skip some due rows."""
         return bool(self.held or self._capabilities.left or self._capabilities.missed)
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The clients and capabilities whose due rows claims read past until they are held; there may be any number."""
+        """The clients and capabilities whose due rows, possibly very many, are skipped until they are held."""
         return frozenset((*self.held, *self._capabilities.missed))

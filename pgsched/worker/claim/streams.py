@@ -1,12 +1,11 @@
-"""Streams: parts of the due rows that are claimed apart from each other, each from marks of its own.
+"""Streams: parts of the due rows that are claimed separately, each with its own marks.
 
-The rows of everybody are one stream. A client with a backlog gets a stream of its own (``fairness``).
+By default, all rows are one stream. A client with a backlog gets its own (``fairness``).
 
-A stream is read by instant. While that keeps up, nothing waits and priority means nothing. Once it is late, a claim by
-priority goes first: it takes rows of a priority above 0, the highest first, and then, if rows below 0 were seen lately,
-all rows but those. One row in four still goes by its instant, whatever its priority, so that nothing waits for good for
-what comes in above it. Each stream has an order of its own: a client's priorities count among its rows, and take
-nothing from another's share.
+A stream is read by instant. While that keeps up, priorities have no effect. Once it is late, a claim by priority goes
+first. It takes rows with a priority above 0, highest first, and then, if rows below 0 were seen lately, all rows except
+those. One row in four is still claimed by instant, whatever its priority, so that no row starves. Each stream is
+ordered separately: a client's priorities apply to its own rows, and take nothing from another client's share.
 """
 
 import random
@@ -20,32 +19,32 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import RowFilter
 
-_PARTITIONS = 4  # that one claim of a single client reads
-_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in behind them
-_BY_INSTANT = 1 / 3  # rows for each one that went by its priority
-_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after nothing was found, and how much of the time that may take
+_PARTITIONS = 4  # that a claim from a single client's stream reads
+_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, to find rows behind them
+_BY_INSTANT = 1 / 3  # rows claimed by instant for each one claimed by priority
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after finding no priorities, and the share of the time for that
 _REMEMBERED = 10.0
 _LONG = 0.1  # seconds that a turn may take
 _FEWEST, _MOST = 250, 1 << 16  # rows of a turn
 _BELOW = b'"priority": -'
 
 Ask = Callable[[Sequence[PartitionShare], RowFilter], Awaitable[Claimed]]
-"""Makes a claim, and hands its rows on."""
+"""Makes a claim and hands its rows to the dispatcher."""
 Divide = Callable[[Collection[int], int], Mapping[int, int]]
-"""How queues, by their numbers, share the room."""
+"""Divides the room among queues, by number."""
 
 
 def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[PartitionShare]:
-    """Equal shares of the room for partitions in random order, so that with little room each has its turn, too."""
+    """Equal shares of the room for partitions in random order, so that each gets its turn even with little room."""
     count = min(len(partitions), room)
     chosen = random.sample(partitions, k=count)
     return [PartitionShare(partition, low(partition), min(batch, room // count)) for partition in chosen]
 
 
 class Stream:
-    """The due rows of one client, or of everybody without a stream of their own (an empty ``client``).
+    """The due rows of one client, or of all clients without their own stream (``client`` is empty).
 
-    ``deficit`` is the room that is owed to it.
+    ``deficit`` is the room that the stream is owed.
     """
 
     def __init__(self, client: str = "", *, divide: Divide | None = None) -> None:
@@ -58,14 +57,14 @@ class Stream:
 
     @property
     def has_priorities(self) -> bool:
-        """Whether there was something lately that went first or last by its priority."""
+        """Whether rows with a priority other than 0 were seen lately."""
         return time.monotonic() < max(self._counts_until, self._seen_below_until)
 
     async def claim(
         self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
     ) -> tuple[int, int]:
-        """Claims by priority, then by instant from its own marks, at most ``batch`` rows of a partition. Returns how
-        many rows it asked for and took."""
+        """Claims by priority, then by instant from its own marks, at most ``batch`` rows per partition. Returns the
+        number of rows that it asked for, and took."""
         first = asked = await self.claim_by_priority(ask, partitions, room, rows)
         if room <= first:
             return asked, first
@@ -75,7 +74,7 @@ class Stream:
         return asked + wanted, first + len(taken)
 
     async def claim_by_priority(self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter) -> int:
-        """Claims what goes before the rest, into as much of the room as is its due. Returns how many rows."""
+        """Claims rows by priority, into the room that is not owed to claims by instant. Returns their number."""
         free = room - min(int(self._owed), room)
         count = 0
         if free and time.monotonic() >= self._look_at:
@@ -88,7 +87,7 @@ class Stream:
         return count
 
     def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
-        """Notes what a claim by instant took of the rows that it asked for."""
+        """Takes the rows of a claim by instant, which asked for ``asked`` rows."""
         self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
         if any(row.options and _BELOW in row.options for row in taken):
             self._seen_below_until = time.monotonic() + _REMEMBERED
@@ -109,7 +108,7 @@ class Stream:
     async def _claim_from(
         self, marks: dict[int, int], ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, batch: int
     ) -> tuple[list[PartitionShare], list[ClaimedExecution]]:
-        """Claims from a few partitions, which take turns, and marks how far each was read."""
+        """Claims from the next few partitions, and marks how far each was read."""
         if time.monotonic() - self._marked_at > _FROM_THE_EDGE:
             self._marks.clear()
             self._ordinary.clear()
@@ -125,17 +124,17 @@ class Stream:
 
 
 class TurnBound:
-    """The most rows that a turn claims if clients wait for each other's claims, set by how long turns take.
+    """Adapts the most rows that a turn claims, so that clients do not wait long for each other's claims.
 
-    Keys and gates are decided row by row, and runs of jobs are planned. All streams together are bounded, so that each
-    keeps its share.
+    Turns can be long, because keys and gates are checked row by row, and the next rows of jobs are planned. The bound
+    is for all streams together, so that each keeps its share.
     """
 
     def __init__(self) -> None:
         self.most = 2 * _FEWEST
 
     def took(self, seconds: float, rows: int, *, of: int) -> None:
-        """Notes how long a turn took that claimed so many rows of those for which it had room."""
+        """Notes a turn's duration, the rows that it claimed, and its room."""
         if seconds > _LONG:
             self.most = max(min(self.most, rows) // 2, _FEWEST)
         elif seconds < _LONG / 2 and 2 * rows >= of:

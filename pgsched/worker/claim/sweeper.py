@@ -1,23 +1,22 @@
-"""The sweeper: finds due rows that stand behind the front, where claims no longer read.
+"""The sweeper: finds due rows behind the front, where claims no longer read.
 
-Claims and looks begin a moment back, not at the left edge of the index (``earliest_due``). A row can stand further
-back: its notification was silenced or lost, its transaction was long, or a worker that left handed it back. And
-while a client is passed over, claims begin no further back than a moment ago, because to pass over a row is to read
-it: a client over its limit may have a million due rows, and a claim that read past all of them would keep every
-other client waiting.
+Claims and looks begin a moment ago, not at the left edge of the index (``earliest_due``). A row can be further back:
+its notification was not sent or got lost, its transaction was long, or a stopped worker handed it back. And while
+claims skip a client's rows, they must not begin further back: skipping a row means reading it, a client over its limit
+may have a million due rows, and a claim that read all of them would keep every other client waiting.
 
-The sweeper reads what stands there beside the claims, in parts and in sweeps, so that every row is found within a bound
-whatever else is going on. If no client is passed over, it only tells the claimer from where to claim.
-Otherwise it names the spans that are worth a claim, and reads on once they have been claimed.
+The sweeper reads these rows beside the claims, in parts, so that every row is found within a bounded time. If no
+rows are skipped, it only tells the claimer where to begin. Otherwise it finds spans with rows to claim, and continues
+once they have been claimed.
 
-While the worker has nothing to do and there are no dead entries at the edge, the claimer's looks read from there, and
-the sweeper has nothing to read.
+While the worker is idle and there are no dead entries at the edge, the claimer's looks read from the edge, and the
+sweeper reads nothing.
 
-A sweep reads every partition from the left edge of its index. One begins every poll interval, or as soon as the one
-before has ended if that took longer. A row that stands when a sweep begins is read by that sweep.
+A sweep reads every partition from the left edge of its index, and finds all rows that are there when it begins. A sweep
+begins every poll interval, or when the previous one ends if that took longer.
 
-Reading takes one part in ``ONE_IN`` of the time. So whatever comes in, a row is read within the poll interval and twice
-``ONE_IN`` times as long as it takes to read once all rows that stand before the front.
+Reading takes one part in ``ONE_IN`` of the time. So a row is found within the poll interval plus twice ``ONE_IN`` times
+the duration of reading all rows before the front once.
 """
 
 import time
@@ -37,14 +36,14 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.dispatcher import Dispatcher
 
 ONE_IN, OTHERS_ONE_IN = 4, 4
-_PART = 1_000  # rows of a partition that are read at once
+_PART = 1_000  # rows of a partition that one statement reads
 _CLAIMED_SOON, _NOT_YET = 0.5, 0.02
 _SMALLEST_BATCH = 16
-_MARGIN = 10_000  # microseconds by which the database's time may be misjudged
+_MARGIN = 10_000  # microseconds of error in the estimate of the database's time
 
 
 class Sweeps:
-    """What the sweeper reads next, and how fast: at the ``pace``. Marks are instants (wire counts)."""
+    """Decides what the sweeper reads next, and when (``pace``). Marks are instants."""
 
     def __init__(self, *, every: float) -> None:
         self._every, self.pace = every, DutyCycle(ONE_IN)
@@ -52,13 +51,13 @@ class Sweeps:
         self._begun_at = float("-inf")
         self._count, self._seconds = 0, 0.0
         self.took = float("inf")
-        """Seconds of reading in the last sweep."""
+        """Seconds that the last sweep spent reading."""
 
     def next(self, own: Collection[int], others: Collection[int] = (), *, is_partial: bool = False) -> dict[int, int]:
-        """The marks to read on from now. Empty while there is nothing to read, or nothing may be read.
+        """The marks from which to continue now. Empty if there is nothing to read, or it is too early.
 
-        Sweeps read the worker's ``own`` partitions and the ``others``, of workers that may have no room. If it
-        ``is_partial``, reading those takes long, and only one sweep in ``OTHERS_ONE_IN`` does.
+        Sweeps read the worker's ``own`` partitions and the ``others``, whose workers may have no room. If rows are
+        skipped (``is_partial``), that takes long, and only one sweep in ``OTHERS_ONE_IN`` reads the others.
         """
         if not self.pace.is_due:
             return {}
@@ -71,7 +70,7 @@ class Sweeps:
         return dict(self._marks)
 
     def read(self, read_to: Mapping[int, int | None], *, seconds: float) -> None:
-        """Notes how far each partition was read, None for one that was read to its end, and the seconds it took."""
+        """Notes how far each partition was read (None: to its end), and the seconds that it took."""
         for partition, mark in read_to.items():
             if mark is None:
                 self._marks.pop(partition, None)
@@ -82,8 +81,8 @@ class Sweeps:
             self.took = self._seconds
 
     def swept(self, seconds: float) -> None:
-        """Notes that somebody else has just read all partitions from the left edge, in this many seconds. They do so
-        every poll interval, so a sweep waits a moment longer than that."""
+        """Notes that the claimer has just read all partitions from the left edge, in this many seconds. It does so
+        every poll interval, so the next sweep waits a little longer than that."""
         self._begun_at, self.took = time.monotonic() + self._every / 10, seconds
 
     @property
@@ -94,10 +93,10 @@ class Sweeps:
 
 
 class Sweeper(Service):
-    """Reads the partitions up to the front. Marks are instants (wire counts).
+    """Reads the partitions up to the front.
 
-    ``expected`` names the partition and instant of each row that claims reach; ``found`` has the spans of the
-    partitions that they do not, and ``has_found`` says that there are some.
+    The signal ``expected`` passes the partition and instant of rows that claims can reach. ``found`` has the spans that
+    they cannot, by partition, and the signal ``has_found`` means that there are some.
     """
 
     name = "sweeper"
@@ -130,14 +129,14 @@ class Sweeper(Service):
             await self._read()
         if self.found:
             self.has_found()
-            return _CLAIMED_SOON  # woken once it is
+            return _CLAIMED_SOON  # woken once they have been claimed
         return self.sweeps.pause
 
     async def close(self) -> None:
         await self._link.drop()
 
     async def _read(self) -> None:
-        """Reads a part of each partition and notes where there are rows that are not passed over."""
+        """Reads a part of each partition, and notes where there are rows to claim."""
         others = set(self._assignment.open).difference(self._assignment.own) if self._dispatcher.spare else set()
         marks = self.sweeps.next(self._assignment.own, others, is_partial=self._selection.is_partial)
         spans = {partition: InstantRange(mark, self._end(partition)) for partition, mark in marks.items()}
@@ -153,13 +152,13 @@ class Sweeper(Service):
         self.sweeps.read(read_to, seconds=seconds)
 
     def _end(self, partition: int) -> int:
-        """Up to where this partition is read: where claims begin, or where another worker's is helped with."""
+        """The end of the sweep: where claims begin, or in another worker's partition, where help is due."""
         begin = self._front.begin(partition)
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
-        """Notes what was found in a part. Returns the mark from which to read on, if there may be more behind it."""
-        is_one_instant = part.read_to == span.low  # which may have more rows than a part
+        """Notes what a part contains. Returns the mark from which to continue, if there may be more."""
+        is_one_instant = part.read_to == span.low  # it may have more rows than a part
         if not self._selection.is_partial:
             if part.first is None:
                 return part.read_to
@@ -171,8 +170,8 @@ class Sweeper(Service):
         return span.low + 1 if is_one_instant else part.read_to
 
     def shares(self, room: int, *, batch: int) -> tuple[list[PartitionShare], int]:
-        """What to claim of that next, the earliest first, and up to which instant: the end of the part that ends first,
-        and a moment further."""
+        """The shares of ``found`` to claim next, earliest first, and up to which instant: a little beyond the end of
+        the span that ends first."""
         self._keep_open()
         until = min((span.until for span in self.found.values()), default=LONG_AGO)
         room = min(batch, max(room, _SMALLEST_BATCH))
@@ -180,12 +179,12 @@ class Sweeper(Service):
         return [PartitionShare(partition, low, room // len(found)) for low, partition in found], until + _MARGIN
 
     def _keep_open(self) -> None:
-        """Forgets what was found in partitions that may not be claimed from any more."""
+        """Forgets spans in partitions that are no longer open."""
         self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
     def claimed(self, shares: list[PartitionShare], answer: Claimed) -> None:
-        """Takes the answer to a claim of these shares. Where one was taken whole there may be more, and so there are
-        where it planned rows that claims do not reach either."""
+        """Takes the answer to a claim of these shares. Keeps a span if its share was full, and adds a span for each
+        planned row that claims do not reach."""
         taken = defaultdict[int, list[int]](list)
         for row in answer.taken:
             taken[row.partition].append(row.fire_at)
@@ -193,7 +192,7 @@ class Sweeper(Service):
             if partition not in self.found:
                 continue
             span, instants = self.found.pop(partition), taken[partition]
-            if len(instants) == batch and max(instants) <= span.until:  # a claim reaches a moment further
+            if len(instants) == batch and max(instants) <= span.until:  # a claim reads a little further
                 self.found[partition] = span._replace(low=max(instants))
         for partition, instant in answer.planned.items():
             if partition not in self.found and instant < self._end(partition):
