@@ -1,1 +1,1 @@
-"""What one process does for the rows it holds: wake, claim, dispatch, renew, settle."""
+"""The work of one worker process on its rows: wake, claim, dispatch, renew, settle."""

@@ -1,1 +1,1 @@
-"""From memory to the target: each row starts at its instant and is delivered."""
+"""Running, from memory to the target: each row starts at its instant and is delivered."""

@@ -1,7 +1,7 @@
-"""One attempt at a row, from the moment a lane takes it until its outcome is handed on, exactly once.
+"""One attempt at a row, from when a lane takes it until its outcome is settled, exactly once.
 
-An attempt does not begin, and is not counted, where the row's lease is in doubt, where there is no slot for it, or
-where its payload cannot be read.
+An attempt does not begin, and is not counted, if the row's lease is in doubt, if there is no slot for it, or if its
+payload cannot be read.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _Beginning = tuple[ClaimedExecution, bool]
 
 
 def ended_by_drain(lane: Lane) -> Outcome:
-    """The outcome of an attempt that a drain ends: there will be another, unless it was the only one."""
+    """The outcome of an attempt that a drain ends: the row is released, unless it may have only one attempt."""
     if lane.only:
         return Failed(error="its worker was stopped during the only attempt", retryable=False)
     return Released(by_drain=True)
@@ -52,18 +52,17 @@ def ended_by_drain(lane: Lane) -> Outcome:
 class RecordedStarts:
     """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
 
-    A single attempt means at most one call. Whether a lost worker had made that call is known only if the database was
-    told before it. So the target of such a row is called only after the start is committed, and a row that is taken
-    back afterwards ends as failed. Starts that come at the same time are written together, on a connection that is made
-    for the first. Rows with more attempts do not come here.
+    A single attempt means at most one call, even if the worker is lost. So the target is called only after the start is
+    committed, and a row that is taken back after that ends as failed. Simultaneous starts are written together, on a
+    connection that is made for the first one. Starts of rows with more attempts are not recorded.
     """
 
     def __init__(self, link: Link) -> None:
         self._link, self._notes = link, Batched(self._note, most=_NOTED_AT_ONCE)
 
     async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
-        """Notes that this row has begun, or, if it found no slot, that it has not. Returns whether that is committed;
-        if not, another worker has the row, or somebody has locked it. Raises what the database raises."""
+        """Records that this row has begun, or has not if it found no slot. Returns whether that is committed; if not,
+        another worker has the row, or it is locked. Raises what the database raises."""
         return bool(await self._notes.get((row, begun)))
 
     async def close(self) -> None:
@@ -84,8 +83,8 @@ class RecordedStarts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
-    """What the attempts of a worker need. ``settle`` takes each outcome; without ``beginnings`` only attempts are not
-    noted in the database. ``goes_on`` says whether a function whose attempt has ended still runs in its thread."""
+    """What a worker's attempts need. ``settle`` takes each outcome. Without ``beginnings``, the starts of single
+    attempts are not recorded. ``goes_on`` says whether a function still runs in its thread after its attempt ended."""
 
     channel: Channel
     settle: Settle
@@ -100,8 +99,8 @@ class Equipment:
 
 
 class Attempts:
-    """``unbegun`` takes rows that may not begin, ``waiting`` those that found no slot, ``doubt`` one whose lease is in
-    doubt."""
+    """Makes attempts. ``unbegun`` takes rows that may not begin, ``waiting`` rows that found no slot, and ``doubt`` a
+    row whose lease is in doubt."""
 
     def __init__(
         self,
@@ -121,12 +120,12 @@ class Attempts:
         self._payloads, self._shares = equipment.payloads, equipment.shares
         self._goes_on, self._unbegun = equipment.goes_on, unbegun
         self.lingering: dict[bytes, ClaimedExecution] = {}
-        """Rows that ended in the database while their functions go on in threads."""
+        """Rows that ended in the database while their functions still run in threads."""
         self.draining = False
-        """Whether a cancellation ends the lane, too."""
+        """Whether a cancellation also ends the lane."""
 
     async def plain(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt at a row whose payload is there."""
+        """One attempt at a row that has its payload."""
         started = lane.started = time.monotonic()
         if started > self._tenure.until:
             self._doubt(row)
@@ -145,7 +144,7 @@ class Attempts:
             if outcome is None:
                 return
         except NoFreeSlot as full:
-            self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
+            self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)  # without a payload read since
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
@@ -157,7 +156,7 @@ class Attempts:
             if outcome == _ENDED and row.ordering_key is not None and self._goes_on(row.id):
                 self._linger(row)
                 return
-        except BaseException as error:  # a lane outlives whatever a handler raises
+        except BaseException as error:  # a lane survives whatever a handler raises
             outcome = Failed(error=describe(error), retryable=True)
         finally:
             lane.execution, lane.expires = None, float("inf")
@@ -172,7 +171,7 @@ class Attempts:
         self._settle(row, options, outcome, seconds)
 
     def _time_left(self, row: ClaimedExecution, options: Options) -> tuple[float, bool]:
-        """The seconds that an attempt may take now, and whether it must not begin."""
+        """The seconds that an attempt may take, and whether it is too late to begin."""
         age, timeout = self._clock.age(row.start), options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)
@@ -181,9 +180,9 @@ class Attempts:
     async def _once(
         self, noted: RecordedStarts, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
     ) -> Outcome | None:
-        """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
-        is committed together with its end. If the beginning cannot be noted, the attempt does not begin; None if the
-        row was changed meanwhile."""
+        """The only attempt at a row. Its start is committed before the target is called, unless its work is committed
+        together with its end. If the start cannot be recorded, the attempt does not begin. Returns None if the row was
+        changed meanwhile."""
         if row.target.startswith(_COMMITTED_TOGETHER):
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
@@ -192,7 +191,7 @@ class Attempts:
                 return Released(after=_DATABASE_PAUSE)
             if not self._unbegun.may_begin(self._in_hand.rows.get(row.id, row), lane.started):
                 return None
-            if time.monotonic() > self._tenure.until:  # others, noted at the same time, have kept the loop since then
+            if time.monotonic() > self._tenure.until:  # attempts recorded at the same time have kept the loop busy
                 await noted.note(row, begun=False)
                 return Released()
             lane.started = time.monotonic()
@@ -208,7 +207,7 @@ class Attempts:
             return Released(after=_DATABASE_PAUSE)
 
     async def shared(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt, where several clients share the lanes."""
+        """One attempt, if several clients share the lanes."""
         try:
             self._shares.take(row.client_id)
         except NoFreeSlot as full:
@@ -223,8 +222,8 @@ class Attempts:
             self._shares.give_back(row.client_id)
 
     async def large(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt that first reads the payload which the claim kept back. Reading does not count as the attempt's
-        time."""
+        """One attempt that first reads the payload, which the claim kept back. Reading does not count towards the
+        attempt's time."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
         since = time.monotonic()
         try:
@@ -242,8 +241,8 @@ class Attempts:
                 if lane.execution is not None:
                     self._settle(row, DEFAULT_OPTIONS, released, 0.0)
                 raise
-            lane.forgive()  # somebody ended it in the database
-        except Exception as error:  # of the database; the row's lease says until when it can be tried again
+            lane.forgive()  # the row was ended in the database
+        except Exception as error:  # from the database; it can be retried while the row's lease lasts
             self._events.emit("database.lost", role="payloads", error=str(error)[:200])
             released = Released(after=_DATABASE_PAUSE)
         finally:
@@ -251,18 +250,18 @@ class Attempts:
         self._settle(row, DEFAULT_OPTIONS, released, 0.0)
 
     def _linger(self, row: ClaimedExecution) -> None:
-        """Keeps a row until its function has returned: the next of its ordering key waits for that."""
+        """Keeps a row until its function has returned: the next row with its ordering key waits for that."""
         self.lingering[row.id] = row
         self._in_hand.keep_unrecorded([row.id])
 
     def settle_returned(self) -> None:
-        """Settles the rows whose functions have returned, after their attempts."""
+        """Settles the lingering rows whose functions have returned."""
         for row in [row for row in self.lingering.values() if not self._goes_on(row.id)]:
             del self.lingering[row.id]
             self._settle(row, DEFAULT_OPTIONS, _ENDED, 0.0)
 
     def _cancelled(self, lane: Lane, row: ClaimedExecution, error: BaseException) -> Outcome:
-        """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""
+        """The outcome of a cancellation: by the timeout, by an end in the database, or by the handler itself."""
         if lane.expired or lane.stopped:
             lane.forgive()
         if lane.stopped and not lane.expired:

@@ -1,20 +1,20 @@
-"""A thread that stands in for the worker's event loop while the loop stands still.
+"""Stands in for the worker's event loop, in a thread, while the loop is blocked.
 
-A handler that computes or waits without awaiting stops its whole process. The process is alive all the same, so rows
-that have begun there must not begin elsewhere as well; rows that have not begun should begin elsewhere at once. So
-after a second the thread, with an event loop of its own,
+A handler that computes or waits without awaiting blocks its whole process. The process is still alive, so rows that
+have begun in it must not begin elsewhere too. Rows that have not begun should begin elsewhere at once. So after a
+second, the thread (with its own event loop)
 
-- gives up the rows that have not begun: from then on the loop starts none of them (``in_hand``), and then their leases
-  are released;
-- hands back rows of claims whose answers the loop has not read, and ends sessions of the worker that stand in the
-  middle of a transaction, because others wait for the rows that they have locked;
-- renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the attempt
-  that blocks the loop may take, and half a lease more, in case the loop goes on. After that it ends the process
-  (``forced_exit``), and the execution that blocked it is to be called in isolation. Where the worker may not end its
-  process, it is lost like any other worker that is silent.
+- gives up the rows that have not begun: it makes sure that the loop does not start them (``in_hand``), and then
+  releases their leases;
+- hands back rows of claims whose answers the loop has not read, and ends the worker's sessions that are in a
+  transaction, because others wait for their locks;
+- renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the blocking
+  attempt may take, and half a lease more, in case the loop resumes. After that, it ends the process
+  (``forced_exit``), and the execution that blocked it will be called in isolation. If the worker may not end its
+  process, it is lost, like any silent worker.
 
-A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
-stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
+A thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. Then the other
+workers find this one silent, and when the loop resumes, it doubts its leases.
 """
 
 import asyncio
@@ -42,12 +42,12 @@ from pgsched.worker.run.unbegun_rows import UnbegunRows
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
-_DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are looked for
+_DEPTH = 1000  # due rows per partition among which a claim's rows are looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsInHand:
-    """The rows that the dispatcher has in hand, for a thread beside the loop."""
+    """The rows that the dispatcher has in hand, for another thread."""
 
     tenure: LeaseValidity
     in_hand: InHand
@@ -55,7 +55,7 @@ class RowsInHand:
 
     def give_up(self, void_until: float) -> list[ClaimedExecution]:
         """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
-        or none where the loop has gone on and handed them back already."""
+        or none if the loop has resumed and already handed them back."""
         self.tenure.give_up(void_until)
         rows = _copied(self.unbegun.copy)
         return rows if self.tenure.is_given_up else []
@@ -67,9 +67,9 @@ class RowsInHand:
 
 
 class StandIn:
-    """``step`` is called in the thread again and again while the loop stands still, ``rest`` while it turns.
-    ``unanswered`` returns the tokens of claims whose answers were not read. An attempt may block the loop for at most
-    ``longest`` seconds, whatever its own timeout."""
+    """The thread calls ``step`` repeatedly while the loop is blocked, and ``rest`` while it is not. ``unanswered``
+    returns the tokens of claims whose answers were not read. An attempt may block the loop for at most ``longest``
+    seconds, whatever its timeout."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class StandIn:
         self._is_released = self._is_over = False
 
     def step(self, hand: RowsInHand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
-        """Does what is due. The loop has stood still since ``since`` (monotonic), blocked by the attempt at
-        ``culprit``, which has time until ``until``. An unknown culprit has as much time as a lease lasts."""
+        """Does what is due. The loop has been blocked since ``since`` (monotonic) by the attempt at ``culprit``, which
+        may take until ``until``. If the culprit is unknown, it may take the length of a lease."""
         if since != self._since:
             self._begin(since)
         if self._given_up is None:
@@ -145,7 +145,7 @@ class StandIn:
         await blocked_loop.end_own_transactions(connection, self._assignment.instance)
         released = 0
         for partition, some in by_partition(rows).items():
-            with suppress(psycopg.errors.LockNotAvailable):  # what somebody has locked is released by the loop
+            with suppress(psycopg.errors.LockNotAvailable):  # the loop releases locked rows later
                 released += (await executions.release(connection, partition, Group.of(some))).rowcount
         if tokens := self._unanswered():
             await release_claims(connection, dict.fromkeys(self._assignment.partitions, LONG_AGO), tokens, depth=_DEPTH)
@@ -155,7 +155,7 @@ class StandIn:
 
 
 def _copied(copy: Callable[[], list[ClaimedExecution]]) -> list[ClaimedExecution]:
-    """A copy of rows that the loop may change at the same moment, if it has just gone on."""
+    """Copies rows that the loop may change at the same time, if it has just resumed."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             return copy()

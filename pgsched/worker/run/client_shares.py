@@ -1,7 +1,6 @@
-"""Shares the lanes among the clients of a worker, as all slots are shared (``delivery.slots``).
+"""Shares a worker's lanes among clients, as all slots are shared (``delivery.slots``).
 
-Rows beyond a client's share wait like rows that find no slot. Claims pass over a client while many of its rows wait
-here.
+Rows beyond a client's share wait like rows that find no slot. Claims skip a client while many of its rows wait here.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,9 +12,9 @@ _FEWEST_CROWDING = 16
 
 
 class Shares(Slots):
-    """``idle`` returns how many lanes sleep. Lanes are counted only while fewer than ``scarce`` sleep, because quick
-    rows need few. ``is_wanted`` says whether there are several clients, and ``relieved`` says that claims no
-    longer pass over a client. ``crowded`` are the clients that claims pass over."""
+    """``idle`` returns how many lanes sleep. Lanes are shared only while fewer than ``scarce`` sleep, because quick
+    rows need few. ``is_wanted`` says whether there are several clients. ``crowded`` are the clients that claims skip,
+    and the signal ``relieved`` means that claims no longer skip one of them."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -33,19 +32,19 @@ class Shares(Slots):
         return self.idle() + self._returned
 
     def take(self, client: str) -> None:
-        """Takes a lane, which is awake already, for an attempt of this client. Raises NoFreeSlot."""
+        """Takes a lane, which is already awake, for an attempt of this client. Raises NoFreeSlot."""
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoFreeSlot(self)
         self._count(client)
 
     def give_back(self, client: str) -> None:
         self._discount(client)
-        self._returned = 1  # the lane goes to sleep only now
+        self._returned = 1  # the lane has yet to go to sleep
         self.tell()
         self._returned = 0
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Decides whether lanes are shared now, and which clients crowd, by how many rows of each client wait."""
+        """Decides whether lanes are shared, and which clients are crowded, from how many rows of each wait."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:
@@ -55,5 +54,5 @@ class Shares(Slots):
             self.relieved()
 
     def _most(self, client: str) -> int:
-        """The number of waiting rows from which a client crowds."""
+        """The number of waiting rows from which a client is crowded."""
         return self._crowd // 2 if client in self.crowded else self._crowd

@@ -1,16 +1,15 @@
 """Starts each row at its instant, in one of a fixed number of lanes.
 
-A lane is a task that delivers one row after another for as long as there are any: no task and no timer is made for a
-row, and a handler that never waits costs no turn of the event loop. A lane that takes a row while more are ready wakes
-one sleeping lane first, so that rows that do wait spread over the lanes by themselves.
+A lane is a task that delivers one row after another while there are any. So rows need no task or timer of their own,
+and a handler that never waits costs no turn of the event loop. A lane that takes a row while more are ready first wakes
+one sleeping lane, so that rows spread over the lanes if their handlers wait.
 
-Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
-one timer too, not by one a row.
+Rows that are claimed early wait in a heap until their instant. One timer serves them all, and another one all timeouts.
 
-Due rows start in rounds (``start_order``). Rows for which there is no slot (``delivery.slots``) wait beside the lanes.
-Rows that others may have by now (``in_hand.LeaseValidity``) are handed back.
+Due rows start in rounds (``start_order``). Rows for which there is no slot (``delivery.slots``) wait outside the lanes.
+Rows that other workers may have taken (``in_hand.LeaseValidity``) are handed back.
 
-``in_hand`` has every claimed row that has not been settled or handed back: this process is responsible for them.
+``in_hand`` has every claimed row that has not been settled or handed back.
 """
 
 import asyncio
@@ -41,8 +40,8 @@ _DEAF_AFTER = 5.0
 
 
 class Dispatcher:
-    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row. ``room`` says that there
-    is room again, to services that found too little ``free``."""
+    """Delivers claimed rows and passes one outcome per row to ``settle``. The signal ``room`` notifies services that
+    found too little ``free`` when there is room again."""
 
     def __init__(
         self,
@@ -97,41 +96,41 @@ class Dispatcher:
 
     @property
     def capacity(self) -> int:
-        """How many rows to have in hand."""
+        """How many rows to hold."""
         return self._pace.capacity
 
     @property
     def free(self) -> int:
-        """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
+        """How many more rows there is room for. If there is little, ``room`` will be called when there is more."""
         left = self.spare
         self._wants_room = left <= self.capacity // 2
         return left
 
     @property
     def spare(self) -> int:
-        """The same, for those who claim nothing."""
+        """``free``, for callers that do not claim."""
         return max(self._slots_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
     @property
     def free_for_held(self) -> int:
-        """The same for rows that gates held, with some slots more: claims take every other one at once."""
+        """``free`` for rows that gates held, plus some reserved room: other claims take any other at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     def taken(self, client: str) -> int:
-        """How much of the room this client takes."""
+        """How much of the room this client uses."""
         in_hand = [row.client_id for row in self.in_hand.rows.values()].count(client)
         return in_hand - self._waiting.by_client()[client]
 
     @property
     def _slots_left(self) -> int:
         waiting = self._waiting.count
-        if not self.shares.wanted:  # else claims pass over those who have many waiting
+        if not self.shares.wanted:  # else claims skip clients with many waiting rows
             waiting = min(waiting, self.concurrency)
         return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[ClaimedExecution], sure_until: float = float("inf")) -> None:
-        """Takes claimed rows, whose leases hold until ``sure_until`` (monotonic). Rows that are due start now, the
-        others at their instant."""
+        """Takes claimed rows, whose leases are valid until ``sure_until`` (monotonic). Starts due rows now, the others
+        at their instant."""
         self.tenure.claimed(sure_until)
         self.in_hand.take(rows)
         self._timeouts.has_work.set()
@@ -158,12 +157,11 @@ class Dispatcher:
             self.room()
 
     def go_on(self, ids: Iterable[bytes], asked_at: float = float("inf")) -> None:
-        """Starts rows that were kept back, and are as they were, as the database said that was asked then
-        (monotonic)."""
+        """Starts rows that were kept back and are unchanged, according to a query at ``asked_at`` (monotonic)."""
         self._begin(self.unbegun.let_go_on(ids, asked_at))
 
     def drop(self, ids: Collection[bytes]) -> None:
-        """Forgets rows that are not this worker's any more. Attempts at them end, and their outcomes do not count."""
+        """Forgets rows that no longer belong to this worker. Cancels their attempts, whose outcomes do not count."""
         for row in self.unbegun.take(ids):
             self._settle(row, DEFAULT_OPTIONS, Released(ended=True), 0.0)
         for lane in self._lanes:
@@ -171,23 +169,23 @@ class Dispatcher:
                 lane.stop()
 
     def hand_back_doubted(self) -> None:
-        """Hands back the rows that have not started, if their leases are in doubt by now."""
+        """Hands back the rows that have not begun, if their leases are in doubt."""
         if time.monotonic() > self.tenure.until:
             self.hand_back()
 
     def hand_back(self) -> None:
-        """Ends every row that has not begun as Released."""
+        """Hands back every row that has not begun."""
         unstarted = self.unbegun.take_all()
         self.tenure.emptied()
         for row in unstarted:
             self._settle(row, DEFAULT_OPTIONS, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
-        """Hands back rows that have not started, lets running attempts finish within the limit, and hands back the
+        """Hands back rows that have not begun, lets running attempts finish within the limit, and hands back the
         rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
-        while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
+        while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one, at shutdown
             await asyncio.sleep(0.01)
         self._attempts.draining = True
         self._timeouts.close()
@@ -198,17 +196,17 @@ class Dispatcher:
         if tasks:
             await asyncio.wait(tasks, timeout=_DEAF_AFTER)
         for lane in self._lanes:
-            if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
+            if lane.execution is not None:  # ignores its cancellation: its row still goes to another worker
                 self._settle(lane.execution, DEFAULT_OPTIONS, ended_by_drain(lane), 0.0)
 
     @property
     def stragglers(self) -> bool:
-        """Whether a lane goes on after the drain, with a handler that does not let itself be cancelled."""
+        """Whether a lane is still running after the drain, because its handler ignores the cancellation."""
         return any(lane.task is not None and not lane.task.done() for lane in self._lanes)
 
     @property
     def is_broken(self) -> bool:
-        """Whether a lane or the task that looks after the lanes has ended, although nobody drains."""
+        """Whether a lane, or the task for the timeouts, has ended without a drain."""
         tasks = [self._timeouts.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
@@ -218,7 +216,7 @@ class Dispatcher:
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
     def held_since(self, moment: float) -> set[bytes]:
-        """The ids of rows that were claimed before that moment (monotonic)."""
+        """The ids of rows that were claimed before ``moment`` (monotonic)."""
         rows = [*self.running, *self._attempts.lingering.values(), *self.unbegun.copy()]
         return {row.id for row in rows if self.in_hand.claimed_at.get(row.token, 0.0) < moment}
 
@@ -230,7 +228,7 @@ class Dispatcher:
                 sleeping.set_result(None)
 
     def _begin_task(self, lane: Lane) -> None:
-        """In the context variables that the worker was started with."""
+        """Starts the lane's task with the context variables that the worker was started with."""
         lane.task = asyncio.create_task(self._run(lane), name=UNUSED, context=self._context.run(own_context))
 
     async def _run(self, lane: Lane) -> None:
@@ -240,13 +238,13 @@ class Dispatcher:
         except asyncio.CancelledError:
             if self._attempts.draining:
                 raise
-        # A handler has used it, or it was cancelled, and that ended no attempt: by a handler, or by a deadline come too
-        # late. Whoever goes on cancelling this task, or has tied something to it, must not meet another's row in it.
+        # A handler has used this task, or has cancelled it without ending an attempt, or a timeout came too late.
+        # Whatever still refers to the task must not affect another row, so the lane goes on in a new one.
         if not self._attempts.draining:
             self._begin_task(lane)
 
     async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """Delivers one row after another, until the lane's task is cancelled or a handler has used it."""
+        """Delivers one row after another until the lane's task is cancelled, or a handler has used it."""
         attempts, count = self._attempts, 0
         while not task.cancelling():
             while self._ready and not task.cancelling():
@@ -284,13 +282,13 @@ class Dispatcher:
         self._waking = False
 
     def _doubt(self, row: ClaimedExecution) -> None:
-        """Hands back this row and all others that have not begun: other workers may have taken them."""
+        """Hands back this row and all others that have not begun, because other workers may have taken them."""
         self._events.emit("lease.doubted", count=len(self.unbegun) + 1)
         self._ready.appendleft(row)
         self.hand_back()
 
     def _resume(self, row: ClaimedExecution) -> None:
-        """Starts a row for which there is a slot. Mostly a lane is about to end, and goes on with it."""
+        """Starts a row that has got a slot. Usually a lane is about to finish its row, and takes this one next."""
         self._ready.appendleft(row)
         if not self._resuming:
             self._resuming = True
@@ -301,7 +299,7 @@ class Dispatcher:
         self._wake_lane()
 
     def _look(self, occupied: float) -> None:
-        """Called several times a second, with the seconds that all attempts under way have taken together."""
+        """Called several times a second, with the total seconds that all running attempts have taken."""
         if self.tenure.is_given_up:
             self.hand_back()
         self._pace.observe_running(occupied)
@@ -313,6 +311,6 @@ class Dispatcher:
         self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
-        """Hands back rows that were claimed for quick attempts once attempts are slow: they would only wait here."""
+        """Hands back rows beyond the capacity, which drops when attempts become slow: they would only wait here."""
         for _ in range(len(self._rounds) - self.capacity):
             self._settle(self._rounds.take_last(), DEFAULT_OPTIONS, Released(), 0.0)

@@ -1,4 +1,4 @@
-"""The event loop of a worker process, and of the processes in which handlers are isolated."""
+"""The event loop of worker processes, and of the processes that isolate handlers."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,7 +8,7 @@ from pgsched.telemetry import Events
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed; it does not exist for Windows, nor for other Python implementations."""
+    """uvloop's factory if it is installed. It only exists for CPython, and not for Windows."""
     try:
         import uvloop
     except ImportError:
@@ -17,8 +17,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
-    """``asyncio.run``, but for a loop that somebody stops before the work is done: that goes on. Any handler can stop
-    it, and to end there would leave what has just run without its end on record."""
+    """Like ``asyncio.run``, but resumes a loop that is stopped before the work is done. Any handler can stop it, and if
+    the process ended there, outcomes would be lost."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)

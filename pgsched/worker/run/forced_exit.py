@@ -1,18 +1,18 @@
-"""Ends a worker process that can no longer do its work, and a child that a handler has forked from it.
+"""Ends a worker process that can no longer work, and children that a handler has forked from it.
 
-Handlers run in the worker's own process. A handler can keep the event loop or the interpreter for ever, or cancel the
-worker's own tasks; then nothing goes on, and nothing in that process can be trusted to repair it. So the process ends
-at once, and its supervisor (pgsched's own, systemd, Kubernetes) starts another. Within two seconds others have the
-rows that it had in hand. These count as lost, so that the culprit is soon called in isolation (``delivery.isolation``).
+Handlers run in the worker's process. A handler can block the event loop or the interpreter for ever, or cancel the
+worker's own tasks. Then the process cannot be trusted to recover, so it ends at once, and its supervisor (pgsched's
+own, systemd, Kubernetes) starts another one. Within two seconds, other workers have taken over its rows. These attempts
+count as lost, so the handler at fault will soon be called in isolation (``delivery.isolation``).
 
-The process is ended by the watchdog's thread while the loop stands still (``blocked_loop_stand_in``); by its main
-task when a part of its worker has ended although nobody stopped it; and, where not even that thread can run, by a timer
-outside the interpreter, which the thread winds up again and again.
+The process is ended by the watchdog's thread while the loop is blocked (``blocked_loop_stand_in``); by its main task if
+a part of the worker has ended without being stopped; and if not even the thread can run, by a timer outside the
+interpreter, which the thread keeps resetting.
 
-After ``os.fork()`` two processes go on with the same sessions, connections and epoll: answers for one are read by the
-other, and rows run twice. A child may do as it likes within the handler, such as start another program; but when it
-returns from there, raises, or awaits, it ends at once. Children that ``multiprocessing`` has forked end by themselves,
-and are left alone. This costs the worker nothing, because it happens in the child.
+After ``os.fork()``, two processes share the same sessions, connections and epoll: each reads answers meant for the
+other, and rows run twice. A child may do anything within the handler, such as start another program, but it ends at
+once when the handler returns, raises or awaits. Children that ``multiprocessing`` forks end by themselves, and are left
+alone. This costs the worker nothing, because it happens in the child.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _MULTIPROCESSING = str(Path(multiprocessing.__file__).parent) + os.sep
 
 
 class ExitStatus(IntEnum):
-    """The exit status of a process that has ended itself."""
+    """The exit status of a process that ended itself."""
 
     BLOCKED = 70
     BROKEN = 71
@@ -61,22 +61,21 @@ _WORDS = {
 
 
 class ProcessExit:
-    """Ends the process at once, or by a timer ``after`` so many seconds without a ``wind``."""
+    """Ends the process: at once, or by a timer, ``after`` seconds after the last ``wind``."""
 
     def __init__(self, events: Events, *, after: float) -> None:
         self._events, self.after = events, after
         self._wound_at = float("-inf")
 
     def now(self, status: ExitStatus, why: str, running: Iterable[ClaimedExecution]) -> None:
-        """Logs what is in hand, and ends the process. Callable in any thread; the process ends even if the log cannot
-        be written."""
+        """Logs the running rows, and ends the process, even if the log cannot be written. Thread-safe."""
         faulthandler.dump_traceback_later(_UNTIL_TOLD, exit=True, file=_STANDARD_ERROR)
         rows = list(running)
         self._events.emit("worker.gave_up", why=why, in_hand=len(rows), running=named(rows))
         os._exit(status)
 
     def wind(self) -> None:
-        """Winds up the timer, because a thread of this process runs. After the first call always by the same thread."""
+        """Resets the timer, because this thread can run. After the first call, always call it in the same thread."""
         now = time.monotonic()
         if now - self._wound_at >= self.after / _WINDS:
             self._wound_at = now
@@ -88,12 +87,12 @@ class ProcessExit:
 
 
 def named(rows: Sequence[ClaimedExecution]) -> str:
-    """The first of these rows, for the log."""
+    """The first of these rows as text, for the log."""
     return ", ".join(f"{row.target} {row.uuid} of {row.client_id}" for row in rows[:_TOLD])
 
 
 def end_forked_children() -> None:
-    """Keeps children of this process from doing its work. To be called once, by a process that is only a worker."""
+    """Keeps forked children from doing this process's work. Call it once, in a process that is only a worker."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_in_child)
 
@@ -105,7 +104,7 @@ def _in_child() -> None:
 
 
 def _innermost(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame of a handler that the worker's own code called; None where the child ends by itself."""
+    """The nearest frame of a handler that the worker's code called; None if the child ends by itself."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(_MULTIPROCESSING):
             return None
@@ -117,7 +116,7 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 
 class _Leave:
-    """Ends the process when this frame is left in any way."""
+    """Ends the process when this frame is left, in any way."""
 
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame

@@ -1,8 +1,8 @@
-"""Writes what handlers report to the database: progress, and checkpoints that a later attempt continues from.
+"""Writes handlers' reports to the database: progress, and checkpoints from which a later attempt continues.
 
-Reports of all executions in the process go together in one statement, on a connection that is made for the first one.
-Progress is written at most once a second, the latest value; a checkpoint is written at once, and the handler that
-awaits it continues once it is committed.
+Reports of all executions in the process are written in one statement, on a connection that is made for the first one.
+The latest progress is written at most once a second. A checkpoint is written at once, and the handler that awaits it
+continues when it is committed.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ Waiting = asyncio.Future[None] | Future[None]
 
 @dataclass(slots=True)
 class _Said:
-    """What is to be kept of one execution, and who waits for its checkpoint."""
+    """The unwritten report of one execution, and the futures that wait for its checkpoint."""
 
     report: HandlerReport
     waiting: list[Waiting] = field(default_factory=list)
 
 
 class Reports:
-    """Every method but ``read`` is to be called in the loop, and does not wait."""
+    """Gathers and writes reports. Call every method except ``read`` in the loop; they do not block."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -45,14 +45,14 @@ class Reports:
         self._hurry = asyncio.Event()
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None:
-        """Notes how far an execution is."""
+        """Takes an execution's progress."""
         if not self._is_closed:
             said = self._of(execution)
             said.report = said.report._replace(fraction=fraction, note=note)
 
     def checkpoint(self, execution: ClaimedExecution, value: str, waiting: Waiting) -> None:
-        """Keeps a value, JSON text, for later attempts; ``waiting`` is told when that is committed, or StaleLease where
-        somebody else has the execution, or what the database raises."""
+        """Stores a JSON value for later attempts. ``waiting`` is done when that is committed. It gets StaleLease if
+        another worker has the execution, or the database's error."""
         if self._is_closed:
             _tell([waiting], StaleLease(_STALE))
             return
@@ -62,7 +62,7 @@ class Reports:
         self._hurry.set()
 
     async def read(self, execution: ClaimedExecution) -> Any:
-        """The last checkpoint of an execution, None where there is none."""
+        """The last checkpoint of an execution, or None."""
         try:
             return await handler_reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
         except Exception as error:
@@ -70,7 +70,7 @@ class Reports:
             raise
 
     async def close(self) -> None:
-        """What has not been kept by now is not."""
+        """Drops unwritten reports, and closes the connection."""
         self._is_closed = True
         if self._sending is not None:
             self._sending.cancel()
@@ -114,7 +114,7 @@ class Reports:
 
 def _tell(waiting: list[Waiting], error: Exception | None) -> None:
     for one in waiting:
-        if one.done():  # whoever waited was cancelled
+        if one.done():  # the waiting handler was cancelled
             continue
         if error is None:
             one.set_result(None)

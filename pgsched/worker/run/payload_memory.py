@@ -1,9 +1,9 @@
 """Bounds the memory that large payloads and large results take.
 
-A claim returns small payloads with their rows and keeps the others back, because a process bounds the number of rows in
-hand and a row may have a mebibyte. A payload that was kept back is read when its row is started, if there are bytes to
-spare; otherwise the row waits as for any slot. The size of a payload is not known before it is read, so a reading
-reserves the largest size and gives back the rest afterwards.
+A claim returns small payloads with their rows and keeps the others back, because a worker may hold many rows, and each
+may have a mebibyte. A payload that was kept back is read when its row starts, if there is memory for it; otherwise the
+row waits, as for any slot. The size of a payload is unknown before it is read, so reading reserves the largest size,
+and releases the rest afterwards.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -16,13 +16,13 @@ from pgsched.store.core.connect import Link
 from pgsched.store.live import recorded_starts
 
 LARGEST = 1_048_576
-_AT_ONCE = 16  # readings in one round trip
+_AT_ONCE = 16  # payloads in one round trip
 _LARGE = 8_192
 
 
 class Payloads(Slots):
-    """``used`` bytes are in memory or reserved. ``is_full`` says that results which are not settled yet leave no room
-    for another payload."""
+    """``used`` bytes are in memory or reserved. ``is_full`` means that none are left, and unsettled results use some of
+    them."""
 
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
@@ -41,9 +41,9 @@ class Payloads(Slots):
 
     @asynccontextmanager
     async def whole(self, row: ClaimedExecution) -> AsyncIterator[ClaimedExecution | None]:
-        """The row with its payload, whose bytes count until the block is left; None where another worker has it.
+        """The row with its payload, which counts until the block is left; None if another worker has the row.
 
-        Raises NoFreeSlot where there are no bytes to spare, and what the database raises.
+        Raises NoFreeSlot if there is no memory, and what the database raises.
         """
         if self.free_for(row.client_id) < 1:
             raise NoFreeSlot(self)
@@ -57,13 +57,13 @@ class Payloads(Slots):
             self._let_go(row.client_id, taken)
 
     def keep(self, id: bytes, result: bytes) -> None:
-        """Counts a result, which is in memory until its row is settled."""
+        """Counts a large result, which stays in memory until its row is settled."""
         if len(result) > _LARGE:
             self.results[id] = len(result)
             self._use(len(result))
 
     def note_left(self, ids: Sequence[bytes]) -> None:
-        """Counts the results of these rows no more, because the rows are not in hand any more."""
+        """Stops counting the results of these rows, which are no longer in hand."""
         for id in ids:
             self._put_back(self.results.pop(id, 0))
 
@@ -95,7 +95,7 @@ class Payloads(Slots):
         self.is_full = bool(self.results) and self.used >= self._most_bytes
 
     async def _read_together(self, rows: Collection[ClaimedExecution]) -> dict[ClaimedExecution, ClaimedExecution]:
-        """Reads the payloads that were asked for during the reading before."""
+        """Reads the payloads that were requested during the previous read."""
         try:
             found = await recorded_starts.bring_payloads(await self._link.get(), [*rows])
         except Exception as error:

@@ -1,8 +1,7 @@
-"""One alarm, set to a moment of the monotonic clock and precise to some hundredths of a millisecond.
+"""A timer for a monotonic time, precise to some hundredths of a millisecond.
 
-An event loop's own timers count milliseconds: with them a row starts up to two of those late, or the loop spins through
-the last one. Where the kernel has timers that are files (Linux, timerfd_create(2)) the alarm is one of those; elsewhere
-it is the loop's.
+An event loop's own timers have a resolution of a millisecond: rows would start up to two milliseconds late, or the loop
+would spin through the last one. On Linux, this is a timerfd (timerfd_create(2)); elsewhere it is the loop's timer.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ class _Itimerspec(ctypes.Structure):
 
 
 class PreciseTimer:
-    """Calls ``ring`` in the running loop once the moment has come; setting it anew replaces the moment."""
+    """Calls ``ring`` in the running loop at the time that was set last."""
 
     def __init__(self, ring: Callable[[], None]) -> None:
         self._ring = ring
@@ -42,7 +41,7 @@ class PreciseTimer:
             self._loop.add_reader(self._file, self._read)
 
     def set(self, moment: float) -> None:
-        """Rings at ``moment``, in seconds of ``time.monotonic``; at once when it has passed."""
+        """Rings at ``moment``, in seconds of ``time.monotonic``, or at once if it has passed."""
         if self._file < 0:
             self.cancel()
             self._timer = self._loop.call_later(moment - time.monotonic(), self._ring_at, moment)
@@ -52,7 +51,7 @@ class PreciseTimer:
         self._settime()
 
     def cancel(self) -> None:
-        """Does not ring any more."""
+        """Stops the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -68,7 +67,7 @@ class PreciseTimer:
             self._file = -1
 
     def _ring_at(self, moment: float) -> None:
-        if time.monotonic() < moment:  # the loop counts milliseconds, and may come a part of one too early
+        if time.monotonic() < moment:  # the loop may be a fraction of a millisecond early
             self._timer = self._loop.call_later(_AGAIN, self._ring_at, moment)
         else:
             self._ring()
@@ -81,5 +80,5 @@ class PreciseTimer:
         try:
             os.read(self._file, 8)
         except BlockingIOError:
-            return  # set anew between the wake-up and here
+            return  # it was set again since the wake-up
         self._ring()

@@ -1,11 +1,11 @@
-"""Renews the worker's own lease, the leases of the rows that it has in hand, and the note of the server on which it is;
-closes connections that nobody has needed for a while.
+"""Renews the worker's registration and the leases of the rows in hand, checks which server it is on, and closes unused
+connections.
 
-It has a connection of its own, so that it waits behind no other statement. Where that was ended and the server takes no
-new one, it uses what is left of the others: a worker that is still at work is not to be declared lost.
+It has its own connection, so that it does not wait for other statements. If that is lost and the server accepts no new
+one, it uses one of the worker's other connections: a worker that still works should not be declared lost.
 
-Rows that are delivered quickly are never renewed. A worker that finds itself declared lost registers anew at once; by
-then the rows that it still has in hand belong to others, and their outcomes are refused.
+Rows that are delivered quickly are never renewed. A worker that was declared lost registers again at once. The rows
+that it still has in hand then belong to others, and their outcomes are refused.
 """
 
 import time
@@ -28,11 +28,11 @@ from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LOCKED = 0.05
-"""Seconds until a row is asked about again whose job somebody has locked."""
+"""Seconds until a row is checked again if its job is locked."""
 
 
 class Renewer(Service):
-    """Renews every quarter of the lease, and looks at rows that are in doubt whenever there are any."""
+    """Renews every quarter of a lease, and checks doubted rows whenever there are any."""
 
     name = "renewer"
 
@@ -55,15 +55,15 @@ class Renewer(Service):
         self._doubted: set[bytes] = set()
 
     def doubt(self, ids: Collection[bytes]) -> None:
-        """Checks whether these executions were ended or changed in the database: any user may have notified. Those that
-        have not begun wait for that."""
+        """Checks whether these executions were ended or changed in the database, because any user may send such a
+        notification. Those that have not begun wait for the check."""
         self._dispatcher.unbegun.name(ids)
         if held := self._dispatcher.in_hand.rows.keys() & ids:
             self._doubted |= held
             self.wake()
 
     async def _session(self) -> Connection:
-        """Its own connection; one of the others that are left, where the server takes no new one."""
+        """Its own connection, or one of the others if the server accepts no new one."""
         try:
             return await self._link.get()
         except (psycopg.Error, OSError):
@@ -76,7 +76,7 @@ class Renewer(Service):
         connection = await self._session()
         if await self._check_doubted(connection) and time.monotonic() < self._renew_at:
             return self._pause()
-        self._dispatcher.hand_back_doubted()  # a renewal cannot tell which of them others have by now
+        self._dispatcher.hand_back_doubted()  # a renewal does not show which of them others have taken
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
         if not await self._assignment.renew(connection):
@@ -97,9 +97,9 @@ class Renewer(Service):
         return max(min(until, _LOCKED) if self._dispatcher.unbegun.kept_back else until, 0.0)
 
     async def _check_doubted(self, connection: Connection) -> bool:
-        """Ends the attempts at doubted rows that do not belong to this worker any more, and lets the others begin.
-        Notifications may be lost, so rows that have been in hand since the turn before are looked at, too. Returns
-        whether any were doubted."""
+        """Ends the attempts at doubted rows that no longer belong to this worker, and lets the others begin. Also
+        checks rows that have been in hand since the previous turn, because notifications may be lost. Returns whether
+        any rows were doubted."""
         unbegun, in_hand = self._dispatcher.unbegun, self._dispatcher.in_hand
         doubted, self._doubted = self._doubted | unbegun.kept_back.keys(), set()
         looked_at = doubted | self._dispatcher.held_since(time.monotonic() - self._every)
@@ -121,5 +121,5 @@ class Renewer(Service):
                     self._dispatcher.drop({row.id})
                 case Recall.KEPT:
                     self._dispatcher.go_on([row.id], asked_at)
-                case Recall.LOCKED:  # by whoever changes its job: it is asked again, and kept back until then
+                case Recall.LOCKED:  # its job is being changed: keep it back, and check again
                     unbegun.name([row.id])

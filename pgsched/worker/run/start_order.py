@@ -1,9 +1,9 @@
 """The order in which due rows start.
 
-Where several clients have due rows, a client whose rows take long to begin (functions that fail, or hosts that refuse,
-each of which costs a moment of the process) would keep every other client waiting behind the hundreds that were claimed
-with its rows. So due rows start in rounds: in each round a client has a few, in the order in which they came, and its
-other rows wait for the next rounds.
+If several clients have due rows, and those of one are slow to begin (each failing function or refused connection takes
+some of the process's time), every other client would wait behind the hundreds of its rows that were claimed. So due
+rows start in rounds: in each round, a client starts a few rows, in order of arrival, and its other rows wait for the
+next rounds.
 """
 
 from collections import deque
@@ -15,8 +15,8 @@ _EACH = 8
 
 
 class StartOrder:
-    """Due rows, in rounds. Lanes take rows from ``now``; whoever takes the last one begins the next round
-    if rows are left ``behind`` for it, by client. ``is_wanted`` says whether there are several clients."""
+    """Due rows, in rounds. Lanes take rows from ``now``. The one that takes the last begins the next round if rows are
+    left ``behind``, by client. ``is_wanted`` says whether there are several clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self.now: deque[ClaimedExecution] = deque()
@@ -33,7 +33,7 @@ class StartOrder:
             yield from rows
 
     def add(self, row: ClaimedExecution) -> None:
-        """Adds a row to this round, or to a later one if its client has had its share of this one."""
+        """Adds a row to this round, or to a later one if its client has used its share of this one."""
         if not self._is_wanted() and not self.behind:
             self.now.append(row)
             return
@@ -50,7 +50,7 @@ class StartOrder:
             self.behind[client] = deque((row,))
 
     def begin_next(self) -> None:
-        """To be called when all rows of a round have started."""
+        """Begins the next round. Call it when all rows of a round have started."""
         self._given.clear()
         for client, rows in list(self.behind.items()):
             count = self._given[client] = min(_EACH, len(rows))
@@ -69,7 +69,7 @@ class StartOrder:
         return row
 
     def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
-        """Removes the rows for which this is so, and returns them."""
+        """Removes and returns the rows that match."""
         taken = [row for row in self if wanted(row)]
         if taken:
             ids = {row.id for row in taken}

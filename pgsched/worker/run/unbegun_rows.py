@@ -1,17 +1,17 @@
-"""Rows in hand that have not begun, wherever in the worker they wait, and what keeps them from beginning.
+"""Rows in hand that have not begun, wherever they wait in the worker, and what keeps them from beginning.
 
-A row waits here for its instant, for a lane or for a slot while it may be cancelled, edited, paused or held in the
-database. Once the worker has been told of a change, no row that it concerns begins as it was:
+While a row waits for its instant, a lane or a slot, it may be cancelled, edited, paused or held in the database. Once
+the worker is notified of a change, no affected row begins without a check:
 
-- Rows that a notification names are kept back until the database has said whether they are still this worker's, and
-  as they were (``renewer``). Any login may notify, so a notification ends nothing by itself.
-- Rows whose gate was shut or whose queue was paused are recalled: handed back, so that the next claim looks at them.
-  Those that are kept back at that moment are handed back when they could go on.
+- Rows that a notification names are kept back until the database has confirmed that they still belong to this worker
+  and are unchanged (``renewer``). Any login may notify, so a notification alone ends nothing.
+- Rows whose gate was shut or whose queue was paused are recalled: handed back, so that the next claim checks them. Rows
+  that are kept back at that time are handed back after their check.
 
-A claim that was under way when the worker was told may bring such rows later. So both are remembered, and compared with
-claims that were asked for before; named rows with later ones, too, since a change passes over what a claim has locked
-at that moment, and that claim may come to nothing. So is a row that was in its lane already and waited for the
-database: for its payload, or until its only attempt was noted.
+A claim in flight at the notification may return such rows later. So both kinds are remembered, and compared with the
+rows of claims that were requested before. Named rows are also compared with later claims, because a change skips rows
+that a claim has locked at that moment, and the claim may then fail. The same check applies to a row in its lane that
+has waited for the database: for its payload, or until its only attempt was recorded.
 """
 
 import time
@@ -33,8 +33,8 @@ _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
 
 class UnbegunRows:
-    """``kept_back`` are rows that must not begin before the database was asked; ``asks`` says that there are more.
-    Rows may begin under a claim's lease for ``sure`` seconds from when it was asked for."""
+    """``kept_back`` are rows that must not begin before the database has confirmed them; ``asks`` means that there are
+    new ones. Rows may begin for ``sure`` seconds after their claim was requested."""
 
     def __init__(
         self,
@@ -51,28 +51,28 @@ class UnbegunRows:
         self.kept_back: dict[bytes, ClaimedExecution] = {}
         self.asks: Signal[[]] = Signal()
         self.told_until = _NEVER
-        """Claims whose leases are sure for no longer were asked for before the worker was last told of a change."""
+        """Claims that are sure until at most this time were requested before the last notification of a change."""
         self.named: dict[bytes, float] = {}
-        """Rows of which the worker was told lately, with the same of each."""
+        """Rows that were named lately, each with ``told_until`` at that time."""
         self._recalls: list[tuple[float, Wanted]] = []
-        self._recalled: set[bytes] = set()  # of those that are kept back
+        self._recalled: set[bytes] = set()  # of the rows that are kept back
 
     def __len__(self) -> int:
         return len(self._rounds) + len(self._upcoming) + self._waiting.count + len(self.kept_back)
 
     def copy(self) -> list[ClaimedExecution]:
-        """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
+        """Copies all rows, for another thread. Raises RuntimeError if they change meanwhile."""
         return [*self._rounds, *self._upcoming.copy(), *self._waiting.copy(), *self.kept_back.values()]
 
     def take_all(self) -> list[ClaimedExecution]:
-        """Removes all rows and returns them."""
+        """Removes and returns all rows."""
         rows = [*self._take(lambda _: True), *self.kept_back.values()]
         self.kept_back.clear()
         self._recalled.clear()
         return rows
 
     def name(self, ids: Collection[bytes]) -> None:
-        """Keeps these rows back, also those that a claim under way may bring."""
+        """Keeps these rows back, including those that a claim in flight may return."""
         self._tell()
         for id in ids:
             self.named.pop(id, None)
@@ -83,15 +83,15 @@ class UnbegunRows:
             self._keep_back(self._take(lambda row: row.id in ids))
 
     def recall(self, wanted: Wanted) -> None:
-        """Hands back the rows for which this is so, also those that a claim under way may bring; those that are kept
-        back once they could go on."""
+        """Hands back the rows that match, including those that a claim in flight may return. Rows that are kept back
+        are handed back after their check."""
         self._tell()
         self._recalls = [*self._recalls[1 - _MOST_RECALLS :], (self.told_until, wanted)]
         self._recalled.update(id for id, row in self.kept_back.items() if wanted(row))
         self._hand_back(self._take(wanted))
 
     def sift(self, rows: list[ClaimedExecution], sure_until: float) -> list[ClaimedExecution]:
-        """The rows of a claim that may begin."""
+        """Returns the rows of a claim that may begin."""
         named = {row.id for row in rows if row.id in self.named}
         recalls = [wanted for until, wanted in self._recalls if until >= sure_until]
         recalled = {row.id for row in rows if any(wanted(row) for wanted in recalls)}
@@ -101,17 +101,17 @@ class UnbegunRows:
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
     def may_begin(self, row: ClaimedExecution, since: float) -> bool:
-        """Whether a row may begin that was taken from here at that moment (monotonic), and has waited in its lane. If
-        not, it is kept back here, or was handed back."""
+        """Whether a row may begin that left here at ``since`` (monotonic), and has waited in its lane. If not, it is
+        now kept back here, or was handed back."""
         return bool(self.sift([row], since + self._sure))
 
     def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:
-        """Removes these rows, and returns them."""
+        """Removes and returns these rows."""
         return [*self._take(lambda row: row.id in ids), *self._take_kept_back(ids)]
 
     def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[ClaimedExecution]:
-        """Removes those of these rows that are kept back, and returns them, without those that were recalled
-        meanwhile. What was named after the database was asked stays."""
+        """Removes and returns these rows if they are kept back. Hands back those that were recalled meanwhile. Rows
+        that were named after the query at ``asked_at`` stay."""
         ids = [id for id in ids if self.named.get(id, _NEVER) <= asked_at + self._sure]
         recalled = self._recalled.intersection(ids)
         rows = self._take_kept_back(ids)

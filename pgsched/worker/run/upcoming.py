@@ -1,4 +1,4 @@
-"""Rows in hand whose instant is still to come. One alarm serves all of them."""
+"""Rows in hand whose instant is in the future. One timer serves all of them."""
 
 import heapq
 import time
@@ -8,12 +8,12 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.precise_timer import PreciseTimer
 
-_APART = 0.0005  # rows whose instants are closer than this may start together
+_APART = 0.0005  # rows whose instants are closer together may start at the same time
 
 
 class Upcoming:
-    """Gives ``due`` each row at its instant, and then calls ``rung``. ``far`` are rows that a gate lets pass later
-    than claims look ahead: they take no room yet."""
+    """Passes each row to ``due`` at its instant, and then calls ``rung``. ``far`` are rows that a gate lets pass beyond
+    the look-ahead of claims: they take no room yet."""
 
     def __init__(
         self, clock: DatabaseClock, *, ahead: float, due: Callable[[ClaimedExecution], None], rung: Callable[[], None]
@@ -32,7 +32,7 @@ class Upcoming:
         self._alarm = PreciseTimer(self._ring)
 
     def add(self, row: ClaimedExecution, now: int) -> None:
-        """Adds a row. ``set_alarm`` must be called after the last one."""
+        """Adds a row. Call ``set_alarm`` after the last one."""
         self._order += 1
         if row.fire_at > now + self._ahead:
             self.far.add(row.id)
@@ -44,7 +44,7 @@ class Upcoming:
             self._alarm.set(max(moment, self._rang_at + _APART))
 
     def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
-        """Removes the rows for which this is so, and returns them."""
+        """Removes and returns the rows that match."""
         rows = [row for _, _, row in self._rows if wanted(row)]
         if rows:
             ids = {row.id for row in rows}
@@ -54,7 +54,7 @@ class Upcoming:
         return rows
 
     def copy(self) -> list[ClaimedExecution]:
-        """A copy of all rows. For a thread beside the loop."""
+        """Copies all rows, for another thread."""
         return [row for _, _, row in [*self._rows]]
 
     def close(self) -> None:

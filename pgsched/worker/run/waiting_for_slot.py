@@ -1,10 +1,10 @@
-"""Rows in hand that wait for a slot (``delivery.slots``), beside the lanes and not in one.
+"""Rows in hand that wait for a slot (``delivery.slots``), outside the lanes.
 
-They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
-in hand. A slot that becomes free goes in turn to each client that waits for it and may have one more.
+They have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all rows
+in hand. A free slot goes to the clients in turn that wait for it and may take another.
 
-A row that has waited too long is postponed for a moment, with the reason: other due rows have room here, and a worker
-that has slots may be quicker to deliver it. Where its own client keeps the slots taken, it is postponed for longer.
+A row that has waited too long is postponed for a moment, with the reason. That makes room for other due rows, and
+another worker may have a slot for it. If its own client uses the slots, it is postponed for longer.
 """
 
 import random
@@ -22,13 +22,13 @@ from pgsched.telemetry import Events
 _Rows = deque[tuple[float, ClaimedExecution]]
 Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]
 _LONGEST_WAIT = 1.0
-_LEFT_ALONE = 1.0, 2.0  # seconds for which others may have it
+_LEFT_ALONE = 1.0, 2.0  # seconds for which other workers may claim it
 _OF_ITS_OWN_MAKING = 5.0, 10.0
 _TELL_EVERY = 10.0
 
 
 class WaitingForSlot:
-    """Gives ``resume`` each row for which there is a slot again. Moments are monotonic seconds."""
+    """Passes rows to ``resume`` when there is a slot for them. Times are monotonic seconds."""
 
     def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
         self._resume = resume
@@ -38,7 +38,7 @@ class WaitingForSlot:
         self.count = 0
 
     def add(self, slots: Slots, row: ClaimedExecution, now: float) -> None:
-        """Takes a row that found no slot. A row that was just resumed, and came too late, keeps its turn."""
+        """Adds a row that found no slot. A row that was just resumed, but came too late, keeps its turn."""
         clients = self._rows.get(slots)
         if clients is None:
             clients = self._rows[slots] = {}
@@ -53,8 +53,8 @@ class WaitingForSlot:
         self.count += 1
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
-        """Takes a row whose client waits with another for the slots that its target needs; False if none does. Rows
-        behind a full host so cost no attempt to begin each."""
+        """Adds a row if another row of its client already waits for the slots of its target. Returns whether it did.
+        This saves rows of a full host from trying to begin one by one."""
         if row.id in self._resumed:
             return False
         slots = self._wanted.get((row.client_id, row.target))
@@ -66,7 +66,7 @@ class WaitingForSlot:
         return True
 
     def by_client(self) -> Counter[str]:
-        """How many rows of each client wait."""
+        """The number of waiting rows of each client."""
         found: Counter[str] = Counter()
         for clients in self._rows.values():
             for client, rows in clients.items():
@@ -74,8 +74,7 @@ class WaitingForSlot:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are slots; a row that was resumed before may have ended without taking its
-        slot."""
+        """Resumes as many rows as there are slots: a row that was resumed before may not have taken its slot."""
         self._resumed.clear()
         self._wanted.clear()
         for slots, clients in [*self._rows.items()]:
@@ -86,7 +85,7 @@ class WaitingForSlot:
                 self._resume_one(slots, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Slots, list[ClaimedExecution]]]:
-        """Removes the rows that have waited since before that moment, by their slots."""
+        """Removes the rows that have waited since before ``before``, by slots."""
         for slots, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():
@@ -98,7 +97,7 @@ class WaitingForSlot:
                 yield slots, taken
 
     def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
-        """Removes the rows for which this is so, and returns them."""
+        """Removes and returns the rows that match."""
         taken = [row for row in self.copy() if wanted(row)]
         if taken:
             ids = {row.id for row in taken}
@@ -110,7 +109,7 @@ class WaitingForSlot:
         return taken
 
     def copy(self) -> list[ClaimedExecution]:
-        """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
+        """Copies all rows, for another thread. Raises RuntimeError if they change meanwhile."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
     def _freed(self, slots: Slots) -> None:
@@ -131,7 +130,7 @@ class WaitingForSlot:
         self._resume(row)
 
     def _forget(self, slots: Slots) -> None:
-        """Forgets clients without waiting rows, and the slots if no client waits for them."""
+        """Forgets clients without waiting rows, and the slots if none waits for them."""
         clients = self._rows[slots]
         for client in [client for client, rows in clients.items() if not rows]:
             del clients[client]
@@ -141,7 +140,7 @@ class WaitingForSlot:
 
 
 class Postponing:
-    """Puts off rows that have waited too long, and logs that now and then."""
+    """Postpones rows that have waited too long, and logs that now and then."""
 
     def __init__(self, waiting: WaitingForSlot, settle: Settle, events: Events) -> None:
         self._waiting, self._settle, self._events = waiting, settle, events
@@ -161,7 +160,7 @@ class Postponing:
                 self._tell(slots, rows)
 
     def _tell(self, slots: Slots, rows: Sequence[ClaimedExecution]) -> None:
-        """Logs it, with the client of which most rows are postponed."""
+        """Logs a postponement, with the client that has the most postponed rows."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = slots.why(client)
         said = {"reason": reason} if reason else {}

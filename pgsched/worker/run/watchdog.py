@@ -1,10 +1,9 @@
-"""Finds out that the event loop is blocked.
+"""Detects that the event loop is blocked.
 
-A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
-is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, looks whether the loop
-turns. It reports once for each time that the loop stands still, with its stack, and stands in for the loop meanwhile
-(``blocked_loop_stand_in``). It also winds up the timer that ends a process in which not even this thread can run
-(``forced_exit``).
+A handler that computes or waits without awaiting blocks everything else in its process: no other row starts, no answer
+is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, checks that the loop runs.
+It reports each block once, with the loop's stack, and stands in for the loop meanwhile (``blocked_loop_stand_in``). It
+also resets the timer that ends a process in which not even this thread can run (``forced_exit``).
 """
 
 import asyncio
@@ -27,9 +26,9 @@ _LONGEST_STACK = 4_000
 
 
 class Watchdog:
-    """``beat`` is called in the loop, several times within ``after`` seconds; the rest is done in the thread. Listeners
-    of ``loop.blocked`` are called there, too. ``stand_in`` stands in for the loop, and ``process_exit`` ends a process
-    in which nothing goes on."""
+    """The loop calls ``beat`` several times within ``after`` seconds. The rest happens in the thread, including calls
+    of listeners to ``loop.blocked``. ``stand_in`` stands in for the loop, and ``process_exit`` ends a process that
+    cannot recover."""
 
     def __init__(
         self,
@@ -53,12 +52,12 @@ class Watchdog:
         self._lanes, self._hand = lanes, hand
         self._turned_at = time.monotonic()
         if self._process_exit is not None:
-            self._process_exit.wind()  # the first handler may begin before the thread does
+            self._process_exit.wind()  # the first handler may start before the thread
         watched = asyncio.get_running_loop(), threading.get_ident()
         threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True).start()
 
     def beat(self, now: float) -> float:
-        """The loop turns. Returns the seconds for which it did not, if that was too long; else 0."""
+        """Notes that the loop is running. Returns the seconds for which it was blocked, or 0 if that was short."""
         blocked, self._turned_at = now - self._turned_at, now
         if blocked < self._after:
             return 0.0
@@ -80,7 +79,7 @@ class Watchdog:
                     )
                 self._process_exit.wind()
             turned_at, before, looked_at = self._turned_at, looked_at, time.monotonic()
-            if looked_at - before > self._after:  # the whole process stood still: the loop goes on now, too
+            if looked_at - before > self._after:  # the whole process was stopped: the loop resumes now too
                 continue
             blocked = looked_at - turned_at
             if blocked < self._after:
@@ -107,7 +106,7 @@ class Watchdog:
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         task = asyncio.current_task(loop)
         culprit = next((lane.execution for lane in self._lanes if task and lane.task is task), None)
-        if self._turned_at == turned_at:  # else it turned while the stack was taken: that shows something else
+        if self._turned_at == turned_at:  # else the loop ran meanwhile, and the stack is unrelated
             self.culprit, self._told_of = culprit, turned_at
             described = _described(culprit)
             self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])
