@@ -1,8 +1,8 @@
-"""The base class of everything that runs in the background, Service, and Signal, by which parts notify each other.
+"""Service, the base class of background work, and Signal, by which parts notify each other.
 
-A service defines one turn of its work. ``run`` calls it, sleeps for as long as the turn asked for, and wakes early when
-asked to. A turn that raises does not end the service: the error is reported, and the turn is retried after a growing
-pause. So services survive an outage of the database.
+A service defines one turn of its work. ``run`` calls it and sleeps for the time that the turn returned, or until woken.
+If a turn raises, the error is reported, and the turn is retried with a growing pause. So services survive an outage of
+the database.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import psycopg
 from pgsched.telemetry import Events
 
 _LONGEST_REST = 1.0
-_SUDDEN = 1.0  # seconds that a piece of work may always count for, however short the previous one was
+_SUDDEN = 1.0  # seconds for which a piece of work may always count, however short the previous one was
 _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
@@ -35,8 +35,8 @@ def event_text(error: Exception) -> str:
 
 
 def collect_seldom() -> None:
-    """Keeps garbage collector pauses short. Call it once all parts of the process exist: they live for ever and are not
-    scanned again, while later objects live for milliseconds."""
+    """Keeps garbage collector pauses short. Call it when all parts of the process exist: they are not scanned again,
+    and later objects live for milliseconds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -46,8 +46,8 @@ _Told = ParamSpec("_Told")
 
 
 class Signal(Generic[_Told]):
-    """Notifies listeners that the sender does not know. Calling a signal calls its listeners in the order in which they
-    were connected. A listener must not block or raise."""
+    """Calls its listeners, in the order in which they were connected. The sender need not know them. A listener must
+    not block or raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[_Told, object]] = []
@@ -61,7 +61,7 @@ class Signal(Generic[_Told]):
 
 
 class Droppable(Protocol):
-    """A connection that can be dropped, and is made again when next requested."""
+    """A connection that can be dropped, and is made again at the next request."""
 
     async def drop(self, error: Exception | None = None) -> None: ...
 
@@ -71,7 +71,7 @@ _Connection_co = TypeVar("_Connection_co", covariant=True)
 
 
 class Lender(Protocol[_Connection_co]):
-    """Provides a connection, making it first if necessary."""
+    """Provides a connection, and makes it if necessary."""
 
     async def get(self) -> _Connection_co: ...
 
@@ -117,7 +117,7 @@ class DutyCycle:
         return time.monotonic() >= self._due_at
 
     def go_on(self) -> None:
-        """Makes the remaining work due without waiting for ``every``, as soon as its share of the time allows."""
+        """Makes the next piece due without waiting for ``every``, as soon as the share of the time allows."""
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
@@ -125,7 +125,7 @@ class DutyCycle:
         self._due_at = max(self._due_at, time.monotonic() + seconds)
 
     def hasten(self, within: float = 0.0) -> None:
-        """Makes the work due within this many seconds, whatever its share of the time."""
+        """Makes the work due within this many seconds, regardless of its share of the time."""
         self._due_at = min(self._due_at, time.monotonic() + within)
 
 
@@ -164,7 +164,7 @@ class Service:
             await link.drop(error)
 
     def wake(self) -> None:
-        """Makes the next turn begin at once."""
+        """Starts the next turn at once."""
         self._wake.set()
 
     def stop(self) -> None:
@@ -194,7 +194,7 @@ class Service:
                 self.events.emit(
                     "service.failed", service=self.name, away=is_away(error), by_database=refused, error=said
                 )
-                with contextlib.suppress(Exception):  # dropping a broken connection may raise too
+                with contextlib.suppress(Exception):  # dropping a broken connection may also raise
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)
                 continue

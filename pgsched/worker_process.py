@@ -1,4 +1,4 @@
-"""Runs one worker process: checks the database, runs until asked to stop, and drains."""
+"""Runs a worker process: checks the database, runs until asked to stop, and drains."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit, end_forked_c
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
 _SWITCH_INTERVAL = 0.0001
-"""Seconds after which a computing thread yields the GIL. At each step, the event loop waits that long for each function
-that is computing."""
+"""Seconds after which a computing thread yields the GIL. At each step, the event loop may wait this long for each such
+thread."""
 
 
 async def _run(
@@ -64,8 +64,8 @@ async def _run(
             )
         raise
     if running.has_stragglers:
-        # A thread cannot be interrupted, and a coroutine may resist it. Their executions are settled or handed back, so
-        # the process must not wait for them.
+        # A thread cannot be interrupted, and a coroutine may ignore its cancellation. Their executions were settled or
+        # handed back, so do not wait for them.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(2 if unfit else 0)
@@ -74,7 +74,7 @@ async def _run(
 
 
 async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) -> None:
-    """Stops the worker if a connection pooler no longer gives it real sessions."""
+    """Stops the worker if a connection pooler no longer provides real sessions."""
     try:
         await watch_sessions(url)
     except InvalidSettings as error:
@@ -84,8 +84,8 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
 
 
 def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
-    """Sets ``stop`` when the process must stop: on its supervisor's order, or without a supervisor, on a signal. A
-    supervised process only logs signals, because any of its handlers can send one."""
+    """Sets ``stop`` when the supervisor orders it or, without a supervisor, on a signal. A supervised process only logs
+    signals, because any of its handlers can send one."""
     loop = asyncio.get_running_loop()
     if orders is not None:
         orders(functools.partial(_set_from_a_thread, loop, stop))
@@ -137,17 +137,17 @@ def run_worker(
     counting: Counting | None = None,
     waits: bool = False,
 ) -> None:
-    """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
+    """Runs a worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
     from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
 
-    ``start_child`` starts a process for calling handlers that may end their process (``delivery.isolation``).
-    ``orders`` receives a function that stops the worker and may be called in any thread; signals are then only logged.
-    ``counting`` counts for the metrics. If ``waits`` is true, waits for a database that is away at the start.
+    ``start_child`` starts a process for handlers that may end their process (``delivery.isolation``). ``orders``
+    receives a thread-safe function that stops the worker; signals are then only logged. ``counting`` counts for the
+    metrics. If ``waits`` is true, waits for a database that is away at the start.
 
-    Raises SchemaMismatch if the database is not migrated, Conflict if it follows another by logical replication,
-    NotFound for a queue that does not exist, InvalidSettings if a pooler gives it no real sessions, at the start or
-    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. After that, the
-    database may come and go.
+    Raises SchemaMismatch if the database is not migrated, Conflict if it follows another one by logical replication,
+    NotFound for a queue that does not exist, InvalidSettings if a pooler provides no real sessions, at the start or
+    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. Later outages
+    are survived.
     """
     events = events or Events()
     url = awaited_database(settings, events) if waits else checked_database(settings)

@@ -3,8 +3,8 @@
 There is one turn a second while any operation is active. Otherwise the service polls every few seconds, on the shared
 connection; it opens its own connection only while there is work.
 
-Clients share the time: the next chunk belongs to the client that has had the least time, and to the operation of that
-client that has waited longest. So a client's hundred operations delay another client's no more than a single one does.
+Clients share the time: the next chunk is for the client that has had the least time, and for its operation that has
+waited longest. So a hundred operations of one client delay other clients no more than one operation does.
 """
 
 import time
@@ -25,7 +25,7 @@ _TURN = 1.0  # seconds after which it checks for new operations
 
 
 class Bulk(Service):
-    """Carries out bulk operations, each at its own rate. What a backfill plans runs after other work. Woken when an
+    """Carries out bulk operations, each at its own rate. Executions of a backfill run after other work. Woken when an
     operation is requested."""
 
     name = "bulk"

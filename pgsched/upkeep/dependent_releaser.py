@@ -1,13 +1,13 @@
-"""Releases executions whose predecessors have ended. The statement that looks for them also finds other work, which
-``delayed_results_and_overdue`` does.
+"""Releases executions whose predecessors have ended. The statement that looks for them also finds the work of
+``delayed_results_and_overdue``.
 
-While no execution waits for another, this costs one read of an empty table every two seconds, and settling does nothing
-extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. Dependents of what
-another process settles are released there, or found here within two seconds. The same holds for a consumer's result for
-an execution that another transaction had locked.
+While no execution waits for another, this costs one read of an empty table every two seconds, and settling has no extra
+cost. Otherwise a turn follows each settle of this process, with a short pause between turns. When another process
+settles a predecessor, the dependents are released there, or here within two seconds. The same holds for a consumer's
+result for an execution that another transaction had locked.
 
-If very many executions wait for one end, they are released in parts, with other ends in between, so that they do not
-delay other clients.
+If very many executions wait for the same predecessor, they are released in parts, with others in between, so that they
+do not delay other clients.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Detects that another primary has replaced the one this worker is connected to.
 
-A frozen primary keeps its sessions, and they do not show that a standby was promoted in the meantime. So every few
-seconds, all hosts in the database's URL are asked for their timeline. With a single host there is nothing to check.
+A frozen primary keeps its sessions, and they do not show that a standby was promoted meanwhile. So every few seconds,
+all hosts in the database's URL are asked for their timeline. With a single host, there is nothing to check.
 """
 
 from pgsched.service import Service

@@ -1,16 +1,15 @@
 """Decides which workers are lost and which leases have expired, from what one worker observes of the others.
 
-No worker is judged by timestamps alone. If the database's clock is set, if the database freezes for a while, or if
-commits wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by
-what it has observed on its own monotonic clock, in turns that were answered promptly and followed each other without a
-gap:
+No worker is judged by timestamps alone. If the database's clock is set, the database freezes for a while, or commits
+wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by what it
+has observed on its own monotonic clock, in turns that were answered promptly and without a gap between them:
 
 - **gone**: the other worker has had no session for the grace time;
-- **silent**: the other worker has not extended its lease for longer than it would take to do so; and a write of this
-  worker was quick, and the other has still not extended its lease within the time to catch up.
+- **silent**: the other worker is late in extending its lease; this worker has since made a write that was quick; and
+  the other has still not extended its lease within the time to catch up.
 
-After a gap, a slow answer or a step of the database's clock, all earlier observations are dropped, and the living
-workers get time to extend their leases.
+After a gap, a slow answer or a step of the database's clock, all earlier observations are dropped, and live workers get
+time to extend their leases.
 """
 
 from collections.abc import Iterable
@@ -22,8 +21,8 @@ from pgsched.worker.assignment import RENEWALS, TERM
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0
 _STEP = 0.5
-_GRACE = 0.75  # within this time, a living worker that lost all its sessions has reconnected
-CATCH_UP = 3.0  # in this time, living workers reconnect, renew their leases and settle finished attempts
+_GRACE = 0.75  # within this time, a live worker that lost all its sessions has reconnected
+CATCH_UP = 3.0  # within this time, live workers reconnect, renew their leases and settle finished attempts
 _LATE = 1.5
 
 
@@ -54,7 +53,7 @@ class FailureDetector:
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:
-        """Takes a result, with the monotonic times at which its request was sent and it was received."""
+        """Takes a result, with the monotonic times at which it was requested and received."""
         found = list(found)
         if found:
             self._keep_time(found[0].now, sent, received)
@@ -65,7 +64,7 @@ class FailureDetector:
 
     @property
     def needs_proof(self) -> bool:
-        """Whether a worker is silent and it is unknown whether writes are possible at all."""
+        """Whether a worker is silent, and it is unknown whether writes are possible at all."""
         return any(
             seen.silent_since is not None and self._proven_at < max(seen.silent_since, self._steady_since)
             for seen in self._sightings.values()
@@ -83,8 +82,8 @@ class FailureDetector:
         return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
 
     def ended_by(self) -> float | None:
-        """The database time before which leases have truly expired, because their holders have had time to renew them
-        since the last disturbance; None until they have."""
+        """The database time before which leases have really expired, because their holders have had time to renew them
+        since the last disturbance. None until then."""
         patience = _LATE * self._longest_lease / RENEWALS + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 

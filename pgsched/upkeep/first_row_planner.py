@@ -1,7 +1,7 @@
 """Plans the first row of new and edited jobs, and checks that every active job has one.
 
-After the first row, each claim plans the next one. The sweep checks for active jobs without a row. It should never find
-one; if it does, it plans the row and reports it.
+After that, each claim plans the next row. The sweep checks for active jobs without a row. It should never find one; if
+it does, it plans the row and reports it.
 """
 
 import time
@@ -40,7 +40,7 @@ class Planner(Service):
         for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         if planned.more:
-            # The thread that searches for rare instants takes half of the event loop's time: rest as long as it took.
+            # A search for rare instants, in a thread, takes half of the event loop's time: pause as long as it took.
             return took if took > planned.jobs * _LONG else 0.0
         return min(_EVERY, self._sweeping.pause)
 

@@ -1,7 +1,7 @@
 """Marks queues that have reached their ``max_waiting``.
 
-Scheduling only checks the mark and does not count. The first of the living workers sets and clears the mark here, once
-a second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
+Scheduling only checks the mark and does not count. The first of the live workers sets and clears the mark, once a
+second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
 the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
 """
 

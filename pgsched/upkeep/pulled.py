@@ -1,8 +1,8 @@
 """Serves pulled queues, which workers do not claim from.
 
-The rows of jobs are released to consumers shortly before they are due, each with its successor planned. A consumer's
-claim takes back expired leases. If there are no claims, this service does it, so that final failures are recorded even
-while no consumer is alive. One worker does this for all pulled queues. While there are none, nothing is read.
+The rows of jobs are released to consumers shortly before they are due, and each job's next row is planned. A consumer's
+claim takes back expired leases. If there are no claims, this service does, so that final failures are recorded even
+while no consumer is alive. One worker serves all pulled queues. If there are none, it reads nothing.
 """
 
 import time
@@ -96,7 +96,7 @@ class PulledQueues(Service):
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
-        """Soon checks for ordering keys whose next execution may be handed out."""
+        """Checks soon for ordering keys whose next execution may be handed out."""
         self._reaping.hasten(_EVERY)
 
     async def _hand_to_consumers(self, queue: int) -> bool:

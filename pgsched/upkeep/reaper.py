@@ -1,13 +1,12 @@
 """Takes rows back from lost workers, and rows whose lease has expired.
 
-A dead worker has no sessions left. A frozen worker keeps its sessions but no longer renews its registration. The small
-table of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides
-which workers are lost. A worker that finds another one lost bars it from renewing and then takes its rows back, in all
-queues that it served. If the finder dies meanwhile, another worker takes over after a few seconds.
+A dead worker has no sessions. A frozen worker keeps its sessions but no longer renews its registration. The small table
+of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides which
+workers are lost. A worker that finds another one lost bars it from renewing, then takes back its rows in all queues
+that it served. If the finder dies meanwhile, another worker takes over after a few seconds.
 
-Executions are read only for lost workers, and occasionally for leases that have expired under a living one. Such rows
-are mostly at the left edge of the index. If there is a backlog before them, each read continues where the last one
-ended.
+Executions are read only for lost workers, and occasionally for expired leases of live ones. Such rows are mostly at the
+left edge of the index. If there is a backlog before them, each read continues where the last one ended.
 """
 
 import time
@@ -31,7 +30,7 @@ _EVERY = 1.0
 _EDGES_ONE_IN = 20
 _EDGE = 5_000  # due rows that are read from a partition at once
 _SECONDS_A_TURN = 0.3  # that one turn spends on taking rows back
-_HELP_AFTER = 5.0  # seconds after which every worker takes over the reaping of a lost one
+_HELP_AFTER = 5.0  # seconds after which every worker helps to reap a lost one
 _PAUSE_BETWEEN_PARTS = 0.02
 _NO_WORKER = 0  # no worker has this number; it marks the walk for expired leases
 
@@ -72,8 +71,8 @@ class TakeBackWalk:
 class Reaper(Service):
     """Watches the other workers once a second, or more often while one of them is missing.
 
-    The signal ``seen`` passes on the registered workers each time. ``reaped`` means that rows were taken back and may
-    be claimed.
+    The signal ``seen`` passes the registered workers each time. ``reaped`` means that rows were taken back and may be
+    claimed.
     """
 
     name = "reaper"
@@ -89,7 +88,7 @@ class Reaper(Service):
         *,
         lease: float,
     ) -> None:
-        """``watching`` is only for short statements, because a late answer counts as a disturbance."""
+        """``watching`` is only for short statements, because a slow answer counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._assignment = watching, link, assignment
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
@@ -137,7 +136,7 @@ class Reaper(Service):
             self.wake()
 
     async def _prove(self, connection: Connection) -> None:
-        """Proves that writes are possible by renewing this worker's registration."""
+        """Proves that writes are possible, by renewing this worker's registration."""
         sent = time.monotonic()
         if await self._assignment.renew(connection):
             self.detector.prove(sent, time.monotonic())
@@ -166,8 +165,8 @@ class Reaper(Service):
                 self._walks[worker.id] = TakeBackWalk([worker.id], served, ended_by=0.0, depth=_EDGE)
 
     def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
-        """Whether the leases that this walk looks for are still known to have expired. If the database's clock has been
-        set back, newer leases may also end before the time that the walk compares with."""
+        """Whether the leases that this walk looks for are still known to have expired. If the database's clock was set
+        back, newer leases may also end before the walk's ``ended_by``."""
         return id == _NO_WORKER and self.detector.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
@@ -186,7 +185,7 @@ class Reaper(Service):
             self.reaped()
 
     async def _look_at_edges(self) -> None:
-        """Finds expired leases, and takes their rows back once a living owner has had time to renew them."""
+        """Finds expired leases, and takes their rows back once a live owner would have renewed them."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
             if not self.detector.is_steady_since(found_at):

@@ -1,9 +1,8 @@
 """Unblocks ordering keys that have no head although executions with the key are waiting.
 
 When a worker settles the head of a key, the same statement lets the next execution fire. This service handles the other
-cases: a client's transaction has removed the head (which sends a notification), the head was deleted by hand, or an
-execution was held at the very moment when its predecessor ended elsewhere. While no execution waits for its turn, it
-reads no keys.
+cases: a client's transaction removed the head (and sent a notification), the head was deleted by hand, or an execution
+was held just when its predecessor ended elsewhere. While no execution waits for its turn, it reads no keys.
 """
 
 from pgsched.service import DutyCycle, Service

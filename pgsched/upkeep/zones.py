@@ -1,10 +1,9 @@
 """Moves planned rows when time zone rules change.
 
-A row is planned with the time zone rules of its planner, and the database records their version. A process that starts
-with a later version goes through the active jobs whose instants depend on a zone, moves the rows for which the new
-rules give another instant, and finally records its version. A process with an older version moves nothing. The rows
-that it plans in the meantime may be wrong, so it leaves a note, and the next process that starts with the later version
-rechecks.
+A row is planned with the time zone rules of the planning process, and the database records their version. A process
+that starts with a later version rechecks the active jobs whose instants depend on a zone, moves the rows for which the
+new rules give another instant, and then records its version. A process with an older version moves nothing. The rows
+that it plans may be wrong, so it leaves a note, and the next process that starts with the later version rechecks.
 """
 
 import contextlib
