@@ -29,10 +29,10 @@ RENEWALS = 4
 class Assignment:
     """This worker's number and its share of the partitions.
 
-    ``instance`` is the name of its sessions, and ``channel`` the one on which its listener notifies itself. After a
-    renewal, a worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open``
-    those that may be claimed from, ``own`` its share of ``open``. ``queue_names`` are its queues by number. ``held`` is
-    the reason why the installation is held; the signal ``hold_changed`` reports a hold's start and end.
+    ``instance`` is the name of its sessions. Its listener notifies itself on ``channel``. After a renewal, the worker
+    counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open`` those that may be
+    claimed from, ``own`` its share of ``open``. ``queue_names`` are its queues by number. ``held`` is the reason why
+    the installation is held; the signal ``hold_changed`` reports the start and end of a hold.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ import time
 from pgsched.store.core.wire import UNIX_TO_WIRE
 
 _FORGET_AFTER = 30.0
-_STEP = 0.01  # a difference beyond the round trips and this means that one of the clocks was set
+_STEP = 0.01  # offsets that differ by the round trips plus this show that one of the clocks was set
 
 
 class DatabaseClock:

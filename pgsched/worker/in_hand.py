@@ -31,8 +31,8 @@ WEIGHT = 0.02
 
 
 class InHand:
-    """Rows by id. ``left`` reports the ``announced`` rows that are no longer in hand, because somebody counts them.
-    ``eased`` means that there is more room."""
+    """Rows by id. The signal ``left`` passes the ids of rows that leave, if they are ``announced``: another part counts
+    them. ``eased`` means that there is more room."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, ClaimedExecution] = {}

@@ -294,7 +294,7 @@ class Claimer(Claiming):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look reads from the left edge, as the sweeper does: if the worker is idle and it is quick."""
+        """Whether a look reads from the left edge, like the sweeper: if the worker is idle and reading is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 

@@ -20,7 +20,7 @@ but becomes visible when it commits."""
 HELP_AFTER = 50_000
 """Microseconds by which a row is overdue before other workers help with its partition."""
 LATE = 100_000
-"""Microseconds by which rows that a claim left are overdue if the worker is overloaded."""
+"""Microseconds; if a claim leaves rows that are overdue by this much, the worker is overloaded."""
 LOOK_AGAIN = 0.05
 """Seconds for which a look at other workers' partitions is valid."""
 SMALLEST_SHARE = 16

@@ -14,7 +14,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.claim.streams import Stream
 from pgsched.worker.known_settings import KnownSettings
 
-_OVERDUE = 100_000  # microseconds by which a full claim's last row is late if the worker is overloaded
+_OVERDUE = 100_000  # microseconds; if the last row of a full claim is this late, the worker is overloaded
 _MOST_APART = 16
 _SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim; there are not enough streams for more clients
 _TOLERANCE = 1.1
@@ -32,7 +32,7 @@ class Fairness:
         or many with few rows each."""
 
     def leave(self, held: Iterable[str]) -> None:
-        """Ends the streams of these clients: claims would only hold their rows, because their gates are busy."""
+        """Ends the streams of these clients: their gates hold executions, so claims would only hold their rows."""
         for client in held:
             self.apart.pop(client, None)
 

@@ -1,9 +1,9 @@
 """Listens for notifications and passes them on.
 
 Every database user may notify on any channel, so a notification is only a hint. While there are few, ``Hints`` passes
-on each at once. Somebody may send thousands a second: then they are gathered for some milliseconds and passed on
-together, one of each kind. The bytes that are parsed are bounded too: further notifications are only counted, and make
-the worker look at all partitions.
+on each at once. If somebody sends thousands a second, they are gathered for some milliseconds and passed on together,
+one of each kind. The bytes that are parsed are bounded too: further notifications are only counted, and make the worker
+look at all partitions.
 
 The session has the worker's name, like all its sessions. When the process dies, they end, and other workers take back
 its rows without waiting for the lease. A broken connection may look alive, so every few seconds the listener sends
@@ -36,7 +36,7 @@ _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds; earlier instants lie behind dead index entries and take long to read
 _MOST_ENDED = 10_000
 _AT_ONCE = {STOP: 8, "gates": 4}
-"""Words that keep rows from beginning, perhaps milliseconds before their instants: how many are passed on at once."""
+"""How many of these are passed on at once: they keep rows from beginning, maybe milliseconds before their instants."""
 _Answer = TypeVar("_Answer")
 
 

@@ -1,12 +1,12 @@
 """Polling: a worker that is notified often polls instead, so that writers need not notify.
 
 PostgreSQL holds a lock for the whole database while a transaction that notifies commits, so writers of near-term rows
-would wait for each other's flush. So writers notify only while no worker polls. A polling worker announces this for
-each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds. It stops
-when few rows come in or it has no room. For a moment it then looks often, for rows whose writers saw it polling and
-committed later. It also does so while writers do not notify because PostgreSQL's notification queue is filling up. An
-announcement is valid for 1.5 seconds, even if the worker dies. Other workers find the rows that come in meanwhile
-within their poll interval.
+would wait for each other's flush. Therefore, writers notify only while no worker polls. A polling worker announces
+this for each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds.
+It stops when few rows come in or it has no room. For a moment it then looks often, for rows whose writers saw it
+polling and committed later. It also looks often while writers do not notify because PostgreSQL's notification queue is
+filling up. An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in meanwhile are found
+within the poll interval.
 """
 
 import time

@@ -152,7 +152,7 @@ class Sweeper(Service):
         self.sweeps.read(read_to, seconds=seconds)
 
     def _end(self, partition: int) -> int:
-        """The end of the sweep: where claims begin, or in another worker's partition, where help is due."""
+        """Where a sweep stops: where claims begin, but in others' partitions only rows that are overdue for help."""
         begin = self._front.begin(partition)
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 

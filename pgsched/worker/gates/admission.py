@@ -89,8 +89,8 @@ class Admission:
         return {row.id: ORDER for row in ordered if row.id not in turns.heads}
 
     async def _put_off(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
-        """Postpones rows beyond the look-ahead: the longer a row is overdue, the longer. They are no longer leased, so
-        they are not held at a gate."""
+        """Postpones rows beyond the look-ahead, by more the longer they are overdue. They are no longer leased, so they
+        are not held at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
         for row in rows:
             overdue = (now - row.start) / 1e6

@@ -2,9 +2,9 @@
 
 Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads there the capabilities
 of the other live workers. Its claims skip rows that others can deliver and it cannot. A row that no worker can deliver
-is claimed by any of them and held behind a gate for its capability (``worker:python:send_email``). A worker that has
-the capability claims the row from there as soon as it starts. A worker that has not yet noticed such a worker also
-holds its rows: that delays them a little, but uses up no attempt.
+is claimed by any of them and held behind a gate for the capability (``worker:python:send_email``). A worker that has
+the capability claims the row from there as soon as it starts. A worker that does not know another one yet also holds
+rows that the other could deliver: that delays them a little, but uses up no attempt.
 
 If many due rows cannot be delivered by anyone, claims do not hold them one by one: they skip them, and this service
 holds them, in a bounded share of the time.

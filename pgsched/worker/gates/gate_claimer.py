@@ -1,10 +1,10 @@
 """Claims executions that gates hold, once there is room for them, and delivers them or moves them to a wider gate.
 
-An execution that may not pass when it is claimed is held once: it leaves the index that claims read, and waits behind
-its gate in another. It is claimed from there when there is room for it, so neither claims nor turns of this service
-read the rows that a limit holds back, however many there are. No execution overtakes those that a gate holds: later
-ones queue up behind them, even if they come from a narrower gate. So an execution with several gates waits at the
-narrowest first and at the widest last, and draws on all of them when it passes the last.
+An execution that may not pass when it is claimed is held once: it moves from the index that claims read to an index of
+held executions. It is claimed from there when there is room for it, so neither claims nor turns of this service read
+the rows that a limit holds back, however many there are. No execution overtakes those that a gate holds: later ones
+queue up behind them, even if they come from a narrower gate. So an execution with several gates waits at the narrowest
+first and at the widest last, and draws on all of them when it passes the last.
 
 While a client's gate holds executions, claims skip the client's rows. This service holds those that are due, in
 batches, in a bounded share of its time.

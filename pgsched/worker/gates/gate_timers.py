@@ -42,7 +42,7 @@ class GateTimer:
         self.beside.clear()
 
     def ahead(self, beside: Iterable[Gate], now: int) -> int:
-        """How many microseconds ahead to feed from the gate. ``beside`` has the current state of these gates."""
+        """How many microseconds ahead to feed from the gate. The argument is the current state of ``self.beside``."""
         if self.moves_on:  # the wider gate handles them at its next turn
             return AHEAD + AHEAD // 2
         idle_from = min((gate.earliest(now) for gate in beside), default=now + AHEAD)

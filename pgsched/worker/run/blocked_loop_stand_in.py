@@ -8,9 +8,9 @@ second, the thread (with its own event loop)
   releases their leases;
 - hands back rows of claims whose answers the loop has not read, and ends the worker's sessions that are in a
   transaction, because others wait for their locks;
-- renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the blocking
-  attempt may take, and half a lease more, in case the loop resumes. After that, it ends the process
-  (``forced_exit``), and the execution that blocked it will be called in isolation. If the worker may not end its
+- renews the worker's registration and the leases of rows that have begun, as often as the renewer does, for as long as
+  the blocking attempt may take, and half a lease more, in case the loop resumes. After that, it ends the process
+  (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the worker may not end its
   process, it is lost, like any silent worker.
 
 A thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. Then the other

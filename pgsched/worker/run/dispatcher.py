@@ -113,7 +113,7 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """``free`` for rows that gates held, plus some reserved room: other claims take any other at once."""
+        """``free`` for rows that gates held, plus some reserved room, because other claims use up ``free`` at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     def taken(self, client: str) -> int:
@@ -288,7 +288,7 @@ class Dispatcher:
         self.hand_back()
 
     def _resume(self, row: ClaimedExecution) -> None:
-        """Starts a row that has got a slot. Usually a lane is about to finish its row, and takes this one next."""
+        """Starts a row that now has a slot. Usually a lane is about to finish its row, and takes this one next."""
         self._ready.appendleft(row)
         if not self._resuming:
             self._resuming = True

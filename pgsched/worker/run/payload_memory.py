@@ -1,9 +1,9 @@
 """Bounds the memory that large payloads and large results take.
 
-A claim returns small payloads with their rows and keeps the others back, because a worker may hold many rows, and each
-may have a mebibyte. A payload that was kept back is read when its row starts, if there is memory for it; otherwise the
-row waits, as for any slot. The size of a payload is unknown before it is read, so reading reserves the largest size,
-and releases the rest afterwards.
+A claim returns small payloads with their rows and keeps the others back, because a worker may hold many rows, and a
+payload may be as large as a mebibyte. A payload that was kept back is read when its row starts, if there is memory for
+it; otherwise the row waits, as for any slot. The size of a payload is unknown before it is read, so reading reserves
+the largest size, and releases the rest afterwards.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""A timer for a monotonic time, precise to some hundredths of a millisecond.
+"""A timer on the monotonic clock, accurate to a few hundredths of a millisecond.
 
 An event loop's own timers have a resolution of a millisecond: rows would start up to two milliseconds late, or the loop
 would spin through the last one. On Linux, this is a timerfd (timerfd_create(2)); elsewhere it is the loop's timer.

@@ -1,9 +1,8 @@
 """The order in which due rows start.
 
-If several clients have due rows, and those of one are slow to begin (each failing function or refused connection takes
-some of the process's time), every other client would wait behind the hundreds of its rows that were claimed. So due
-rows start in rounds: in each round, a client starts a few rows, in order of arrival, and its other rows wait for the
-next rounds.
+If one client's rows are slow to begin (each failing function or refused connection takes some of the process's time),
+other clients' rows would wait behind hundreds of them. So due rows start in rounds: in each round, a client starts a
+few rows, in order of arrival, and its other rows wait for the next rounds.
 """
 
 from collections import deque

@@ -101,8 +101,8 @@ class UnbegunRows:
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
     def may_begin(self, row: ClaimedExecution, since: float) -> bool:
-        """Whether a row may begin that left here at ``since`` (monotonic), and has waited in its lane. If not, it is
-        now kept back here, or was handed back."""
+        """Whether a row that left here at ``since`` (monotonic) and then waited in its lane may begin. If not, it is
+        now kept back here or was handed back."""
         return bool(self.sift([row], since + self._sure))
 
     def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:

@@ -1,7 +1,7 @@
 """Rows in hand that wait for a slot (``delivery.slots``), outside the lanes.
 
 They have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all rows
-in hand. A free slot goes to the clients in turn that wait for it and may take another.
+in hand. Free slots go in turn to the clients that wait for them and may take another.
 
 A row that has waited too long is postponed for a moment, with the reason. That makes room for other due rows, and
 another worker may have a slot for it. If its own client uses the slots, it is postponed for longer.

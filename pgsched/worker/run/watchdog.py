@@ -2,8 +2,8 @@
 
 A handler that computes or waits without awaiting blocks everything else in its process: no other row starts, no answer
 is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, checks that the loop runs.
-It reports each block once, with the loop's stack, and stands in for the loop meanwhile (``blocked_loop_stand_in``). It
-also resets the timer that ends a process in which not even this thread can run (``forced_exit``).
+It reports each blockage once, with the loop's stack, and stands in for the loop meanwhile (``blocked_loop_stand_in``).
+It also resets the timer that ends a process in which not even this thread can run (``forced_exit``).
 """
 
 import asyncio

@@ -114,7 +114,7 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Splits off the rows with an ordering key beyond the first ``most``, taken from each client in turn."""
+        """Splits off rows with an ordering key so that ``most`` of them are left, from each client in turn."""
         if len(self.keys) <= most:
             return self, Batch()
         later = set(self._keyed_by_turns()[most:])
@@ -134,8 +134,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """The batch with the rows' answers replaced by the reason why they cannot be stored, and how a row ended: None
-        if none has."""
+        """The batch with the reason why answers cannot be stored instead of the answers, and how its first row ended,
+        or None."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():

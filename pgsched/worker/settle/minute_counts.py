@@ -21,7 +21,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
 
 MEASURED_IN_A_BATCH = 16
-"""The number of attempts that are timed in a large batch; up to twice as many."""
+"""How many attempts of a large batch are timed: at least this many, at most twice as many."""
 MEASURED = frozenset({Succeeded, Failed, Postponed, Deferred})
 """Outcomes of attempts that took place."""
 _TOOK_PLACE = frozenset({"succeeded", "failed", "snoozed", "deferred"})

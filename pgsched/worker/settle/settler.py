@@ -53,7 +53,7 @@ _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MOST_KEYS = 64  # ordering keys per batch: claims from the same partitions wait while their next rows get their turn
+_MOST_KEYS = 64  # rows with an ordering key per batch: their keys' next rows get their turn, and claims wait for that
 
 
 class Settler(Service):
