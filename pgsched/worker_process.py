@@ -146,8 +146,8 @@ def run_worker(
 
     Raises SchemaMismatch if the database is not migrated, Conflict if it follows another one by logical replication,
     NotFound for a queue that does not exist, InvalidSettings if a pooler provides no real sessions, at the start or
-    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. Later outages
-    are survived.
+    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. The worker
+    survives later outages.
     """
     events = events or Events()
     url = awaited_database(settings, events) if waits else checked_database(settings)

@@ -3,7 +3,7 @@
 
 While no execution waits for another, this costs one read of an empty table every two seconds, and settling has no extra
 cost. Otherwise a turn follows each settle of this process, with a short pause between turns. When another process
-settles a predecessor, the dependents are released there, or here within two seconds. The same holds for a consumer's
+settles a predecessor, its dependents are released there, or here within two seconds. The same applies to a consumer's
 result for an execution that another transaction had locked.
 
 If very many executions wait for the same predecessor, they are released in parts, with others in between, so that they

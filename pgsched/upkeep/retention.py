@@ -3,9 +3,9 @@ letters; ended jobs; unused keys; progress reports of ended executions; rows of 
 days of history, and missing days for executions that have already ended. Retention periods are settings of the
 installation.
 
-Creating or dropping a day takes a table lock for a moment. It never waits for the lock, because every settle would
-queue up behind it. So a query that runs for hours only delays creating and dropping days, and days are created far
-enough in advance for that.
+Creating or dropping a day takes a table lock for a moment. A turn tries to get the lock but never waits for it, because
+every settle would queue up behind it. So a query that runs for hours only delays creating and dropping days, and days
+are created far enough in advance for that.
 """
 
 import asyncio
