@@ -261,7 +261,7 @@ async def test_ordering_locked_elsewhere_for_long_delays_nothing_else(
         await db.execute(SCHEDULE.encode(), [None, 2, 20])
         async with running(notes.app):
             put_off = (
-                "select count(distinct ordering_key) = 20 from pgsched.executions where reason ~ 'decided elsewhere'"
+                "select count(distinct ordering_key) = 20 from pgsched.executions where reason ~ 'is deciding which'"
             )
             await until(lambda: value(db, put_off))
             await db.execute("select pgsched.schedule('python:note', payload => '[\"plain\", 1]')")
