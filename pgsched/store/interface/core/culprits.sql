@@ -1,19 +1,18 @@
--- Continuing without a row that makes a batch fail, as pgsched.store.core.culprits and pgsched.store.live.parked_rows do
--- for workers.
+-- Lets a batch continue without the row that makes it fail. pgsched.store.core.culprits and
+-- pgsched.store.live.parked_rows do the same for workers.
 
 create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe
   return state in ('55P03', '40001', '40P01');
 comment on function pgsched_internal.is_a_lock(text)
-  is 'True if an error, by its SQLSTATE, means that another transaction held something: a retry may succeed a moment
-later.';
+  is 'True if an SQLSTATE means a conflict with another transaction, so that a retry a moment later may succeed.';
 
--- By class: data, constraints, program limits, errors raised by functions, our own errors, corruption, and conflicts
--- with other transactions on a row. Not included: connections, rights, names, disk or memory full, shutdown, which no
--- row causes.
+-- The classes are errors in data, constraints, program limits and functions, our own errors, corruption, and conflicts
+-- with other transactions over a row. Errors of connections, rights and names, a full disk or memory, and shutdown are
+-- left out, because no row causes them.
 create or replace function pgsched_internal.is_of_a_row(state text) returns boolean language sql immutable parallel safe
   return left(state, 2) in ('21', '22', '23', '27', '2F', '38', '39', '40', '44', '54', 'P0', 'PS', 'XX') or pgsched_internal.is_a_lock(state);
 comment on function pgsched_internal.is_of_a_row(text)
-  is 'True if a single row can be the cause of an error, by its SQLSTATE.';
+  is 'True if an SQLSTATE belongs to a class of errors that a single row can cause.';
 
 create or replace function pgsched_internal.bury(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare
@@ -27,11 +26,11 @@ begin
   perform pgsched_internal.end_execution(gone, 'failed', bury.reason, lets_next => true);
 end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
-  is 'Fails a locked execution that cannot even be held, and drops its contents.';
+  is 'Ends a locked execution as failed and drops its contents. Used when the execution cannot even be held.';
 
--- Does not read the row's contents and counts no attempt. The job of a planned row becomes invalid, too, unless another
--- transaction has locked it: then no row carries the job on, and the sweep repairs it. A row that has run has its
--- successor already.
+-- Does not read the row's contents, and does not count the attempt. With with_job, the job of a planned row becomes
+-- invalid, unless another transaction has locked the job; then no row carries the job on until the sweep repairs it. A
+-- row that has already run does not affect its job, because its successor exists.
 create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
   returns void language plpgsql volatile as $$
 declare
@@ -51,7 +50,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.set_aside(smallint, uuid, text, boolean)
-  is 'Holds a locked execution, with the reason, until its owner deals with it. with_job also makes its job invalid.';
+  is 'Holds a locked execution, with the reason, until its owner deals with it. If with_job is true, its job becomes
+invalid, too.';
 
 create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare
@@ -74,5 +74,5 @@ exception when others then
   end if;
 end $$;
 comment on function pgsched_internal.put_away(smallint, uuid, text)
-  is 'Holds a locked execution that made a batch fail, or ends it if it cannot even be held. If neither works, it stays
-unchanged.';
+  is 'Holds a locked execution that made a batch fail, or ends it if it cannot even be held. If neither is possible, the
+execution stays unchanged.';

@@ -1,21 +1,23 @@
--- Functions used by defaults and CHECK constraints. They raise errors rather than return false, so that a rejected row
--- says what to write instead. A function that is evaluated with the rights of the inserting or reading role either pins
--- its search path or has its names resolved here, on creation (return …): otherwise a client could redefine an operator
--- of ours.
+-- Functions used by defaults and CHECK constraints. They raise errors rather than return false, so that the error for a
+-- rejected row says what to write instead. Some of them are evaluated with the rights of the inserting or reading role.
+-- Each of these either pins its search path, or has its names resolved when it is created (`return …`); otherwise, a
+-- client could redefine one of our operators.
 
 create or replace function pgsched.now() returns timestamptz
   language sql stable parallel safe return pg_catalog.now();
 comment on function pgsched.now() is 'The time that all scheduling uses: the start of the current transaction.';
 
--- RFC 9562 version 7 with a fraction of the millisecond (its method 3): ordered by the microsecond of creation, so that
--- new rows share the right edge of their index, and rows of one session keep the order in which they were inserted.
--- Built from random(), seeded once a session: a server without OpenSSL opens /dev/urandom for each gen_random_uuid()
--- and uuidv7(), at seven times the cost, and an id has to be unique, not secret. A single expression, so that an insert
--- inlines it; the leading digit is 0 until the year 2527. The first of the 62 random bits is 0: see new_id_in.
+-- A version 7 UUID (RFC 9562) with a fraction of the millisecond (method 3 of the RFC). Ids sort by the microsecond of
+-- creation, so new rows share the right edge of their index, and the rows of one session keep their insertion order.
+-- The id is built from random(), which is seeded once per session: an id must be unique, not secret, and a server
+-- without OpenSSL opens /dev/urandom for each call of gen_random_uuid() or uuidv7(), at seven times the cost. The
+-- function is a single expression, so an insert inlines it. The leading digit is 0 until the year 2527. The first of
+-- the 62 random bits is 0; new_id_in sets it to 1.
 create or replace function pgsched_internal.new_id() returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-9223372036854775808 | (random() * 2305843009213693440)::bigint))::uuid;
-comment on function pgsched_internal.new_id() is 'A new id: a version 7 UUID (RFC 9562), ordered by the microsecond.';
+comment on function pgsched_internal.new_id()
+  is 'A new version 7 UUID (RFC 9562). Ids sort by the microsecond of creation.';
 
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -23,8 +25,8 @@ begin
   raise exception using errcode = refuse.code, message = left(refuse.message, 500), hint = left(refuse.hint, 500);
 end $$;
 comment on function pgsched_internal.refuse(text, text, text)
-  is 'Raises an error of pgsched. Used in CHECK constraints, so that they explain themselves. Long messages and hints
-are cut off.';
+  is 'Raises an error with this SQLSTATE, message and hint, both cut to 500 characters. CHECK constraints call it to
+explain a rejection.';
 
 create or replace function pgsched_internal.check_said(note text, actor text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -37,12 +39,12 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_said(text, text)
-  is 'True for a valid note and actor of the audit log; raises PS000 otherwise.';
+  is 'True if a note and an actor are valid for the audit log; raises PS000 otherwise.';
 
--- The forms that domain/duration.py reads; a test compares the two.
+-- Reads the same forms as domain/duration.py; a test compares the two.
 create or replace function pgsched_internal.length_of(duration text) returns interval
   language sql immutable parallel safe as $$ select replace(upper(btrim(duration, E' \t\r\n')), ',', '.')::interval $$;
-comment on function pgsched_internal.length_of(text) is 'The length of a duration such as PT5S or 1h30m.';
+comment on function pgsched_internal.length_of(text) is 'The interval for a duration such as PT5S or 1h30m.';
 
 create or replace function pgsched_internal.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
@@ -52,4 +54,4 @@ create or replace function pgsched_internal.is_duration(value jsonb, low interva
          then pgsched_internal.length_of(value #>> '{}') between low and high else false end
 $$;
 comment on function pgsched_internal.is_duration(jsonb, interval, interval)
-  is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
+  is 'True if a JSON value is a duration within these bounds, such as "PT5S" or "1h30m".';

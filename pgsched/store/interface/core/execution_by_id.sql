@@ -1,28 +1,27 @@
--- Finding an execution by its id alone. A lock on each partition that is searched would last until the caller's
--- transaction ends, and the server has one lock table for everyone. So a search that finds nothing runs in a block that
--- is rolled back, which releases its locks; and ids that we make say which partition to search first.
+-- Finds an execution by its id alone. A lock on each searched partition would last until the caller's transaction ends,
+-- and all sessions share one lock table. So a search that finds nothing runs in a block that is rolled back, which
+-- releases its locks. The ids that pgsched makes say which partition to search first.
 
--- A statement that a session has run five times is also planned for all partitions at once, to see whether that plan
--- can be cached, and planning takes locks. So every statement that a client's call runs on executions or history is
--- planned for its values each time (plan_cache_mode), which would be the result in any case.
+-- After a session has run a statement five times, PostgreSQL also makes a plan for all partitions, to see whether it
+-- can cache that plan, and planning takes locks. So every statement that a client's call runs on executions or history
+-- is planned for its values each time (plan_cache_mode). PostgreSQL would choose that plan anyway.
 
--- As pgsched_internal.new_id(), but the first of its 62 random bits is set, and the next fifteen are the partition.
+-- Like pgsched_internal.new_id(), but the first of the 62 random bits is 1, and the next fifteen hold the partition.
 create or replace function pgsched_internal.new_id_in(partition smallint) returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-6917529027641081856 | (partition::bigint << 46) | (random() * 70368744177663)::bigint))::uuid;
 comment on function pgsched_internal.new_id_in(smallint)
-  is 'A new id, as from pgsched_internal.new_id(), that carries the partition of its row.';
+  is 'A new id, like those of pgsched_internal.new_id(), that also carries the partition of its row.';
 
 create or replace function pgsched_internal.partition_in(id uuid) returns smallint language sql immutable parallel safe as $$
   select case when substr(id::text, 15, 1) = '7' and substr(id::text, 20, 1) in ('a', 'b')
               then (('x' || translate(substr(id::text, 20), '-', ''))::bit(64)::bigint >> 46 & 32767)::smallint end
 $$;
 comment on function pgsched_internal.partition_in(uuid)
-  is 'The partition that an id carries; null if it carries none. Only a hint: an id made elsewhere may look as if it
-did.';
+  is 'The partition that an id carries, or null. Only a hint: an id from elsewhere may seem to carry one.';
 
--- History is searched a week at a time, in the order in which a row is likely to be found: forward from an instant,
--- then back from it; or back from now.
+-- History is searched one week at a time. The weeks that most likely contain the row come first: those from the instant
+-- forward to now, then those before the instant. For the instant infinity, the search goes back from now.
 create or replace function pgsched_internal.weeks_of_history(since timestamptz) returns table (low timestamptz, high timestamptz)
   language plpgsql stable as $$
 declare
@@ -49,10 +48,10 @@ begin
   return next;
 end $$;
 comment on function pgsched_internal.weeks_of_history(timestamptz)
-  is 'All of history in parts of at most a week: from an instant on, then back from it. Rows from before the first day
-come last.';
+  is 'All of history, in spans of at most a week: forward from an instant, then back from it. The last span is
+everything before the first day.';
 
--- The condition, with the order after it, is always a text written in these files.
+-- The condition, including its order by, is always a literal in these files.
 create or replace function pgsched_internal.first_in_history(
   condition text, since timestamptz, id uuid default null, client text default null, key text default null, instant timestamptz default null,
   onward boolean default false
@@ -73,8 +72,8 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.first_in_history(text, timestamptz, uuid, text, text, timestamptz, boolean)
-  is 'The first row of history that meets a condition, in which $3 to $6 are id, client, key and instant; null if there
-is none. Weeks before the instant are skipped if the search is only onward. Holds no lock afterwards.';
+  is 'The first row of history that meets a condition, or null. In the condition, $3 to $6 are the id, client, key and
+instant. If onward is true, only weeks after since are searched. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.in_history(id uuid) returns pgsched.history language plpgsql volatile as $$
 begin
@@ -83,7 +82,7 @@ begin
       ('x' || translate(left(in_history.id::text, 13), '-', ''))::bit(48)::bigint / 1000.0) - interval '1 minute' end, id => in_history.id);
 end $$;
 comment on function pgsched_internal.in_history(uuid)
-  is 'The row of an execution in history; null if there is none. Holds no lock afterwards.';
+  is 'The row of an execution in history, or null. Holds no lock afterwards.';
 
 create or replace function pgsched_internal.last_under(client text, key text) returns uuid language plpgsql volatile as $$
 begin
@@ -91,18 +90,19 @@ begin
     client => last_under.client, key => last_under.key)).id;
 end $$;
 comment on function pgsched_internal.last_under(text, text)
-  is 'The execution that ended last under a key, however long ago; null if history has none.';
+  is 'The execution that most recently ended under a key, however long ago; null if history has none.';
 
--- Names the partition's table, so that only its own index can be used for an id, however few rows the statistics claim.
--- If the table is missing or belongs to another role, names the whole table and the partition.
+-- Uses the partition's own table, so that an id is always looked up in the index on ids, however few rows the
+-- statistics claim. If that table is missing or belongs to another role, uses the parent table and a condition on the
+-- partition.
 create or replace function pgsched_internal.in_partition(partition smallint, change text default '') returns text language sql stable as $$
   select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
               then format('pgsched_internal.executions_%s e %s where', partition, change)
               else format('pgsched.executions e %s where e.partition = %s and', change, partition) end
 $$;
 comment on function pgsched_internal.in_partition(smallint, text)
-  is 'The part of a query for the rows of a partition, up to its further conditions: … e where; or, for an update, with
-what it sets.';
+  is 'The text of a statement on the rows of a partition, from the table''s name to "where"; for an update, including
+its set clause. The caller appends the conditions.';
 
 create or replace function pgsched_internal.live_execution(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
@@ -116,10 +116,10 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.live_execution(smallint, uuid)
-  is 'A waiting or running execution in the partition where it lives; null if it is not there. Locks no row.';
+  is 'The waiting or running execution with this id in a partition, or null. Locks no row.';
 
--- Ended executions are looked up before all partitions are searched. A row that moves to history meanwhile is found by
--- callers that search history after this.
+-- If the id carries a partition, looks there and in history before it searches all partitions. If the row moves to
+-- history in the meantime, the callers find it, because they search history next.
 create or replace function pgsched_internal.partition_with(id uuid) returns smallint language plpgsql volatile as $$
 declare
   likely constant smallint := pgsched_internal.partition_in(id);
@@ -145,10 +145,11 @@ begin
   return home;
 end $$;
 comment on function pgsched_internal.partition_with(uuid)
-  is 'The partition in which an execution lives; null if it has ended.';
+  is 'The partition in which an execution lives; null if it is not live.';
 
--- If a row is claimed between reading and locking it, PostgreSQL keeps the lock although the condition no longer holds.
--- So a row that another transaction has locked is first skipped, and then waited for in a block that is rolled back.
+-- If a row is claimed after it was read but before it is locked, PostgreSQL keeps the lock although the row no longer
+-- meets the condition. So this function first skips a row that another transaction has locked. It then waits for that
+-- lock in a block that is rolled back, and tries again.
 create or replace function pgsched_internal.lock_waiting(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -171,18 +172,18 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.lock_waiting(smallint, uuid)
-  is 'Locks an execution while it waits, after any other transaction that has it locked; null, with nothing locked, if
-it is running or has ended.';
+  is 'Locks a waiting execution, after waiting for any transaction that has it locked. Returns null, and locks nothing,
+if the execution is running or has ended.';
 
--- A claim looks less than a second ahead. This uses the clock, not the start of the caller's transaction. An execution
--- that begins before its worker can be notified counts as running: otherwise it could run both before and after the
--- change.
+-- Claims look less than a second ahead. The comparison is with the clock, not with the start of the caller's
+-- transaction. An execution that begins before its worker can be notified counts as running; otherwise, it could run
+-- both before and after the change.
 create or replace function pgsched_internal.is_ahead(there pgsched.executions) returns boolean language sql volatile as $$
   select coalesce(there.lease_owner is not null and there.fire_at - (pgsched.now() + (clock_timestamp() - now())) between interval '50 ms' and interval '1 second', false)
 $$;
 comment on function pgsched_internal.is_ahead(pgsched.executions)
-  is 'True if a worker has claimed an execution so far ahead of its instant that the worker can be notified before it
-begins.';
+  is 'True if a worker has claimed an execution so far ahead of its instant that the worker can still be notified before
+the execution begins.';
 
 create or replace function pgsched_internal.take_back(there pgsched.executions) returns pgsched.executions
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -202,5 +203,5 @@ begin
   return taken;
 end $$;
 comment on function pgsched_internal.take_back(pgsched.executions)
-  is 'Takes an execution that has not begun back from its worker, which is notified. It then waits and is locked.
-Returned unchanged if another transaction has it locked.';
+  is 'Takes back an execution that its worker has not begun, and notifies the worker. Returns the execution, which is
+now waiting and locked. Returns it unchanged if another transaction has locked it.';

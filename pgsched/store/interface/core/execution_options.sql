@@ -11,7 +11,7 @@ comment on function pgsched_internal.is_secret_ref(jsonb)
   is 'True for a reference to a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.';
 
 -- Rejects headers that pgsched sets itself, that belong to the connection, or that HTTP does not allow.
--- domain/headers.py checks again once secrets are filled in.
+-- domain/headers.py checks the headers again once it has filled in their secrets.
 create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -46,9 +46,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_headers(jsonb)
-  is 'True for headers that a call can carry; raises PS004 with a hint otherwise.';
+  is 'True if a request can carry these headers; raises PS004 with a hint otherwise.';
 
--- The error does not quote the value, which may be a secret given by mistake.
+-- The error does not quote the value, which may be a secret that was put here by mistake.
 create or replace function pgsched_internal.check_auth(auth jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -68,7 +68,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_auth(jsonb)
-  is 'True for a valid way to get a token for a target; raises PS004 with a hint otherwise.';
+  is 'True for a valid auth option, which says how to get a token for the target; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_backoff(backoff jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -95,7 +95,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_backoff(jsonb)
-  is 'True for valid waits between attempts; raises PS004 with a hint otherwise.';
+  is 'True for a valid backoff option; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_retries(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -117,7 +117,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_retries(jsonb)
-  is 'True for valid options on how often and when to retry; raises PS004 with a hint otherwise.';
+  is 'True for valid retry options; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_body_option(body jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -210,7 +210,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_delivery(jsonb)
-  is 'True for valid options on how, when and in which order to deliver; raises PS004 with a hint otherwise.';
+  is 'True for valid delivery options, such as method, deadline and priority; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_told(options jsonb, name text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -221,7 +221,8 @@ begin
   return not options ? name or pgsched_internal.check_target(options ->> name);
 end $$;
 comment on function pgsched_internal.check_told(jsonb, text)
-  is 'True if the target to notify of the outcome is valid; raises PS004 or PS001 with a hint otherwise.';
+  is 'True if the option with this name is a valid target to notify of the outcome, or is not set; raises PS004 or PS001
+with a hint otherwise.';
 
 create or replace function pgsched_internal.check_options(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -252,7 +253,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_options(jsonb)
-  is 'True for valid delivery options; raises PS004 with a hint otherwise.';
+  is 'True for valid options of an execution; raises PS004 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -271,4 +272,4 @@ create or replace function pgsched_internal.attempts_in(options jsonb) returns n
                   case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
 $$;
 comment on function pgsched_internal.attempts_in(jsonb)
-  is 'How many attempts these options allow; null if they do not say.';
+  is 'The number of attempts that these options allow; null if they do not limit it.';

@@ -1,14 +1,15 @@
--- Limits of JSON values: their length as text, their depth, and the number of digits of their numbers.
+-- Limits on JSON values: their length as text, their depth, and the number of digits of their numbers.
 
--- jsonb_path_query would move everything that it has found each time it returns a value.
+-- Collects the numbers in an array, because jsonb_path_query shifts all of its remaining results each time it returns
+-- one.
 create or replace function pgsched_internal.numbers_in(value jsonb) returns setof jsonb language sql immutable parallel safe as $$
   select * from jsonb_array_elements(jsonb_path_query_array(value, 'strict $.** ? (@.type() == "number")'))
 $$;
 comment on function pgsched_internal.numbers_in(jsonb) is 'All numbers in a value, at any depth.';
 
--- jsonb stores the nonzero digits of a number and its magnitude: a few bytes can stand for a hundred thousand
--- characters of text, which take a millisecond each to write and cannot be interrupted. The binary form of a number
--- (numeric_send) says how many characters there would be.
+-- jsonb stores only the nonzero digits of a number and its magnitude, so a few bytes can stand for a hundred thousand
+-- characters of text. Writing such a number takes a millisecond and cannot be interrupted. Its binary form
+-- (numeric_send) tells how long the text would be.
 create or replace function pgsched_internal.digits_in(value jsonb) returns bigint language sql immutable parallel safe as $$
   select coalesce(sum(case when get_byte(n.sent, 2) < 128 then 4 * (get_byte(n.sent, 2) * 256 + get_byte(n.sent, 3)) else 0 end
                       + get_byte(n.sent, 6) * 256 + get_byte(n.sent, 7)), 0)
@@ -16,10 +17,12 @@ create or replace function pgsched_internal.digits_in(value jsonb) returns bigin
             from pgsched_internal.numbers_in(value) as found offset 0) n
 $$;
 comment on function pgsched_internal.digits_in(jsonb)
-  is 'The minimum number of characters that the numbers of a value have as text; at most four too few for each number.';
+  is 'A lower bound on the number of characters that the numbers of a value have as text; at most four too low for each
+number.';
 
--- Text has at least a quarter of the bytes of jsonb. A value of 2 kB has so few numbers that they may be written out,
--- and one of 20 kB so few that only very large ones are too many. Scanning all of them takes longer than that.
+-- The text of a value has at least a quarter as many bytes as its jsonb, so a value of more than four times the limit
+-- is rejected at once. Otherwise, the numbers are scanned only if the value has more than 20 kB, or more than 2 kB and
+-- a number of at least 1e1000. In all other cases, writing the text takes less time than the scan.
 create or replace function pgsched_internal.written_out(value jsonb, most integer) returns text
   language plpgsql immutable parallel safe as $$
 declare
@@ -36,8 +39,7 @@ begin
   return case when octet_length(written) <= most then written end;
 end $$;
 comment on function pgsched_internal.written_out(jsonb, integer)
-  is 'A value as text; null if it would be longer than this many bytes, which is detected without writing much more than
-that.';
+  is 'A value as text; null if the text would be longer than this many bytes. Never writes much more than that.';
 
 create or replace function pgsched_internal.check_length(value jsonb, name text, most integer) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -46,7 +48,7 @@ begin
     or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write less');
 end $$;
 comment on function pgsched_internal.check_length(jsonb, text, integer)
-  is 'True for a value of at most this many bytes as text; raises PS000 otherwise.';
+  is 'True if a value has at most this many bytes as text; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -65,8 +67,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.fault_of_json(jsonb)
-  is 'Why a value is rejected as a payload or result: its size, its depth or the digits of a number. Null if it is
-accepted.';
+  is 'Why a value cannot be a payload or result: its size, its depth, or the size of a number. Null if it can be one.';
 
 create or replace function pgsched_internal.check_payload(payload jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -77,8 +78,8 @@ begin
     or pgsched_internal.refuse('PS003', 'the payload ' || fault, 'store the data elsewhere and schedule a reference to it');
 end $$;
 comment on function pgsched_internal.check_payload(jsonb)
-  is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises
-PS003 otherwise.';
+  is 'True for a payload of at most 1 MiB as text and 100 levels, whose numbers are at most 1.797e308 and have at most
+10,000 digits; raises PS003 otherwise.';
 
 create or replace function pgsched_internal.check_result(result jsonb, hint text) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
--- Locks among workers and operators' functions: rows of private tables, which no client may touch. Advisory locks would
--- not do: anyone who can connect can take one, and their keys are visible to everyone.
+-- Locks for workers and for operators' functions. They are rows of private tables, which no client may touch. Advisory
+-- locks are unsuitable: anyone who can connect can take one, and their keys are visible to everyone.
 
 create or replace function pgsched_internal.try_lock(name text) returns boolean language plpgsql volatile as $$
 begin
@@ -7,10 +7,10 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.try_lock(text)
-  is 'Takes one of the locks of this name for the transaction, without waiting. True if it was free.';
+  is 'Tries to take the lock with this name until the transaction ends, without waiting. True if the lock was free.';
 
--- The holder of one of these locks may be delayed for as long as a handler blocks its process, or a transaction in
--- which a handler has written takes to commit. Other work does not wait for that.
+-- The holder of one of these locks may be slow: a handler may block its process, or the transaction in which a handler
+-- has written may take long to commit. Other work does not wait for that.
 create or replace function pgsched_internal.try_orderings(partitions smallint[]) returns smallint[]
   language plpgsql volatile set lock_timeout = '50ms' as $$
 declare
@@ -28,11 +28,11 @@ begin
   end;
 end $$;
 comment on function pgsched_internal.try_orderings(smallint[])
-  is 'Makes this transaction the only one to decide whose turn it is in these partitions, except those that another
-transaction keeps locked for more than a moment. Returns the partitions locked. For workers: no transaction of a client
-ever takes this lock.';
+  is 'Locks the orderings of these partitions, so that only this transaction decides whose turn it is there. Leaves out
+partitions that another transaction keeps locked for more than a moment, and returns the others. Only for workers: a
+client''s transaction never takes these locks.';
 
--- Operators may change gates, in a transaction that may stay open.
+-- An operator may have changed a gate in a transaction that is still open.
 create or replace function pgsched_internal.try_gates(names text[]) returns text[] language plpgsql volatile set lock_timeout = '50ms' as $$
 declare
   busy text[] := '{}';
@@ -43,11 +43,11 @@ begin
       perform from pgsched_internal.gates g where g.name = one for update;
     exception when lock_not_available then
       busy := busy || one;
-      perform set_config('lock_timeout', '1ms', true);  -- waits only for the first
+      perform set_config('lock_timeout', '1ms', true);  -- wait only for the first locked gate
     end;
   end loop;
   return busy;
 end $$;
 comment on function pgsched_internal.try_gates(text[])
-  is 'Locks these gates, except those that another transaction keeps locked for more than a moment; returns the names of
-the latter. For workers.';
+  is 'Locks these gates, except those that another transaction keeps locked for more than a moment, and returns the
+names of the exceptions. Only for workers.';

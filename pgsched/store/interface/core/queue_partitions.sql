@@ -1,5 +1,5 @@
--- The partition of a row, and the queue of a partition. Each function is a single expression, which the calling
--- statement inlines: it costs only planning time, and nothing if the plan is cached.
+-- The partition of a row, and the queue of a partition. Most of these functions are a single expression, which the
+-- calling statement inlines: this costs some planning time, and nothing once the plan is cached.
 
 create or replace function pgsched_internal.first_partition_of(partition integer) returns smallint language sql immutable parallel safe
   return (partition & ~(pgsched_internal.partitions_per_queue() - 1))::smallint;
@@ -16,12 +16,12 @@ create or replace function pgsched_internal.partitions_of(first_partition intege
   begin atomic
     select p::smallint from generate_series(first_partition, first_partition + pgsched_internal.partitions_per_queue() - 1) as p;
   end;
-comment on function pgsched_internal.partitions_of(integer) is 'All partitions of the queue that begins at this one.';
+comment on function pgsched_internal.partitions_of(integer) is 'All partitions of the queue with this first partition.';
 
 create or replace function pgsched_internal.any_partition_of(first_partition integer) returns smallint language sql volatile parallel safe
   return first_partition + floor(random() * pgsched_internal.partitions_per_queue())::smallint;
 comment on function pgsched_internal.any_partition_of(integer)
-  is 'A random partition of the queue that begins at this one.';
+  is 'A random partition of the queue with this first partition.';
 
 create or replace function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
@@ -30,7 +30,7 @@ create or replace function pgsched_internal.slot_for(client_id text, key text, o
 comment on function pgsched_internal.slot_for(text, text, text)
   is 'The partition of a key within its queue, counted from 0.';
 
--- PL/pgSQL, because a SQL function would be inlined by each statement again, which costs more than inserting a row.
+-- In PL/pgSQL, because every statement would inline a SQL function again, which costs more than inserting a row.
 create or replace function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text)
   returns boolean language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -39,10 +39,10 @@ begin
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
 end $$;
 comment on function pgsched_internal.check_partition(smallint, text, text, text)
-  is 'True if this is the partition of a key; raises PS000 with a hint otherwise.';
+  is 'True if a row with this key or ordering key belongs in this partition; raises PS000 with a hint otherwise.';
 
--- The queue default has the first partitions, which the default of the column partition also assumes: no lookup is
--- needed.
+-- The queue default always has the first partitions, so it needs no lookup. The default of the column partition relies
+-- on this, too.
 create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
   returns smallint language plpgsql volatile parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -60,4 +60,5 @@ begin
   return coalesce(first + pgsched_internal.slot_for(client_id, key, ordering_key), pgsched_internal.any_partition_of(first));
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
-  is 'The partition for a row of this queue and key; without a key or ordering key, a random partition of the queue.';
+  is 'The partition for a row with this queue and key; a random partition of the queue if the row has neither a key nor
+an ordering key.';

@@ -1,5 +1,6 @@
--- Hosts are compared by name, so each has one form: in lower case, without a trailing dot, without the ports 80 and
--- 443, and with no leading zeros in a port. An address has to be in its only form: to a resolver, 0x7f.1 is 127.0.0.1.
+-- Hosts are compared by name, so each has one canonical form: in lower case, without a trailing dot, without port 80 or
+-- 443, and without leading zeros in the port. An address must be given in canonical form: a resolver would read 0x7f.1
+-- as 127.0.0.1.
 
 create or replace function pgsched_internal.is_only_form(host text) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -18,17 +19,17 @@ begin
   return host(inner_text::inet) = inner_text;  -- PostgreSQL writes addresses mapped to IPv4 with dots
 end $$;
 comment on function pgsched_internal.is_only_form(text)
-  is 'False for an address, without its port, that is not written as PostgreSQL would write it.';
+  is 'True if a host (without a port) is a name, or is an address as PostgreSQL writes it.';
 
 create or replace function pgsched_internal.canonical_host(host text) returns text language sql immutable parallel safe
   return regexp_replace(regexp_replace(lower(host), '[.]?(:0*(80|443))?$', ''), '[.]?:0*([1-9][0-9]*)$', E':\\1');
 comment on function pgsched_internal.canonical_host(text)
-  is 'The form of a host in which hosts are compared; its port is kept unless it is 80 or 443.';
+  is 'The canonical form of a host, in which hosts are compared. Includes the port, unless it is 80 or 443.';
 
 create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe
   return rtrim(lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://([[][^]]*[]]|[^/:?]*)')), '.');
 comment on function pgsched_internal.target_host(text)
-  is 'The host of an http: or https: target in its only form, without its port; null for other targets.';
+  is 'The host of an http: or https: target, in lower case and without its port; null for other targets.';
 
 create or replace function pgsched_internal.check_target(target text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -73,8 +74,8 @@ end $$;
 comment on function pgsched_internal.check_target(text)
   is 'True for a target that pgsched can call; raises PS001 with a hint otherwise.';
 
--- The capability that a worker needs to deliver a target. A single expression, which the claim that calls it inlines.
+-- A single expression, so that the claim inlines it.
 create or replace function pgsched_internal.capability_of(target text) returns text language sql immutable parallel safe
   return case when target like 'kafka:%' then 'kafka:' when target like 'sql:%' then 'sql:' else target end;
 comment on function pgsched_internal.capability_of(text)
-  is 'The capability that a worker needs to deliver a target, as workers declare it.';
+  is 'The capability that a worker must declare to deliver a target.';

@@ -4,8 +4,8 @@ create or replace function pgsched_internal.setting(name text, fallback text) re
   language sql stable parallel safe
   as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
 comment on function pgsched_internal.setting(text, text)
-  is 'The value of a setting of pgsched, such as pgsched.key_retention, as given by set, alter role or alter database;
-the fallback if it is not set.';
+  is 'The value of a pgsched setting, such as pgsched.key_retention, as set by set, alter role or alter database; the
+fallback if it is not set.';
 
 create or replace function pgsched_internal.check_zone(timezone text) returns boolean
   language plpgsql stable parallel safe as $$
@@ -28,7 +28,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_instant(timestamptz)
-  is 'True for an instant that all callers and workers can represent; raises PS002 otherwise, and for infinity.';
+  is 'True for an instant that all callers and workers can represent; raises PS002 for any other, including infinity.';
 
 create or replace function pgsched_internal.check_on_conflict(on_conflict text, key text, recurs boolean) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -43,9 +43,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_on_conflict(text, text, boolean)
-  is 'True for a valid on_conflict; raises PS000, with the valid values, otherwise.';
+  is 'True if on_conflict is valid here; raises PS000 with a hint otherwise.';
 
--- Consumers decide what they pull, so a queue: target needs no channel.
+-- A queue: target needs no channel, because consumers decide what they pull.
 create or replace function pgsched_internal.check_channel(client text, target text) returns boolean
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -63,7 +63,7 @@ begin
          format('its channels are %s; pgsched.set_client changes them', array_to_string(channels, ', ')));
 end $$;
 comment on function pgsched_internal.check_channel(text, text)
-  is 'True if this client may use this target; raises PS012 otherwise.';
+  is 'True if a client may use a target; raises PS012 otherwise.';
 
 create or replace function pgsched_internal.job_checked() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -75,8 +75,7 @@ begin
   return new;
 end $$;
 comment on function pgsched_internal.job_checked()
-  is 'Rejects a job with a target that its client may not use, and one whose payload cannot be encoded as its body
-option says.';
+  is 'Rejects a job if its client may not use its target, or if its payload cannot be encoded as its body option says.';
 create or replace trigger job_checked before insert or update of client_id, target, payload, options on pgsched.jobs
   for each row execute function pgsched_internal.job_checked();
 
@@ -115,5 +114,5 @@ begin
 end $$;
 comment on function pgsched_internal.check_request(text, text, timestamptz, interval, text, interval, text, text, text, jsonb, text, text,
                                              text, text[], text, timestamptz)
-  is 'Raises PS000, PS001 or PS002, with a hint, if parts of a request do not fit together. Called by
-pgsched.schedule_outcome if a request gives more than an instant.';
+  is 'Raises PS000, PS001 or PS002 with a hint if the arguments of a request do not fit together.
+pgsched.schedule_outcome skips this check for simple requests.';

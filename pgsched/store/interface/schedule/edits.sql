@@ -1,5 +1,5 @@
--- Changing a one-shot that has not begun, or moving it to another instant. Changes are given as JSON, as for a job;
--- what is not named stays the same.
+-- Edits of a one-shot that has not begun, including a move to another instant. Changes are given as JSON, as for a job.
+-- Fields that are not given stay the same.
 
 create or replace function pgsched_internal.check_execution_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -28,8 +28,8 @@ end $$;
 comment on function pgsched_internal.check_execution_changes(jsonb)
   is 'True for changes that pgsched.edit can apply to an execution; raises PS000 or PS002 with a hint otherwise.';
 
--- An execution that a worker has lost may have begun, too. Its target has seen its content, so only its instant can
--- change.
+-- A lost execution counts as begun, too: the worker may have called its target. Once a target may have seen the content
+-- of an execution, only the instant can change.
 create or replace function pgsched_internal.lock_editable(id uuid, changes jsonb) returns pgsched.executions language plpgsql volatile as $$
 declare
   waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_editable.id);
@@ -53,12 +53,13 @@ begin
   return waiting;
 end $$;
 comment on function pgsched_internal.lock_editable(uuid, jsonb)
-  is 'Locks and returns a one-shot, of a client that the session acts for, that can be changed in this way. Raises PS010
-if it does not exist, and PS011 if it is running or has ended, belongs to a job, or has begun before; in the last case
-it can still be moved.';
+  is 'Locks and returns a one-shot to which these changes can be made, if the session acts for its client. Raises PS010
+if there is no such one-shot, and PS011 if it is running, has ended, belongs to a job, or has begun before. A one-shot
+that has begun before can still be moved to another instant.';
 
--- The next claim applies the gates of a new target or new options. So if a gate holds the execution, it is released and
--- returns to its instant. Its turn under an ordering key, and what it waits for, do not depend on its target.
+-- The next claim applies the gates of a new target or new options. So an execution that a gate holds is released and
+-- returns to its instant. If it is held for its ordering key or for its dependencies, it stays held, because these do
+-- not depend on its target.
 create or replace function pgsched_internal.edited_execution(before pgsched.executions, changes jsonb) returns pgsched.executions
   language plpgsql stable as $$
 declare
@@ -72,7 +73,7 @@ begin
   if changes ? 'fire_at' then
     perform pgsched_internal.check_instant(after.fire_at);
     if changes - 'fire_at' <> '{}' and before.fire_at = 'infinity' and before.gate is not null and after.fire_at = before.scheduled_for then
-      after.fire_at := before.fire_at;  -- unchanged instant: whether it is released depends on the other changes
+      after.fire_at := before.fire_at;  -- the instant is unchanged: the other changes decide whether to release it
     elsif after.fire_at <> before.fire_at then
       after.scheduled_for := null;
       after.gate := null;
@@ -147,7 +148,7 @@ begin
   return pgsched_internal.edit_execution(edit.id, edit.changes, edit.note, edit.actor);
 end $$;
 comment on function pgsched.edit(uuid, jsonb, text, text, text, text, boolean)
-  is 'Changes the named parts of a job and its waiting row, or of a waiting one-shot, by id or by client and key. True
-if anything changed. A running execution continues unchanged. Raises PS010 if it does not exist, and PS011 for a job
-that is cancelled, or declared and not forced, and for an execution that belongs to a job, is running, has ended or has
-begun before; an execution that waits for a retry can be given another fire_at.';
+  is 'Changes the given fields of a job and its waiting row, or of a waiting one-shot, named by id or by client and key.
+True if anything changed. Running executions continue unchanged. Raises PS010 if there is no such job or execution.
+Raises PS011 for a cancelled job, for a declared job unless forced, and for an execution that belongs to a job, is
+running, has ended or has begun before. However, an execution that waits for a retry can be given another fire_at.';

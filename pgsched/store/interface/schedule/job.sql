@@ -13,7 +13,8 @@ begin
   return held.id;
 end $$;
 comment on function pgsched_internal.job_under(text, text, text)
-  is 'The job that holds a key, without a lock on it. Raises PS011 if on_conflict is reject.';
+  is 'The id of the job that holds a key, which is not locked; null if no job holds it. Raises PS011 if a job does and
+on_conflict is reject.';
 
 create or replace function pgsched_internal.follow_replaced(before pgsched.jobs, after pgsched.jobs) returns void
   language plpgsql volatile as $$
@@ -28,7 +29,7 @@ begin
   perform pgsched_internal.follow_edit(before, after, 'replaced', fires_anew or before.state <> 'active', keeps => goes_on);
 end $$;
 comment on function pgsched_internal.follow_replaced(pgsched.jobs, pgsched.jobs)
-  is 'Adapts the waiting row of a job after its definition was replaced.';
+  is 'Adapts a job''s waiting row after the job''s definition was replaced.';
 
 create or replace function pgsched_internal.put_job(
   id uuid, target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
@@ -50,7 +51,8 @@ create or replace function pgsched_internal.put_job(
   returning j.*
 $$;
 comment on function pgsched_internal.put_job(uuid, text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text, text)
-  is 'Inserts a job, or replaces the job that holds its key if that is allowed; null if that job stays unchanged.';
+  is 'Inserts a job, or replaces the job that holds its key if on_conflict is replace. Returns null if that job stays
+unchanged.';
 
 create or replace function pgsched_internal.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,

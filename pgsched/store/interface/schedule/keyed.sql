@@ -1,4 +1,4 @@
--- Scheduling under a key that may be taken.
+-- Scheduling under a key that may already be in use.
 
 create or replace function pgsched_internal.left_as_it_is(held pgsched_internal.keys, there pgsched.executions, on_conflict text)
   returns pgsched_internal.placement language plpgsql volatile as $$
@@ -10,7 +10,7 @@ begin
     case when there.lease_token is null and isfinite(there.fire_at) then there.fire_at end, held.partition)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsched.executions, text)
-  is 'The result when the holder of a key stays unchanged. Raises PS011 if on_conflict is reject.';
+  is 'The result of scheduling when the holder of the key stays unchanged. Raises PS011 if on_conflict is reject.';
 
 create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb, labels jsonb
@@ -30,7 +30,7 @@ begin
   perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger fires only on inserts
 end $$;
 comment on function pgsched_internal.replace_waiting(pgsched.executions, text, jsonb, timestamptz, jsonb, jsonb)
-  is 'Replaces the content and the instant of a waiting execution, which is locked, and resets its attempts.';
+  is 'Replaces the content and the instant of a locked waiting execution, and resets its attempts.';
 
 create or replace function pgsched_internal.kept_under(client text, key text, on_conflict text)
   returns pgsched_internal.placement language plpgsql volatile as $$
@@ -48,8 +48,8 @@ begin
   return pgsched_internal.left_as_it_is(held, there, on_conflict);
 end $$;
 comment on function pgsched_internal.kept_under(text, text, text)
-  is 'The live execution that holds a key and stays unchanged, read without a lock; null if there is none. Raises PS011
-if on_conflict is reject.';
+  is 'The result of scheduling when a live execution that holds the key stays unchanged; null if there is none. Locks no
+row. Raises PS011 if there is one and on_conflict is reject.';
 
 create or replace function pgsched_internal.ended_under(
   held pgsched_internal.keys, client text, key text, on_conflict text, home smallint
@@ -65,9 +65,10 @@ begin
   return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
 end $$;
 comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, text, text, smallint)
-  is 'The execution that succeeded under a key within the retention time and still holds it; null if there is none.';
+  is 'The result of scheduling when an execution succeeded under the key within the retention time and still holds it;
+null if there is none. Raises PS011 if there is one and on_conflict is reject.';
 
--- If the execution that holds this key is running and the caller debounces, the new execution gets the key.
+-- With debounce, if the execution that holds the key is running, the new execution gets the key.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
   ordering_key text, options jsonb, on_conflict text, labels jsonb
@@ -106,9 +107,9 @@ begin
   return row(new_id, case when replaces then 'replaced' else 'created' end, fire_at, home)::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, jsonb, text, jsonb)
-  is 'Schedules one execution under a key that is locked and has been used before; called by schedule_keyed.';
+  is 'Schedules one execution under a locked key that has been used before; called by schedule_keyed.';
 
--- A new key takes the short path: nothing can be live under it, and nothing has succeeded under it recently.
+-- A new key takes the short path: no live execution holds it, and none has succeeded under it recently.
 create or replace function pgsched_internal.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, labels jsonb

@@ -1,8 +1,8 @@
--- Keys. pgsched_internal.keys has one row for each key of a client and records its holder: an execution, by its
--- partition and id, or a job. A transaction that assigns a key locks that row first, so that concurrent ones run one
--- after another, whatever ordering keys and queues they name. Workers never touch the row: whether the execution is
--- still live is read from its partition, and its outcome from history. The lock order is the same everywhere: the key's
--- row, then the job, then the waiting execution.
+-- Keys. For each key of a client, a row of pgsched_internal.keys records the holder: an execution, by its partition and
+-- id, or a job. A transaction that assigns a key locks that row first, so that concurrent ones run one after another,
+-- even if they name different ordering keys or queues. Workers never touch the row: whether the execution is still live
+-- is read from its partition, and its outcome from history. The lock order is the same everywhere: the key's row, then
+-- the job, then the waiting execution.
 
 create or replace function pgsched_internal.key_retention() returns interval language sql stable parallel safe as $$
   select case when k.kept between interval '0' and interval '3653 days' then k.kept
@@ -11,7 +11,7 @@ create or replace function pgsched_internal.key_retention() returns interval lan
     from (select pgsched_internal.setting('key_retention', '24 hours')::interval as kept) k
 $$;
 comment on function pgsched_internal.key_retention()
-  is 'How long after its success an execution keeps its key: the setting pgsched.key_retention.';
+  is 'How long an execution keeps its key after it has succeeded: the setting pgsched.key_retention.';
 
 create or replace function pgsched_internal.lock_key(client text, key text, id uuid, partition smallint)
   returns pgsched_internal.keys language plpgsql volatile as $$
@@ -32,8 +32,8 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.lock_key(text, text, uuid, smallint)
-  is 'Locks a key until the transaction ends, and returns its holder; null if the key was new and has been assigned
-now.';
+  is 'Locks a key until the transaction ends, and returns its holder. If the key was new, assigns it to this id and
+returns null.';
 
 create or replace function pgsched_internal.give_key(client text, key text, id uuid, partition smallint) returns void
   language sql volatile as $$
@@ -41,7 +41,7 @@ create or replace function pgsched_internal.give_key(client text, key text, id u
    where k.client_id = give_key.client and k.key = give_key.key
 $$;
 comment on function pgsched_internal.give_key(text, text, uuid, smallint)
-  is 'Assigns a key, which is locked, to this execution or job.';
+  is 'Assigns a locked key to this execution or job.';
 
 create or replace function pgsched_internal.is_live(held pgsched_internal.keys) returns boolean language plpgsql volatile as $$
 begin
@@ -60,7 +60,7 @@ begin
     case when held.partition is null then 'job' else 'execution' end, held.id), refuse_taken.hint);
 end $$;
 comment on function pgsched_internal.refuse_taken(pgsched_internal.keys, text)
-  is 'Raises PS011, naming the holder of the key.';
+  is 'Raises PS011; the error names the holder of the key.';
 
 create or replace function pgsched_internal.take_key(client text, key text, id uuid, partition smallint) returns void
   language plpgsql volatile as $$
@@ -75,10 +75,10 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.take_key(text, text, uuid, smallint)
-  is 'Assigns a key to an inserted row. Raises PS011 if a live execution or job holds it.';
+  is 'Assigns a key to an inserted row. Raises PS011 if another live execution or job holds the key.';
 
--- An ended execution keeps its key if it succeeded and the retention time has not passed. Dates are passed as
--- constants, so that no other days are opened, and the block is rolled back to release the locks on them.
+-- An ended execution keeps its key if it succeeded less than the retention time ago. The dates are constants in the
+-- query, so that it opens no other days. It runs in a block that is rolled back, which releases its locks.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -108,7 +108,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.succeeded_lately(text, text, uuid)
-  is 'The last execution under a key, if it succeeded within the retention time; null otherwise. Looked up by id if the
+  is 'The last execution under a key if it succeeded within the retention time; null otherwise. Searches by id if the
 key''s row has one.';
 
 create or replace function pgsched_internal.keys_inserted() returns trigger
@@ -122,7 +122,7 @@ begin
   on conflict do nothing;
   get diagnostics noted = row_count;
   select count(*) into given from inserted i where i.key is not null;
-  if given > noted then  -- some keys exist already: each is assigned to this row, or free by now, or taken
+  if given > noted then  -- some keys are not new: they may be this row's own, free, or taken
     perform pgsched_internal.take_key(t.client_id, t.key, t.id, t.partition)
        from (select i.client_id, i.key, i.id, i.partition
                from inserted i join pgsched_internal.keys k on k.client_id = i.client_id and k.key = i.key
@@ -131,10 +131,10 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.keys_inserted()
-  is 'Assigns the keys of inserted executions. Raises PS011 if a live execution or job holds one.';
+  is 'Assigns the keys of inserted executions. Raises PS011 if another live execution or job holds one of them.';
 create or replace trigger executions_keys after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- In our own functions, which run as the owner, 'told' skips the check; if a client sets it, it has no effect.
+  -- 'told' skips the check in our own functions, which run as the owner. If a client sets it, it has no effect.
   when (current_setting('pgsched.notify', true) is distinct from 'told' or not has_table_privilege('pgsched.executions'::regclass::oid, 'UPDATE'))
   execute function pgsched_internal.keys_inserted();
 
@@ -147,7 +147,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.job_keys_inserted()
-  is 'Assigns the keys of inserted jobs. Raises PS011 if a live execution or job holds one.';
+  is 'Assigns the keys of inserted jobs. Raises PS011 if another live execution or job holds one of them.';
 create or replace trigger jobs_keys after insert on pgsched.jobs
   referencing new table as inserted for each statement execute function pgsched_internal.job_keys_inserted();
 
@@ -183,5 +183,5 @@ begin
   return cardinality(due);
 end $$;
 comment on function pgsched_internal.tidy_keys(integer)
-  is 'Deletes keys whose holder is neither live nor recently ended. Checks up to a limit of keys, and returns how many
-it checked.';
+  is 'Checks keys, up to a limit, and deletes those whose holder is neither live nor recently ended. Returns the number
+of keys checked.';

@@ -1,13 +1,13 @@
--- Notifications. Each statement sends one for each queue, only for rows that are due before an idle worker would poll,
--- and only if no worker is polling constantly. `set pgsched.notify = off` turns them off, for a session or a role;
--- workers then find the rows by polling, within a second.
+-- Notifications to workers. A statement sends one for each queue, only for rows that are due before an idle worker
+-- would poll, and only if no worker polls the queue constantly. `set pgsched.notify = off` turns notifications off for
+-- a session or a role; workers then find the rows by polling, within a second.
 
--- From the commit of a NOTIFY until it is flushed, PostgreSQL holds one lock for the whole database, so writers that
--- notify wait for each other's disk. A worker that is woken often therefore polls every few milliseconds and announces
--- this in a sequence of the queue: until when, in milliseconds since 1970, and which worker. A sequence is updated in
--- place: reading it means reading one row that never gets versions, however old the snapshots are, and takes no lock
--- that anyone else could hold. Only the owner may touch it. The announcement expires after a moment, so it needs no
--- session to vouch for it.
+-- While a transaction that used NOTIFY commits, PostgreSQL holds one lock for the whole database until the commit has
+-- been flushed. So writers that notify wait for each other's disk. Therefore, a worker that is woken often polls every
+-- few milliseconds instead, and announces this in a sequence of the queue, whose value says which worker polls and
+-- until when (in milliseconds since 1970). A sequence is updated in place: reading it means reading one row that never
+-- gets versions, however old the snapshots are, and takes no lock that anyone else could hold. Only the owner may touch
+-- the sequence. An announcement expires after a moment, so no session has to vouch for it.
 do $$
 declare
   item text;
@@ -21,23 +21,24 @@ end $$;
 
 create or replace function pgsched_internal.watch_of(queue_number integer) returns bigint language sql volatile as $$
   select pg_catalog.pg_sequence_last_value(
-    case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned
+    case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- resolved when the statement is planned
                       else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
 comment on function pgsched_internal.watch_of(integer)
-  is 'The last announcement of a worker that polls a queue; null if none was made.';
+  is 'The last announcement that a worker polls a queue; null if there was none.';
 
--- Each parameter is used once: otherwise the function is not inlined, and a call costs three times as much.
+-- Uses each parameter only once; otherwise, the function would not be inlined, and a call would cost three times as
+-- much.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
   select coalesce(abs((watch >> 22) - 2500 - (extract(epoch from clock_timestamp()) * 1000)::bigint) <= 2500, false)
 $$;
-comment on function pgsched_internal.is_current(bigint) is 'Whether a watch with this announcement is still current.';
+comment on function pgsched_internal.is_current(bigint) is 'True if this announcement has not expired.';
 
 create or replace function pgsched_internal.is_watched(queue_number integer) returns boolean language sql volatile as $$
   select pgsched_internal.is_current(pgsched_internal.watch_of(queue_number))
 $$;
 comment on function pgsched_internal.is_watched(integer)
-  is 'Whether a worker polls all partitions of a queue, so that no notification is needed.';
+  is 'True if a worker polls all partitions of a queue, so that no notification is needed.';
 
 create or replace function pgsched_internal.take_watch(queue_number integer, worker integer) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -53,7 +54,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.take_watch(integer, integer)
-  is 'Announces that a worker polls a queue for the next one and a half seconds. False if another worker does.';
+  is 'Announces that a worker polls a queue for the next 1.5 seconds. False if another worker does so already.';
 
 create or replace function pgsched_internal.leave_watch(queue_number integer, worker integer) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -63,16 +64,16 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.leave_watch(integer, integer)
-  is 'Withdraws the announcement that a worker polls a queue.';
+  is 'Withdraws a worker''s announcement that it polls a queue.';
 
--- The only way to notify workers. A notification is a hint: if the notification queue is not being emptied, because a
--- listening session stays in a transaction, notifications stop before the queue is full, since no transaction that
--- notifies could commit then. The workers' polls find what was not notified.
+-- All notifications to workers are sent here. They are only hints: the workers' polls find whatever was not notified.
+-- If a listening session stays in a transaction, the notification queue is not emptied. Once it is full, no transaction
+-- that notifies can commit. So notifications stop well before that.
 create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
   as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
 comment on function pgsched_internal.notify_workers(text)
-  is 'Notifies the workers, for example to plan, or of a row in a partition; does nothing while the notification queue
-is half full.';
+  is 'Sends the workers a message, for example to plan, or that a partition has a due row. Does nothing while the
+notification queue is at least half full.';
 
 create or replace function pgsched_internal.notify_unless_silent(said text) returns void language plpgsql volatile as $$
 begin
@@ -81,8 +82,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.notify_unless_silent(text)
-  is 'Like notify_workers, but does nothing in sessions with notifications off. Announces ends to release and turns of
-ordering keys.';
+  is 'Like notify_workers, but does nothing in a session that has turned notifications off. Announces ends whose
+dependents must be released, and turns of ordering keys.';
 
 create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -93,9 +94,10 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.notify_wake(smallint, timestamptz)
-  is 'Notifies the workers of a near-term row in a partition.';
+  is 'Notifies the workers of a row in a partition that is due within two seconds.';
 
--- Rows of a job were accepted with the job, and a notification of an end must not delay that end: neither is refused.
+-- Two kinds of rows are never refused: a job's rows, which were accepted with the job, and notifications of an end,
+-- which must not delay that end.
 create or replace function pgsched_internal.refuse_full(first_partition integer) returns void language plpgsql stable as $$
 declare
   queue pgsched.queues;
@@ -108,7 +110,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.refuse_full(integer)
-  is 'Raises PS014 if the queue that begins at this partition is full.';
+  is 'Raises PS014 if the queue with this first partition is full.';
 
 create or replace function pgsched_internal.executions_inserted() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -121,17 +123,18 @@ begin
     perform pgsched_internal.notify_workers(string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
-      -- One message for each queue: more than 8000 bytes would fail the insert.
+      -- One message for each queue: a message of more than 8000 bytes would make the insert fail.
       group by pgsched_internal.queue_number_of(near.partition)
      having not pgsched_internal.is_watched(pgsched_internal.queue_number_of(near.partition));
   end if;
   return null;
 end $$;
 comment on function pgsched_internal.executions_inserted()
-  is 'Refuses one-shots of an insert statement if their queue is full, and wakes the workers for its near-term rows.';
+  is 'Raises PS014 if an insert statement has added one-shots to a full queue. Wakes the workers for inserted rows that
+are due within two seconds.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- Anyone may set these. For a client, they can only silence notifications for its own rows; they turn off no check.
+  -- Anyone may set these. A client can only silence notifications for its own rows; no check is turned off.
   when (current_setting('pgsched.notify', true) is distinct from 'told'
         and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on')
         or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))
@@ -144,7 +147,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.workers_told()
-  is 'Notifies the workers to plan, or to read the settings of clients or queues again, depending on the trigger.';
+  is 'Notifies the workers. Depending on the trigger, they plan, or read the settings of clients or queues again.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
   for each statement execute function pgsched_internal.workers_told('clients');
 

@@ -1,6 +1,6 @@
 -- Scheduling by SQL. Everything happens in the caller's transaction.
 
--- We already know what is inserted here; 'told' makes the triggers skip their scan.
+-- This function knows which row it inserts, so it sets pgsched.notify to 'told': the triggers then skip their scan.
 create or replace function pgsched_internal.insert_waiting(
   id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint,
   labels jsonb
@@ -43,8 +43,8 @@ end $$;
 comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, text, text, text, jsonb, jsonb)
   is 'Schedules one execution without a key; called by pgsched.schedule_outcome.';
 
--- The timing parameters have defaults that mean "now" and "once", so that null can be told apart from an omitted value.
--- A value that was meant to be computed and came out null would otherwise fire now.
+-- The timing parameters have defaults that mean "now" and "once", so that null can be told apart from an omitted
+-- argument. Otherwise, an expression that yields null by mistake would make the execution fire now.
 create or replace function pgsched.schedule_outcome(
   target text, payload jsonb default null, inout fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
   every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
@@ -91,12 +91,14 @@ begin
 end $$;
 comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'Like pgsched.schedule, but also returns the outcome: created; replaced, if it replaced a waiting execution or a
-job; existing, if the holder of the key was left unchanged, because it is running or was to be kept; or ended, if the
-execution under the key succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for a
-job, and for an execution that is running, waits for others or has ended.';
+  is 'Like pgsched.schedule, but also returns the outcome and fire_at. The outcome is created; replaced, if a waiting
+execution or a job was replaced; existing, if the holder of the key stays unchanged, because it is running or
+on_conflict says so; or ended, if nothing was scheduled because the execution under the key succeeded less than
+pgsched.key_retention ago. fire_at is null for a job, and for an execution that is running, waits for others or has
+ended.';
 
--- A single expression, so that the planner inlines it as a call of the function above. Names are resolved on creation.
+-- A single expression, so that the planner inlines it as a call of the function above. Its names are resolved when it
+-- is created.
 create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
   every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
@@ -108,12 +110,13 @@ create or replace function pgsched.schedule(
     on_conflict, rules, labels, after, after_outcome, gap, overlap)).id;
 comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every). Returns its id.
-Scheduling again under the same client and key replaces what is still waiting. If the execution is running, or succeeded
-less than pgsched.key_retention (24 hours) ago, its id is returned and nothing fires twice; pgsched.schedule_outcome
-reports which. on_conflict can change this: keep the existing one, reject, or debounce, which moves the waiting
-execution to the new instant. With after, it waits until those executions, named by id or key, have succeeded; with
-after_outcome => ''any'', until they have ended.';
+  is 'Schedules one execution (with fire_at or delay; with neither, it fires now) or a recurring job (with cron or
+every), and returns its id. If a job or a waiting execution already holds the key, it is replaced. If the execution that
+holds the key is running, or succeeded less than pgsched.key_retention (24 hours) ago, its id is returned and nothing
+fires twice; pgsched.schedule_outcome tells which. on_conflict changes this: keep leaves a waiting execution or job
+unchanged, reject raises an error, and debounce moves the waiting execution to the new instant. With after, the
+execution waits until the executions named there, by id or key, have succeeded; with after_outcome => ''any'', until
+they have ended.';
 
 create or replace function pgsched_internal.schedule_together(client text, orders jsonb, out id uuid, out outcome text, out fire_at timestamptz)
   returns setof record language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -132,5 +135,5 @@ begin
      order by o.place;
 end $$;
 comment on function pgsched_internal.schedule_together(text, jsonb)
-  is 'Schedules one-shots of a client that arrived together, in order; all of them or none. Each is an object with the
+  is 'Schedules several one-shots of a client in the given order: all of them, or none. Each is an object with the
 parameters of pgsched.schedule_outcome by name; JSON parameters are given as text. Waits only briefly for locks.';
