@@ -1,4 +1,4 @@
--- API keys. The caller that creates a key also creates its secret, and gives the database only the hash.
+-- API keys. The caller that creates a key also creates its secret, and gives the database only a hash of it.
 
 create or replace function pgsched_internal.check_key(subject text, clients text[], scopes text[], expires_at timestamptz) returns boolean
   language plpgsql stable as $$
@@ -27,7 +27,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_key_rate(integer, integer)
-  is 'True for a valid rate and burst of requests for an API key; raises PS000 with a hint otherwise.';
+  is 'True for a valid limit on the requests of an API key; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched_internal.create_key(
   id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null,
@@ -46,8 +46,8 @@ begin
     'scopes', given, 'expires_at', expires_at, 'rate', rate, 'burst', burst)), 'key', id);
 end $$;
 comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text, integer, integer)
-  is 'Creates an API key from the hash of its secret. Raises PS000 for invalid values, and PS012 if the session may
-not.';
+  is 'Creates an API key from the hash of its secret. Raises PS000 for invalid values, and PS012 if the session may not
+do this.';
 
 create or replace function pgsched_internal.lock_key_of_api(id text) returns pgsched_internal.api_keys language plpgsql volatile as $$
 declare
@@ -61,7 +61,7 @@ begin
   return key;
 end $$;
 comment on function pgsched_internal.lock_key_of_api(text)
-  is 'Locks and returns an API key. Raises PS010 if there is none, and PS012 if the session may not.';
+  is 'Locks and returns an API key. Raises PS010 if the key is unknown, and PS012 if the session may not change keys.';
 
 create or replace function pgsched_internal.rotate_key(id text, hash bytea, keep_for interval default '0', actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -79,8 +79,8 @@ begin
   perform pgsched_internal.write_log('rotate key', null, actor, jsonb_build_object('key', id, 'keep_for', keep_for), 'key', id);
 end $$;
 comment on function pgsched_internal.rotate_key(text, bytea, interval, text)
-  is 'Gives an API key a new secret; the former one stays valid for keep_for. Raises PS010 for an unknown key, PS011 for
-a revoked one, and PS012 if the session may not.';
+  is 'Gives an API key a new secret. The former secret stays valid for keep_for. Raises PS010 for an unknown key, PS011
+for a revoked one, and PS012 if the session may not do this.';
 
 create or replace function pgsched_internal.set_key_rate(id text, rate integer, burst integer default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -97,8 +97,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
-  is 'Limits an API key to this many requests a second, burst of them at once after a lull; null removes the limit.
-False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not.';
+  is 'Limits an API key to rate requests a second, of which burst may come at once after a lull. Without a rate, removes
+the limit. False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not do this.';
 
 create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -114,8 +114,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.revoke_key(text, text)
-  is 'Revokes an API key: within a second, no API accepts it. False if it was revoked before. Raises PS010 for an
-unknown key, and PS012 if the session may not.';
+  is 'Revokes an API key: within a second, no API server accepts it. False if it was already revoked. Raises PS010 for
+an unknown key, and PS012 if the session may not do this.';
 
 -- Called before the caller is authenticated, so it checks no rights. A hash does not reveal the secret.
 create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
@@ -127,15 +127,15 @@ create or replace function pgsched_internal.look_up_keys(ids text[]) returns tab
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])
-  is 'API keys by their ids, with the hashes of their secrets, and for how many more seconds the current and the former
-secrets are valid.';
+  is 'API keys by their ids, with the hashes of their current and former secrets, and the number of seconds for which
+each secret is still valid.';
 
 create or replace function pgsched_internal.has_keys() returns boolean language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select exists (select from pgsched_internal.api_keys)
 $$;
 comment on function pgsched_internal.has_keys() is 'True if there is or was an API key.';
 
--- Another transaction that has the row locked is recording the use, too, or is changing the key.
+-- Skips a locked row: the transaction that has locked it is recording the use, too, or is changing the key.
 create or replace function pgsched_internal.note_key_use(id text) returns void
   language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update pgsched_internal.api_keys k set last_used_at = pgsched.now()

@@ -1,6 +1,6 @@
--- Who did what, with the values before and after. Column defaults add the subject that the API has authenticated, and
--- the session's login and process. Changes of settings tables are recorded by triggers, whoever made them and however;
--- the function that made the change then sets the row's action, actor and detail.
+-- The audit log: who did what, with the values before and after. Column defaults add the subject that the API has
+-- authenticated, and the session's login and process. Triggers record every change of a settings table, whoever makes
+-- it. If a function of pgsched made the change, it then sets the action, actor and detail of that row.
 
 create or replace function pgsched_internal.write_log(
   action text, subject uuid, actor text, detail jsonb default null, changed text default null, name text default null,
@@ -23,17 +23,17 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb, text)
-  is 'Writes a row of the audit log; without an actor, it names the role that the session acts as. If a trigger has
-recorded a change of this kind and name, that row is completed instead. Called by functions that change something, after
-they have checked the caller''s rights.';
+  is 'Writes a row of the audit log, or completes the row in which a trigger has recorded this change. Without an actor,
+the row names the role that the session acts as. Functions that change something call this after they have checked the
+caller''s rights.';
 
 create or replace function pgsched_internal.detail_of(note text) returns jsonb language sql immutable parallel safe as $$
   select case when note is not null then jsonb_build_object('note', note) end
 $$;
-comment on function pgsched_internal.detail_of(text) is 'A note as the audit log stores it; null if there is none.';
+comment on function pgsched_internal.detail_of(text) is 'A note as the audit log stores it; null if there is no note.';
 
--- Values of columns that are not named here are replaced by their length: payloads, hashes and secrets, and whatever a
--- table may get in future. Of headers, the names and the references to secrets are kept; of addresses, the part before
+-- The value of a column that is not named here is replaced by its length: payloads, hashes, secrets, and any column
+-- that a table gets in future. Headers keep only names and references to secrets. Addresses keep only the part before
 -- the question mark.
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
@@ -82,19 +82,19 @@ begin
         action = case when l.action = 'insert' then 'insert' else excluded.action end;
 end $$;
 comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb, text)
-  is 'Records the difference between two versions of a row in the audit log; several changes in one transaction become
-one.';
+  is 'Records the difference between two versions of a row in the audit log. If a transaction changes a row several
+times, the log has one entry for all of its changes.';
 
 create or replace function pgsched_internal.client_of(kind text, found jsonb) returns text language sql stable as $$
   select case kind
-    when 'key' then null  -- keys are for administrators only, whatever clients they are for
+    when 'key' then null  -- only administrators see keys, whichever clients the keys are for
     when 'bulk operation' then coalesce(found -> 'filter' ->> 'client', case when found -> 'clients' -> 1 is null then found -> 'clients' ->> 0 end)
     when 'limit' then case when found ->> 'name' like 'client:%' then substr(found ->> 'name', 8) end
     else found ->> 'client_id'
   end
 $$;
 comment on function pgsched_internal.client_of(text, jsonb)
-  is 'The client of a row of this kind; null if it concerns others, too.';
+  is 'The client that a row of this kind belongs to; null if it does not belong to exactly one.';
 
 create or replace function pgsched_internal.changed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -108,10 +108,10 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.changed()
-  is 'Records a row''s change in the audit log. Arguments: the kind, the column with the name, and the column with the
-subject.';
+  is 'Records the change of a row in the audit log. Its arguments are the kind, the column that contains the name, and
+the column that contains the subject, if there is one.';
 
--- Only columns that people set: workers record their progress in the same rows.
+-- The triggers fire only for columns that people set, because workers record their progress in the same rows.
 create or replace trigger changed after insert or update or delete on pgsched.clients
   for each row execute function pgsched_internal.changed('client', 'client_id');
 create or replace trigger changed after insert or update or delete on pgsched.installation

@@ -1,29 +1,29 @@
 -- Which clients a session acts for. The functions of the schema pgsched run with their owner's rights and check the
--- role that the session acts as. A function given an id uses what it finds only if the session acts for its client:
--- another client's row cannot be told apart from one that does not exist, and is never locked.
+-- role that the session acts as. A function that is given an id uses the row only if the session acts for the client of
+-- that row. So another client's row cannot be told apart from one that does not exist, and is never locked.
 
--- The API acts for the clients of the key that a request came with, and declares them before each request, by
--- pgsched.api_clients ("all", or an array) and similar settings. Any login may set these; they have no effect for one
--- that is not a member of pgsched_api, or that has all rights.
+-- The API acts for the clients of the API key that a request came with. Before each request, it declares them by
+-- pgsched.api_clients ("all", or an array) and similar settings. Any login may set these, but they take effect only if
+-- the login is a member of pgsched_api and does not have all rights.
 
 create or replace function pgsched_internal.acting_role() returns name language sql stable parallel safe as $$
   select coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)::name
 $$;
 comment on function pgsched_internal.acting_role()
-  is 'The role that the session acts as: the one it has assumed, or its login.';
+  is 'The role that the session acts as: the one set by SET ROLE, or otherwise its login.';
 
 create or replace function pgsched_internal.may_do_everything() returns boolean language sql stable parallel safe as $$
   select pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')
 $$;
 comment on function pgsched_internal.may_do_everything()
-  is 'True if the session acts as a worker role or as the owner.';
+  is 'True if the session acts as a worker''s role or as the owner.';
 
 create or replace function pgsched_internal.is_api() returns boolean language sql stable parallel safe as $$
   select coalesce(pg_catalog.pg_has_role(pgsched_internal.acting_role(), pg_catalog.to_regrole('pgsched_api'), 'MEMBER'), false)
          and not pgsched_internal.may_do_everything()
 $$;
 comment on function pgsched_internal.is_api()
-  is 'True if the session acts as the role of the API and has no further rights.';
+  is 'True if the session acts as a role of the API that does not have all rights.';
 
 create or replace function pgsched_internal.api_clients() returns text[] language plpgsql stable parallel safe as $$
 declare
@@ -32,7 +32,7 @@ begin
   return case when said not in ('', 'all') and pgsched_internal.is_api() then said::text[] else '{}' end;
 end $$;
 comment on function pgsched_internal.api_clients()
-  is 'The clients that the API acts for, unless it acts for all; null for any other session.';
+  is 'The clients that this session of the API acts for; empty if it acts for all, and for any other session.';
 
 create or replace function pgsched_internal.api_acts_for_all() returns boolean language plpgsql stable parallel safe as $$
 begin
@@ -46,7 +46,7 @@ begin
   return coalesce(current_setting('pgsched.api_admin', true), '') = 'on' and pgsched_internal.api_acts_for_all();
 end $$;
 comment on function pgsched_internal.api_administers()
-  is 'True if the API acts for a key of all clients with the scope admin.';
+  is 'True if the API acts for an API key with the scope admin that is valid for all clients.';
 
 create or replace function pgsched_internal.authenticated() returns text language plpgsql stable parallel safe as $$
 begin
@@ -67,7 +67,8 @@ begin
                   where c.client_id = acts_for.client and pg_catalog.pg_has_role(pgsched_internal.acting_role(), r.oid, 'MEMBER'));
 end $$;
 comment on function pgsched_internal.acts_for(text)
-  is 'True if the session acts for this client: as one of its roles, as the API for its key, or with all rights.';
+  is 'True if the session acts for this client: as the client''s own role, as the API on behalf of an API key, or with
+all rights.';
 
 create or replace function pgsched_internal.clients_acted_for() returns text[] language plpgsql stable parallel safe as $$
 begin
@@ -90,11 +91,11 @@ end $$;
 comment on function pgsched_internal.check_acts_for(text)
   is 'True if the session acts for this client; raises PS012 otherwise.';
 
--- Any other role that may call functions for all clients was granted them explicitly.
+-- A role other than the API's can call functions for all clients only if it was granted them explicitly.
 create or replace function pgsched_internal.check_administers() returns boolean language plpgsql stable parallel safe as $$
 begin
   return not pgsched_internal.is_api() or pgsched_internal.api_administers()
     or pgsched_internal.refuse('PS012', 'this request concerns all clients', 'use a key that is valid for all clients and has the scope admin');
 end $$;
 comment on function pgsched_internal.check_administers()
-  is 'True unless the API acts for a key that may not administer; then raises PS012.';
+  is 'True if the session may administer; raises PS012 if the API acts for an API key that may not.';

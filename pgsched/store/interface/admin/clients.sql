@@ -1,6 +1,6 @@
--- Settings of a client: the defaults of its executions, its weight, its signing secrets, whether it is paused. These
--- functions run with their owner's rights, since no one else may write clients or the audit log. A client's own role
--- may use the functions that it was granted, for itself.
+-- Settings of a client: the defaults of its executions, its weight, its signing secrets, and whether it is paused.
+-- These functions run with their owner's rights, because no one else may write to clients or to the audit log. If a
+-- client's role is granted one of these functions, it can use it only for that client.
 
 create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$
@@ -39,7 +39,7 @@ begin
   return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
 end $$;
 comment on function pgsched_internal.check_setting(text, jsonb)
-  is 'True for a valid value of a setting of a client, a queue or the installation, including null; raises PS000
+  is 'True if a value (or null) is valid for a setting of a client, a queue or the installation; raises PS000
 otherwise.';
 
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
@@ -59,13 +59,14 @@ begin
   return changes ->> 'options' is null or pgsched_internal.check_defaults(changes -> 'options');
 end $$;
 comment on function pgsched_internal.check_members(jsonb, text[])
-  is 'True for valid settings of a client, a queue or the installation; raises PS000, PS001 or PS004 otherwise.';
+  is 'True for valid changes to the settings of a client, a queue or the installation; raises PS000, PS001 or PS004
+otherwise.';
 
 create or replace function pgsched_internal.with_defaults(changes jsonb, defaults jsonb) returns jsonb language sql immutable parallel safe as $$
   select changes || coalesce(jsonb_object_agg(d.key, d.value), '{}') from jsonb_each(defaults) d where changes -> d.key = 'null'
 $$;
 comment on function pgsched_internal.with_defaults(jsonb, jsonb)
-  is 'Changes in which nulls are replaced by the defaults.';
+  is 'These changes, with each null replaced by the default.';
 
 create or replace function pgsched_internal.is_whole(value jsonb, low bigint, high bigint) returns boolean
   language sql immutable parallel safe as $$
@@ -75,8 +76,9 @@ $$;
 comment on function pgsched_internal.is_whole(jsonb, bigint, bigint)
   is 'True if a JSON value is a whole number within these bounds.';
 
--- Functions of sql: targets run as this role, so it must not allow more than a client may do: no administrative rights,
--- and membership in none of PostgreSQL's own roles and none of pgsched's, neither directly nor through another role.
+-- The functions of sql: targets run as a client's role, so that role must not be able to do more than a client may. It
+-- must have no administrative rights, and must not be a member, directly or through another role, of a role of
+-- PostgreSQL or of pgsched.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
                           or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_api', 'pgsched_reader') or r.rolname = 'pgsched_client'
@@ -156,10 +158,10 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
-  is 'Changes the named settings of a client: keep, options (the defaults of its executions), weight, database_role,
-channels (those it may use), dead_letter_target, dead_letters_for, late_after and on_time_share (the share of its
-attempts that should begin no later than that); null means the default. True if anything changed, or the client is new.
-Raises PS000, PS001 or PS004 for invalid values, and PS012 if the session may not.';
+  is 'Changes the given settings of a client: keep, options (the defaults of its executions), weight, database_role,
+channels (those that it may use), dead_letter_target, dead_letters_for, late_after, and on_time_share (the share of its
+attempts that should begin within late_after). A null restores the default. True if anything changed, or if the client
+is new. Raises PS000, PS001 or PS004 for invalid values, and PS012 if the session may not do this.';
 
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -175,7 +177,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping it would lift that limit', client),
       'ask an operator');
   end if;
-  -- Otherwise a hold would remain that is no longer recorded
+  -- Otherwise, the hold would remain although it is no longer recorded
   perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);
   delete from pgsched.clients c where c.client_id = client;
   if not found then
@@ -186,8 +188,9 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_client(text, text)
-  is 'Removes all settings of a client, including its signing secrets and a hold. Its jobs and executions stay, and use
-the defaults. False if there were no settings. Raises PS011 for the client default and for one with API keys.';
+  is 'Removes all settings of a client, including its signing secrets, and ends its hold. Its jobs and executions stay,
+and use the defaults. False if the client had no settings. Raises PS011 for the client default and for a client with API
+keys.';
 
 create or replace function pgsched_internal.set_client_paused(paused boolean, client text, note text) returns boolean
   language plpgsql volatile as $$
@@ -208,5 +211,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_client_paused(boolean, text, text)
-  is 'Pauses a client, so that none of its executions begin, or resumes it; running ones continue. False if nothing
-changed.';
+  is 'Pauses a client, so that none of its executions begin, or resumes it. Running executions continue. False if
+nothing changed.';

@@ -1,18 +1,19 @@
--- History, attempts and rollups are partitioned by day: partitions are created ahead, and dropped whole once their dead
--- letters have been moved out. These functions are for workers and run with the rights of the tables' owner. None of
--- them ever queues for a table lock, because every later session would have to wait behind it: if a lock is not free at
--- once, the step is retried a moment later in a new transaction, with nothing locked in between.
+-- History, attempts and rollups are partitioned by day. Partitions are created ahead of time, and dropped whole once
+-- their dead letters have been moved out. These functions are for workers and run with the rights of the tables' owner.
+-- None of them ever queues for a table lock, because every later session would have to wait behind it. If a lock is not
+-- free at once, the step is retried a moment later in a new transaction, and nothing stays locked in between.
 
 create or replace function pgsched_internal.day_table(parent text, day date) returns text language sql immutable parallel safe as $$
   select parent || to_char(day, '_YYYYMMDD')
 $$;
-comment on function pgsched_internal.day_table(text, date) is 'The name of the table of a day.';
+comment on function pgsched_internal.day_table(text, date) is 'The name of a table''s partition for a day.';
 
 create or replace function pgsched_internal.day_column(parent text) returns text language sql immutable parallel safe
   return case parent when 'rollups' then 'minute' else 'finished_at' end;
 comment on function pgsched_internal.day_column(text) is 'The column by which a table is partitioned into days.';
 
--- By their bounds: a table that replaced missing days may cover several of them, and is named after the last one.
+-- The days come from the bounds of the partitions. A table that was made in place of missing days may cover several
+-- days; it is named after the last one.
 create or replace function pgsched_internal.days_of(parent text) returns table (name text, first_day date, last_day date)
   language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' as $$
   select c.relname::text, split_part(b.bound, '''', 2)::timestamptz::date, split_part(b.bound, '''', 4)::timestamptz::date - 1
@@ -20,7 +21,7 @@ create or replace function pgsched_internal.days_of(parent text) returns table (
    where i.inhparent = to_regclass('pgsched.' || quote_ident(days_of.parent)) and c.relname <> days_of.parent || '_default'
 $$;
 comment on function pgsched_internal.days_of(text)
-  is 'The day tables that are partitions, each with its first and its last day.';
+  is 'The day partitions of a table, each with its first and its last day.';
 
 -- A day that has rows in the default partition is left to adopt_strays.
 create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
@@ -42,7 +43,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.days_to_make(integer)
-  is 'The days of history, attempts and rollups, from today to this many days ahead, that have no partition yet.';
+  is 'The days, from today to this many days ahead, for which history, attempts or rollups have no partition yet.';
 
 create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -56,10 +57,10 @@ begin
 exception when lock_not_available then return false;
 end $$;
 comment on function pgsched_internal.make_day(text, date)
-  is 'Creates the table of a day, which is separate until it is attached; false if another worker is doing so.';
+  is 'Creates the table of a day, without attaching it as a partition. False if another worker is creating or dropping
+days.';
 
--- Attaching needs a lock on the default partition that conflicts with everything: every query of history holds a lock
--- there.
+-- Attaching needs an exclusive lock on the default partition, and every query of history holds a lock there.
 create or replace function pgsched_internal.attach_if_free(parent text, day date) returns boolean
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
@@ -70,10 +71,11 @@ begin
   return true;
 exception
   when lock_not_available then return false;
-  when check_violation then return null;  -- the default partition has rows of that day by now, and keeps them
+  when check_violation then return null;  -- the default partition now has rows of that day, and keeps them
 end $$;
 comment on function pgsched_internal.attach_if_free(text, date)
-  is 'Makes the table of a day a partition; false if the locks for that are not free, null if it can no longer be one.';
+  is 'Attaches the table of a day as a partition. False if the necessary locks are not free; null if the default
+partition has rows of that day.';
 
 create or replace function pgsched_internal.attach_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -84,7 +86,7 @@ begin
     return false;
   elsif exists (select from pg_inherits i
                  where i.inhrelid = to_regclass(format('pgsched_internal.%I', pgsched_internal.day_table(parent, day)))) then
-    return true;  -- another worker was faster
+    return true;  -- another worker has attached it
   end if;
   attached := pgsched_internal.attach_if_free(parent, day);
   if attached then
@@ -95,17 +97,18 @@ begin
   return attached is distinct from false;
 end $$;
 comment on function pgsched_internal.attach_day(text, date)
-  is 'Makes the table of a day a partition, if the locks for that are free at this moment. True if it is one
-afterwards.';
+  is 'Attaches the table of a day as a partition, if the necessary locks are free at this moment. True if the table is a
+partition afterwards.';
 
 create or replace function pgsched_internal.rollup_days() returns integer language sql immutable parallel safe return 30;
-comment on function pgsched_internal.rollup_days() is 'For how many days rollups are kept.';
+comment on function pgsched_internal.rollup_days() is 'The number of days for which rollups are kept.';
 
 create or replace function pgsched_internal.may_go(day date) returns boolean language sql stable as $$
   select not exists (select from pgsched.installation i where i.archive_history)
          or exists (select from pgsched_internal.archived_days a where a.day = may_go.day)
 $$;
-comment on function pgsched_internal.may_go(date) is 'True if a day of history was archived, or need not be.';
+comment on function pgsched_internal.may_go(date)
+  is 'True if a day of history may be dropped: it has been archived, or does not have to be.';
 
 create or replace function pgsched_internal.days_to_archive() returns setof date
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -123,10 +126,9 @@ create or replace function pgsched_internal.days_to_archive() returns setof date
      and not exists (select from pgsched_internal.archived_days a where a.day = f.day) order by 1
 $$;
 comment on function pgsched_internal.days_to_archive()
-  is 'The days of history and attempts that exist, are older than the installation keeps them, and have not been
-archived.';
+  is 'The days of history and attempts that are older than the installation keeps them and have not been archived.';
 
--- Executions that ended on a past day no longer change, except for what becomes of dead letters.
+-- The history of a past day no longer changes, except for what is done about its dead letters.
 create or replace function pgsched_internal.mark_archived(day date, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -143,7 +145,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.mark_archived(date, text)
-  is 'Records that a day of history and attempts has been archived, so that it may be dropped. False if that was
+  is 'Records that a day of history and attempts has been archived, so that the day may be dropped. False if this was
 recorded before. Raises PS002 for a day that is not over.';
 
 create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text
@@ -158,8 +160,8 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
    order by right(c.relname, 8), c.relname
 $$;
 comment on function pgsched_internal.days_to_drop(integer)
-  is 'The day tables of history and attempts that are older than this many days, except those that must be archived
-first, and the day tables of rollups that are past their limit.';
+  is 'The names of the day tables to drop: those of history and attempts that are older than this many days and do not
+have to be archived first, and those of rollups that are older than rollups are kept.';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -175,7 +177,7 @@ begin
     execute format('select exists (select from pgsched_internal.%I h where h.status = ''failed'' and h.dealt_with_at is null'
       ' and pgsched_internal.is_kept(h.client_id, h.finished_at))', name) into unmoved;
     if unmoved then
-      return null;  -- dropped once they have been moved
+      return null;  -- the table is dropped once its dead letters have been moved
     end if;
   end if;
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
@@ -187,8 +189,8 @@ begin
 exception when lock_not_available then return false;
 end $$;
 comment on function pgsched_internal.drop_day(text)
-  is 'Drops the table of a day, if the locks for that are free at this moment and no dead letters are left in it; false
-if the locks are not free, null if dead letters are left.';
+  is 'Drops the table of a day. False if the necessary locks are not free at this moment; null if the table still has
+open dead letters.';
 
 create or replace function pgsched_internal.trim_default_days(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -216,17 +218,17 @@ begin
   return greatest(total, count);
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
-  is 'Deletes rows older than this many days from the default partitions, up to a limit in each; returns the largest of
-their numbers.';
+  is 'Deletes rows older than this many days from the default partitions, up to a limit in each. Returns the largest
+number deleted from any one of them.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(
     (select c.dead_letters_for from pgsched.clients c where c.client_id = is_kept.client), interval '365 days')
 $$;
 comment on function pgsched_internal.is_kept(text, timestamptz)
-  is 'True if a dead letter of this client that failed at this time has not expired.';
+  is 'True if a dead letter of this client that failed at this time has not yet expired.';
 
--- Row by row, so that a dead letter is in exactly one of the two tables at any moment, and up to a limit at a time.
+-- Moves the rows one by one, so that a dead letter is in exactly one of the two tables at any moment.
 create or replace function pgsched_internal.keep_dead_letters(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -253,4 +255,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.keep_dead_letters(integer, integer)
-  is 'Moves open dead letters out of the days of history that are to be dropped, up to a limit; returns how many.';
+  is 'Moves open dead letters out of the days of history that are to be dropped, up to a limit. Returns how many it
+moved.';

@@ -1,11 +1,11 @@
--- Executions that ended on a day without a table are in the default partition. Creating that day's partition would scan
--- the default partition under a lock that stops everything, and its rows would have to be deleted one by one. So the
--- default partition becomes the table of the days that it contains, and an empty one replaces it: no row is moved, so
--- none can be lost or doubled. Each step is a transaction of its own that tries its locks and never waits; the next run
--- continues from the state it finds.
+-- Rows of a day that has no table are in the default partition. To create that day's partition, PostgreSQL would scan
+-- the default partition under a lock that stops everything, and the rows would have to be deleted one by one. So the
+-- default partition itself becomes the table of the days that it contains, and an empty one replaces it. No row is
+-- moved, so none can be lost or duplicated. Each step is a separate transaction that tries its locks and never waits;
+-- the next run continues from the state that it finds.
 
--- Rows that a reader must find at any moment cannot move between partitions in parts: a day cannot become a partition
--- before all of its rows have left the default partition.
+-- Rows must not be moved to a new partition in batches, because readers must find every row at any moment, and a day
+-- cannot become a partition until all of its rows have left the default partition.
 create or replace function pgsched_internal.stray_days(parent text, out first_day date, out last_day date)
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -13,10 +13,10 @@ begin
     pgsched_internal.day_column(parent), parent || '_default') into first_day, last_day;
 end $$;
 comment on function pgsched_internal.stray_days(text)
-  is 'The first and the last day with rows in the default partition.';
+  is 'The first and the last day of the rows in the default partition.';
 
--- While the check of the first step exists, the default partition rejects rows of other days, so these must have
--- tables.
+-- While the constraint from the first step exists, the default partition rejects rows of other days, so those days must
+-- have tables.
 create or replace function pgsched_internal.may_adopt(parent text, first_day date, last_day date) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp as $$
   with days as materialized (select * from pgsched_internal.days_of(may_adopt.parent))
@@ -26,8 +26,7 @@ create or replace function pgsched_internal.may_adopt(parent text, first_day dat
                         and not exists (select from days d where soon between d.first_day and d.last_day))
 $$;
 comment on function pgsched_internal.may_adopt(text, date, date)
-  is 'True if no day in this span has a table, and the days of executions ending today or tomorrow either have one or
-are in this span.';
+  is 'True if no day in this span has a table, and today and tomorrow are each in this span or have a table.';
 
 create or replace function pgsched_internal.bound_strays(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
@@ -51,8 +50,8 @@ end $$;
 comment on function pgsched_internal.unbound_strays(text, text)
   is 'Makes the default partition accept rows of any day again.';
 
--- The check proves that all rows are of these days, and the new default partition is empty, so nothing is scanned under
--- the locks.
+-- Nothing is scanned under the locks: the constraint proves that all rows are of these days, and the new default
+-- partition is empty.
 create or replace function pgsched_internal.swap_default(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -62,7 +61,7 @@ declare
 begin
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', home);
-  -- A table that was created but never attached is empty, except with replication.
+  -- A table that was created but never attached is empty, except on a subscriber of logical replication.
   if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then
     execute format('insert into pgsched_internal.%I select * from pgsched_internal.%I on conflict do nothing', home, made);
     execute format('drop table pgsched_internal.%I', made);
@@ -81,7 +80,7 @@ begin
   insert into pgsched_internal.days (name) values (made) on conflict do nothing;
 end $$;
 comment on function pgsched_internal.swap_default(text, text, date, date)
-  is 'Turns the default partition into the table of these days, and makes an empty table the default partition.';
+  is 'Turns the default partition into the table of these days, and creates a new, empty default partition.';
 
 create or replace function pgsched_internal.adopt_strays(parent text) returns text
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' set lock_timeout = '50ms' as $$
@@ -123,5 +122,5 @@ exception
 end $$;
 comment on function pgsched_internal.adopt_strays(text)
   is 'Takes the next step towards turning the default partition into the table of the days that it contains. Returns
-going on, or adopted after the last step; busy if the locks for it are not free, none if the default partition is empty,
-and apart if its days cannot be one table (yet).';
+adopted after the last step, and going on after any other. Returns busy if the necessary locks are not free, none if the
+default partition is empty, and apart if its days cannot (yet) become one table.';

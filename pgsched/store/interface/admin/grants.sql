@@ -1,8 +1,8 @@
--- Rights: a role may not do what is not granted here. Roles are created by roles.sql, if the migrating role may;
--- missing ones are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role calls functions, which
--- run with their owner's rights and check the role that the session acts as; reads the rows of the clients whose
--- database_role it is; and inserts executions and jobs for them. It cannot lock anything by itself: no UPDATE, no
--- DELETE. From the schema pgsched_internal it reads what views show it.
+-- Rights: a role may do only what is granted here. roles.sql creates the roles, if the migrating role may do that;
+-- roles that do not exist are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role may call
+-- functions, which run with their owner's rights and check the role that the session acts as. It may read the rows of
+-- the clients whose database_role it is, and insert executions and jobs for them. It cannot lock anything itself,
+-- because it has neither UPDATE nor DELETE. In the schema pgsched_internal, it may read only what views show it.
 
 create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
   return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -27,7 +27,7 @@ begin
   execute format('grant execute on function %s to %s', array_to_string(signatures, ', '), role);
 end $$;
 comment on function pgsched_internal.grant_execute(text[], regrole)
-  is 'Grants all functions with these names to a role; called by migrations.';
+  is 'Grants a role the right to execute all functions with these names; called by migrations.';
 
 do $$
 declare
@@ -60,7 +60,7 @@ begin
   loop
     execute item;
   end loop;
-  -- All functions in one statement, because each statement rewrites the row of each function.
+  -- Revokes from all roles in one statement, because each statement rewrites the row of every function.
   select concat_ws(', ', 'public', string_agg(quote_ident(r.rolname), ', ')) into item from pg_catalog.pg_roles r
    where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader');
   execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
@@ -69,10 +69,11 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
--- Functions, by what they can do. A function that uses only its arguments, or runs with its caller's rights, gives the
--- caller no rights, so workers and the API may call all of these. Functions that run with their owner's rights are
--- listed below for each role. Functions that check the caller themselves are granted by name: a client creates, sets
--- and drops nothing that belongs to the installation.
+-- Rights on functions, by what a function can do. An internal function that uses only its arguments, or runs with its
+-- caller's rights, gives its caller no rights, so workers and the API may call all of these. Internal functions that
+-- run with their owner's rights are listed below for each role. Functions of the schema pgsched, which check the caller
+-- themselves, are granted by name: a client's role may not create, set or drop anything that belongs to the
+-- installation.
 do $$
 declare
   item record;
@@ -124,7 +125,7 @@ begin
   -- For the doctor.
   grant select on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker, pgsched_api, pgsched_reader;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
-    -- Frequent statements name the partition
+    -- Frequent statements name the partition's table.
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);
   end loop;
   perform pgsched_internal.grant_execute(array[
@@ -143,13 +144,13 @@ begin
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
   create policy worker on pgsched_internal.facts for select to pgsched_worker using (true);
-  -- Not all facts: migrations execute the values of others.
+  -- Not all facts, because migrations execute the values of some.
   create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');
 end $$;
 
--- The API. It acts for the clients of the key that a request came with, which its sessions declare by a setting. It may
--- not update executions, so it does not count as having all rights. It plans the jobs that it creates, and looks up
--- itself what pages show.
+-- The API. It acts for the clients of the API key that a request came with, which its sessions declare by a setting. It
+-- may not update executions, so it does not count as having all rights. It plans the jobs that it creates, and queries
+-- the tables for its pages directly.
 do $$
 declare
   mine constant text := '(select pgsched_internal.api_acts_for_all()) or client_id = any (array(select unnest(pgsched_internal.api_clients())))';
@@ -193,7 +194,7 @@ begin
   create policy api on pgsched_internal.facts for select to pgsched_api using (true);
 end $$;
 
--- Operators who only look: may read everything but secrets, and change nothing.
+-- Operators who only look: they may read everything except secrets, and change nothing.
 do $$
 declare
   item text;
@@ -225,7 +226,8 @@ begin
   end loop;
 end $$;
 
--- Clients. The functions for settings of a client may also be granted to its role: then it changes its own.
+-- Clients. The functions that change a client's settings may also be granted to that client's role, which can then
+-- change only its own settings.
 do $$
 declare
   mine constant text := 'client_id = any (array(select unnest(pgsched_internal.my_clients())))';
@@ -238,7 +240,7 @@ begin
   grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies,
     pgsched.bulk_operations, pgsched.audit_log, pgsched.schema_version to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;
-  -- Not the token: results could be forged with it.
+  -- Not the token, because it can be used to forge results.
   grant select (fire_at, scheduled_for, start_at, created_at, lease_expires_at, id, job_id, lease_owner, plan, uncounted, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels, waits) on pgsched.executions to pgsched_client;
   grant select (client_id, ordering_key, partition, execution_id, reason, blocked_at, until) on pgsched.blocked_keys to pgsched_client;
@@ -271,8 +273,8 @@ begin
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));
 end $$;
 
--- Functions that run with their owner's rights get the rights of a role that has no more than these, if the migrating
--- role may arrange that: not those of a superuser.
+-- Makes pgsched_owner the owner of everything, if the migrating role may do that. Functions that run with their owner's
+-- rights then have only the rights of that role, and not those of a superuser.
 do $$
 declare
   item text;

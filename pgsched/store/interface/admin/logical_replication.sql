@@ -1,6 +1,6 @@
--- A subscriber of logical replication is not notified of tables: they are created and dropped with the rows that
--- represent them. These triggers fire only for changes applied from elsewhere, and so cost nothing where pgsched runs.
--- Applied changes fire row triggers but no statement triggers.
+-- Logical replication sends a subscriber rows, but no tables. So these triggers create and drop the tables together
+-- with the rows that represent them. They fire only for changes that replication applies, so they cost nothing where
+-- pgsched runs. They are row triggers, because replication fires no statement triggers.
 
 create or replace function pgsched_internal.queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -21,7 +21,8 @@ create or replace trigger queue_followed after insert on pgsched.queues
   for each row execute function pgsched_internal.queue_followed();
 alter table pgsched.queues enable replica trigger queue_followed;
 
--- Tables that others have locked at this moment stay: the tables of a dropped queue are empty and do no harm.
+-- If the necessary locks are not free at this moment, the tables stay. The tables of a dropped queue are empty and do
+-- no harm.
 create or replace function pgsched_internal.dropped_queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -44,8 +45,9 @@ create or replace trigger dropped_queue_followed after delete on pgsched.queues
   for each row when (old.name <> 'default') execute function pgsched_internal.dropped_queue_followed();
 alter table pgsched.queues enable replica trigger dropped_queue_followed;
 
--- The table of a day is created at once, since rows may be sent to it by name. It becomes a partition when the locks
--- for that are free, with this day or a later one; until then, rows sent to the parent go to the default partition.
+-- The table of a day is created at once, because rows may be sent to it by name. It is attached as a partition once the
+-- necessary locks are free: for this day, or when a later day is created. Until then, rows sent to the parent go to the
+-- default partition.
 create or replace function pgsched_internal.days_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -69,7 +71,7 @@ create or replace trigger days_followed after insert on pgsched_internal.days
   for each row execute function pgsched_internal.days_followed();
 alter table pgsched_internal.days enable replica trigger days_followed;
 
--- A table that a reader keeps from being dropped now is dropped with a later day.
+-- If a reader keeps a table from being dropped now, it is dropped together with a later day.
 create or replace function pgsched_internal.dropped_day_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -94,12 +96,12 @@ begin
 exception when lock_not_available then return null;
 end $$;
 comment on function pgsched_internal.dropped_day_followed()
-  is 'Drops the tables of days that were dropped on the publisher, up to this one.';
+  is 'Drops the tables of days that were dropped on the publisher, up to the given day.';
 create or replace trigger dropped_day_followed after delete on pgsched_internal.days
   for each row execute function pgsched_internal.dropped_day_followed();
 alter table pgsched_internal.days enable replica trigger dropped_day_followed;
 
--- A sequence that is ahead of its table stays unchanged: it may be in use at this moment.
+-- A sequence that is ahead of its table stays unchanged, because it may be in use at this moment.
 create or replace function pgsched_internal.advance_sequences() returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -116,5 +118,5 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.advance_sequences()
-  is 'Advances the sequences to the rows of their tables, since replication brings rows but no sequences; called by
+  is 'Advances each sequence to the last row of its table, because replication sends rows but no sequences. Called by
 migrations.';

@@ -1,5 +1,5 @@
--- Workers that were told to begin nothing more. This is stored in a separate table, because a worker renews its row in
--- pgsched.workers, and another session's open transaction must not block that.
+-- Pausing a worker. A pause is stored in a separate table: a worker renews its row in pgsched.workers, and an open
+-- transaction of another session must not block that.
 
 create or replace function pgsched_internal.set_worker_paused(paused boolean, worker text, note text) returns boolean
   language plpgsql volatile as $$
@@ -18,10 +18,10 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_worker_paused(boolean, text, text)
-  is 'Makes one worker begin nothing more, or resume; its running executions continue, and others take over its share.
-False if nothing changed.';
+  is 'Pauses a worker, so that it begins no more executions, or resumes it. Its running executions continue, and other
+workers take over its share. False if nothing changed.';
 
--- The last thousand workers that left are kept, so that a process that crashes in a loop does not fill the table.
+-- Keeps the last thousand workers that left, so that a process that crashes in a loop does not fill the table.
 create or replace function pgsched_internal.worker_left() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -30,6 +30,6 @@ begin
   values (old.id, old.name, old.queues, old.release, old.started_at, old.lost_since) on conflict do nothing;
   return null;
 end $$;
-comment on function pgsched_internal.worker_left() is 'Keeps a record of a worker whose row is deleted.';
+comment on function pgsched_internal.worker_left() is 'Records a worker whose row is deleted.';
 create or replace trigger worker_left after delete on pgsched.workers
   for each row execute function pgsched_internal.worker_left();

@@ -1,6 +1,6 @@
--- Pausing and resuming a job, a client, a queue, a worker, a target, an ordering key (which a failure pauses) and the
--- installation. Each kind implements its pause in its own file; which arguments a call needs, who may call it, and what
--- the audit log records is the same for all.
+-- Pausing and resuming a job, a client, a queue, a worker, a target or the installation, and resuming an ordering key
+-- that a failure has blocked. Each kind implements its pause in a separate file. This file has what all kinds share:
+-- which arguments a call needs, who may call it, and what the audit log records.
 
 create or replace function pgsched_internal.check_pause(kind text, name text, client text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -22,8 +22,8 @@ end $$;
 comment on function pgsched_internal.check_pause(text, text, text)
   is 'True if the arguments name something that can be paused or resumed; raises PS000 otherwise.';
 
--- A role that may change its client's settings may pause the client, too. For a job or an ordering key, the session
--- must act for its client.
+-- A role that may change a client's settings may also pause the client. Jobs and ordering keys are checked where they
+-- are looked up: the session must act for their client.
 create or replace function pgsched_internal.check_may_pause(kind text, name text, client text) returns boolean language plpgsql stable as $$
 declare
   setter constant text := case when kind in ('client', 'target') then 'pgsched.set_client(text, jsonb, text)' else 'pgsched.set_queue(text, jsonb, text)' end;
@@ -52,7 +52,7 @@ begin
     or pgsched_internal.refuse('PS000', format('until is only for a target, and the kind is %s', kind), 'leave until out; the pause then lasts until it is resumed');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
-  is 'True for an instant until which this can be paused; raises PS000 otherwise.';
+  is 'True if this can be paused until the given instant; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.set_paused(
   paused boolean, kind text, name text, client text, until timestamptz, note text, actor text
@@ -96,9 +96,9 @@ begin
   return changed;
 end $$;
 comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
-  is 'Pauses or resumes what is named, and records it in the audit log; false if nothing changed. Called by
-pgsched.pause and pgsched.resume, which have checked the caller''s rights, and where a job''s rules or a restored
-database require it.';
+  is 'Pauses or resumes something, and records it in the audit log; false if nothing changed. Called by pgsched.pause
+and pgsched.resume, after they have checked the caller''s rights, and when a job''s rules require a pause or a database
+was restored.';
 
 create or replace function pgsched.pause(
   kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null
@@ -112,9 +112,9 @@ begin
   return pgsched_internal.set_paused(true, pause.kind, pause.name, pause.client, pause.until, pause.note, pause.actor);
 end $$;
 comment on function pgsched.pause(text, text, text, timestamptz, text, text)
-  is 'Stops new executions of a job, a client, a queue or the whole installation, on a worker, or to a target, until it
-is resumed; running ones continue. False if it was paused before. Raises PS000 for invalid values, PS010 if it does not
-exist, PS011 for a job that cannot be paused, and PS012 if the session may not.';
+  is 'Pauses a job, a client, a queue, a worker, a target or the whole installation: no execution begins there until it
+is resumed. Running executions continue. False if it was already paused. Raises PS000 for invalid values, PS010 if it
+does not exist, PS011 for a job that cannot be paused, and PS012 if the session may not do this.';
 
 create or replace function pgsched.resume(
   kind text, name text default null, client text default null, note text default null, actor text default null
@@ -127,5 +127,5 @@ begin
   return pgsched_internal.set_paused(false, resume.kind, resume.name, resume.client, null, resume.note, resume.actor);
 end $$;
 comment on function pgsched.resume(text, text, text, text, text)
-  is 'Resumes what pgsched.pause has paused, an ordering key that a failure blocks, a target that fails, or an invalid
-job. False if it was not paused.';
+  is 'Resumes whatever pgsched.pause has paused, an ordering key that a failure has blocked, a target that is sidelined
+because it failed, or an invalid job. False if it was not paused.';

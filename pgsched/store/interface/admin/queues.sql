@@ -1,5 +1,5 @@
--- Queues: creating and dropping them, and their settings. These functions run with the owner's rights, which creating
--- tables requires.
+-- Creating, changing and dropping queues. These functions run with their owner's rights, because creating tables
+-- requires that.
 
 create or replace function pgsched_internal.lock_queue(name text) returns pgsched.queues language plpgsql volatile as $$
 declare
@@ -12,7 +12,7 @@ begin
   return queue;
 end $$;
 comment on function pgsched_internal.lock_queue(text)
-  is 'Locks and returns a queue; raises PS010 if there is none of this name.';
+  is 'Locks and returns the queue with this name; raises PS010 if there is none.';
 
 create or replace function pgsched.set_queue(name text, changes jsonb, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -37,11 +37,12 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_queue(text, jsonb, text)
-  is 'Changes the named settings of a queue: options (the defaults of its executions), weight, max_waiting; null means
-the default. True if anything changed. Raises PS010 for an unknown queue, and PS000 or PS004 for invalid values.';
+  is 'Changes the given settings of a queue: options (the defaults of its executions), weight and max_waiting. A null
+restores the default. True if anything changed. Raises PS010 for an unknown queue, and PS000 or PS004 for invalid
+values.';
 
--- Numbers of dropped queues are not reused while others are free, so that their history does not appear under another
--- queue's name.
+-- The number of a dropped queue is not reused while others are free, so that its history does not appear under the name
+-- of another queue.
 create or replace function pgsched_internal.next_queue_number() returns integer language plpgsql volatile as $$
 declare
   number integer;
@@ -58,12 +59,11 @@ begin
   update pgsched_internal.facts f set value = number::text where f.name = 'queues' and f.value::int < number;
   return number;
 end $$;
-comment on function pgsched_internal.next_queue_number() is 'The number of the next queue.';
+comment on function pgsched_internal.next_queue_number() is 'The number for the next queue.';
 
--- The table is created separately and then attached, which takes a lock that lets others continue to read and write;
--- creating it as a partition would lock everyone out. It gets the storage settings and rights of the default queue's
--- tables. Consumers that act for some of the clients find those clients' rows by an index; in queues served by workers,
--- it would be unused.
+-- The table is created first and then attached, under a lock that lets others continue to read and write. Creating it
+-- as a partition would lock everyone out. It gets the storage settings and rights of the default queue's tables. In a
+-- pulled queue, it also gets an index, by which a consumer that acts for only some clients finds their rows.
 create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
@@ -84,8 +84,7 @@ begin
   execute format('alter table pgsched.executions attach partition %s for values in (%s)', made, partition);
   execute format('alter table %s owner to %s', made, (select c.relowner::regrole from pg_class c where c.oid = 'pgsched.executions'::regclass));
 end $$;
-comment on function pgsched_internal.make_partition(integer, boolean)
-  is 'Creates the table of another partition of pgsched.executions.';
+comment on function pgsched_internal.make_partition(integer, boolean) is 'Creates a partition of pgsched.executions.';
 
 create or replace function pgsched.create_queue(name text, changes jsonb default '{}', actor text default null) returns smallint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -125,9 +124,9 @@ begin
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
-  is 'Creates a queue with its own partitions, without interrupting anything; returns the number of its first partition.
-changes may contain the settings of pgsched.set_queue, and pulled, which is permanent and leaves the queue to consumers:
-see pgsched.claim. Raises PS000 for an invalid name, and PS011 if there is a queue of this name.';
+  is 'Creates a queue with its own partitions, without blocking other sessions. Returns the number of its first
+partition. changes may contain the settings of pgsched.set_queue, and pulled, which leaves the queue to consumers
+permanently (see pgsched.claim). Raises PS000 for an invalid name, and PS011 if a queue with this name exists.';
 
 create or replace function pgsched.drop_queue(name text, actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -160,7 +159,7 @@ begin
       perform set_config('lock_timeout', '20ms', true);
       perform pgsched_internal.drop_partitions(queue);
       exit;
-    exception when lock_not_available then  -- sessions that schedule have been waiting, so let them go first
+    exception when lock_not_available then  -- sessions that schedule are waiting behind this one, so they go first
       if try = 100 then
         raise;
       end if;
@@ -172,10 +171,11 @@ begin
   perform pgsched_internal.write_log('drop queue', null, drop_queue.actor, jsonb_build_object('queue', name), 'queue', name);
 end $$;
 comment on function pgsched.drop_queue(text, text)
-  is 'Drops a queue in which nothing waits or runs, with its partitions and its limit; history stays. Raises PS010 for
-an unknown queue, and PS011 for one that is not empty or has jobs, and for default.';
+  is 'Drops an empty queue, with its partitions and its limit. Its history stays. Raises PS010 for an unknown queue, and
+PS011 for the queue default and for a queue that has jobs, or executions that wait or run.';
 
--- While the lock is held, no one can be adding rows; a session that was about to finds no partition for them.
+-- While this function holds its lock, no one can add rows. A session that was about to add some then finds no partition
+-- for them.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 declare
   partition smallint;
@@ -192,7 +192,7 @@ begin
   delete from pgsched_internal.orderings o where pgsched_internal.first_partition_of(o.partition) = queue.first_partition;
 end $$;
 comment on function pgsched_internal.drop_partitions(pgsched.queues)
-  is 'Drops the tables of a queue, which must be empty.';
+  is 'Drops the tables of an empty queue. Raises PS011 if executions have just been added to it.';
 
 create or replace function pgsched_internal.count_live(queue text, most bigint, waiting boolean default false) returns bigint
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -204,8 +204,8 @@ begin
                                  limit most) found);
 end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)
-  is 'How many live executions a queue has, or with waiting only waiting ones, counted up to a limit, among those that
-the role may see.';
+  is 'The number of live executions of a queue that the role may see, counted up to a limit. With waiting, counts only
+those that wait.';
 
 create or replace function pgsched_internal.set_queue_paused(paused boolean, name text, note text) returns boolean
   language plpgsql volatile as $$
@@ -217,5 +217,5 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_queue_paused(boolean, text, text)
-  is 'Pauses a queue, so that none of its executions begin, or resumes it; running ones continue. False if nothing
+  is 'Pauses a queue, so that none of its executions begin, or resumes it. Running executions continue. False if nothing
 changed.';

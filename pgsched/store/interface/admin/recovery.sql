@@ -1,10 +1,11 @@
--- A database that was restored or copied contains executions that have been delivered since, or that the original still
--- delivers. So the workers keep a record of the server that they are on, renewed every few seconds, and a worker
--- compares it with its server before it claims anything on a new connection. If the two do not match, the installation
--- is held: nothing begins until an operator has checked and released it.
+-- A database that was restored or copied contains executions that have been delivered since, or that the original
+-- database still delivers. So the workers record which server they are on, and renew that record every few seconds.
+-- Before a worker claims anything on a new connection, it compares its server with the record. If the two do not match,
+-- the installation is held: nothing begins until an operator has checked and released it.
 
--- A managed server may hide its identity; an unknown value (null) never counts as a difference. The timeline is read
--- from the log position, because the first checkpoint after a promotion comes late.
+-- A managed server may hide its identity, so an unknown value (null) never counts as a difference. The timeline is read
+-- from the current position in the WAL, because the first checkpoint after a promotion, which would also show it, comes
+-- late.
 create or replace function pgsched_internal.this_server() returns pgsched_internal.fleet
   language plpgsql volatile as $$
 declare
@@ -23,10 +24,10 @@ begin
   return here;
 end $$;
 comment on function pgsched_internal.this_server()
-  is 'What identifies this server and database, and the current time. Null where hidden.';
+  is 'The identity of this server and database, and the current time. A value that the server hides is null.';
 
--- Only a standby has received the log from a primary, and PostgreSQL remembers that until it is restarted. A recovery
--- reads the log from files, up to a target or to the end of the log.
+-- Only a standby receives WAL from a primary, and PostgreSQL remembers this until it is restarted. A recovery reads WAL
+-- from files, up to a target or to the end.
 create or replace function pgsched_internal.has_target() returns boolean language sql stable as $$
   select exists (select from unnest(array['', '_time', '_name', '_xid', '_lsn']) kind where current_setting('recovery_target' || kind, true) <> '')
 $$;
@@ -34,12 +35,12 @@ comment on function pgsched_internal.has_target()
   is 'True if the server was started to recover to a target, such as a point in time.';
 
 -- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
--- before, and otherwise a recovery to a point in the past. A timeline that begins on a server that followed no primary
--- is a recovery, too, unless this worker knows that nothing it saw is missing. A server that was started since workers
--- were last there is unchanged if they stopped in order. If their rows are still there, either the power failed or this
--- is a copy of a disk, in which a worker that was there misses what it saw. While the same server process is running,
--- workers were away or its clock was set, and nothing else. That is why its start is recorded, which later clock
--- changes do not affect.
+-- before, and otherwise a recovery to a point in the past. If the server followed no primary, a new timeline also means
+-- a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted, the database is
+-- unchanged if the workers had shut down cleanly. If they had not, either the power failed or this is a copy of a disk.
+-- In a copy, a worker that was on the original finds that renewals are missing. If the server was not restarted, then
+-- either the workers were away or the clock was set. This is why the record includes the start time of the server,
+-- which does not change when the clock is set later.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
@@ -62,12 +63,12 @@ create or replace function pgsched_internal.why_hold(
   end
 $$;
 comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean, boolean, bigint)
-  is 'Why an installation must be held, given where its workers were before and where they are now, on a server that has
-run since then; null if it may continue. A worker that is about to claim may know how often the record had been renewed:
-with asynchronous commits, the last renewal may be lost in a crash.';
+  is 'Why an installation must be held, given the server that its workers were on before (was) and the one that they are
+on now (here); null if it may continue. known is the number of renewals that the worker last saw, if any; a crash may
+lose the last renewal, because commits can be asynchronous.';
 
--- Consumers do not write the record, because they could keep it locked. They check whether a worker started now would
--- hold the installation.
+-- Consumers do not write the record, because they could keep it locked. They only check whether a worker that started
+-- now would hold the installation.
 create or replace function pgsched_internal.is_elsewhere() returns boolean language plpgsql stable as $$
 declare
   was pgsched_internal.fleet;
@@ -77,12 +78,12 @@ begin
   if (was.system_identifier, was.database, was.timeline, was.relation) is not distinct from (here.system_identifier, here.database, here.timeline, here.relation) then
     return false;
   end if;
-  here.seen_at := was.seen_at;  -- workers judge gaps
+  here.seen_at := was.seen_at;  -- only workers judge how long nothing ran
   return pgsched_internal.why_hold(was, here, i, true, pg_last_wal_receive_lsn() is not null and not pgsched_internal.has_target(), null) is not null
     from pgsched.installation i;
 end $$;
 comment on function pgsched_internal.is_elsewhere()
-  is 'True if this is not the server, database or timeline that workers recorded last, and not a standby that took
+  is 'True if this is not the server, database or timeline that workers last recorded, unless a standby has taken
 over.';
 
 -- Most calls find a record that has just been renewed and write nothing.
@@ -121,8 +122,9 @@ begin
   why := null;
 end $$;
 comment on function pgsched_internal.check_same_server(bigint)
-  is 'Records that a worker is on this server now, and returns how often the record was renewed, which a returning
-worker passes in. If that does not match the earlier record, holds the installation. Returns why it is held, or null.';
+  is 'Records that a worker is on this server now, or holds the installation if the server does not match the earlier
+record. Returns the reason why the installation is held, or null, and the number of renewals of the record. A worker
+that returns passes in the number that it last saw.';
 
 create or replace function pgsched_internal.note_server(here pgsched_internal.fleet, further bigint) returns bigint language sql volatile as $$
   insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at, relation, renewals)
@@ -134,8 +136,8 @@ create or replace function pgsched_internal.note_server(here pgsched_internal.fl
   returning f.renewals
 $$;
 comment on function pgsched_internal.note_server(pgsched_internal.fleet, bigint)
-  is 'Records a server as the one that workers are on now, and advances the number of renewals; once a past state has
-been accepted, beyond what any worker has seen.';
+  is 'Records the server that workers are on now, and adds to the number of renewals. After a past state has been
+accepted, adds enough to exceed any number that a worker has seen.';
 
 create or replace function pgsched_internal.set_installation_paused(paused boolean, note text) returns boolean language plpgsql volatile as $$
 begin
@@ -151,10 +153,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_installation_paused(boolean, text)
-  is 'Makes workers and consumers begin nothing from any queue, or resume on this server, with everything that is due.
-False if nothing changed.';
+  is 'Holds the installation, so that workers and consumers begin nothing from any queue, or releases it on this server,
+with everything that is due. False if nothing changed.';
 
--- The order in which they fire stays the same: by their instants, within each partition.
+-- Within the partition, the executions keep the order of their instants.
 create or replace function pgsched_internal.spread_overdue(partition smallint, due_by timestamptz, begins timestamptz, apart interval, most integer)
   returns integer language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -176,5 +178,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
-  is 'Moves waiting executions of a partition that were due by an instant, up to a limit, to instants from another one
-on, this far apart; returns how many.';
+  is 'Moves waiting executions of a partition that are due by due_by, up to a limit: the first to begins, and each of
+the others to an instant that is apart later than the one before. Returns how many it moved.';

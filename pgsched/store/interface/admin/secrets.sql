@@ -1,4 +1,5 @@
--- Secrets that options refer to: stored as the API or the command line has sealed them, and opened only by workers.
+-- Secrets that options refer to. The API or the command line seals them before they are stored, and only workers open
+-- them.
 
 create or replace function pgsched_internal.put_secret(
   client text, name text, sealed bytea, hosts text[] default null, actor text default null
@@ -30,8 +31,9 @@ begin
   return made;
 end $$;
 comment on function pgsched_internal.put_secret(text, text, bytea, text[], text)
-  is 'Stores a client''s secret, sealed by the caller, for these hosts only, or for those it had. False if it replaces
-one. Raises PS011 if there are 100 already.';
+  is 'Stores a client''s secret, which the caller has sealed, and the hosts that it may be sent to. If hosts is null, a
+secret that is replaced keeps its hosts. False if this replaces a secret. Raises PS011 if the client already has 100
+secrets.';
 
 create or replace function pgsched.drop_secret(client text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -48,7 +50,7 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_secret(text, text, text)
-  is 'Deletes a client''s secret; false if there was none. Attempts that refer to it fail from then on, and are
+  is 'Deletes a client''s secret; false if there was none. From then on, attempts that refer to the secret fail and are
 retried.';
 
 create or replace function pgsched.secrets(client text, out name text, out created_at timestamptz, out updated_at timestamptz, out hosts text[]) returns setof record
@@ -57,8 +59,8 @@ create or replace function pgsched.secrets(client text, out name text, out creat
    where s.client_id = secrets.client and pgsched_internal.acts_for(s.client_id) order by s.name
 $$;
 comment on function pgsched.secrets(text)
-  is 'The names of a client''s secrets, when each was created and last replaced, and the hosts that it may be sent to.
-Empty if the session does not act for the client.';
+  is 'The names of a client''s secrets, with the instants when each was created and last replaced, and the hosts that it
+may be sent to. Empty if the session does not act for the client.';
 
 create or replace function pgsched_internal.reseal(client text, name text, before bytea, after bytea) returns boolean
   language plpgsql volatile as $$
@@ -71,7 +73,8 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.reseal(text, text, bytea, bytea)
-  is 'Stores the same secret under another key; false if it was replaced meanwhile. Called when the keys are changed.';
+  is 'Replaces the sealed form of a secret by another one of the same secret, sealed with a new key. False if the secret
+was replaced in the meantime. Called when the sealing keys change.';
 
 create or replace trigger secrets_changed after insert or update or delete on pgsched_internal.secrets
   for each statement execute function pgsched_internal.workers_told('clients');
@@ -88,5 +91,5 @@ create or replace function pgsched_internal.sealed_with() returns table (head by
    group by found.head
 $$;
 comment on function pgsched_internal.sealed_with()
-  is 'The keys that secrets are sealed with, by their identifying bytes, and the number of secrets for each; reads about
-100,000 secrets at most.';
+  is 'The keys that secrets are sealed with, by their identifying bytes, and the number of secrets for each key. Reads
+at most about 100,000 secrets.';

@@ -1,6 +1,6 @@
--- Secrets that a client's callbacks are signed with: stored as the API or the command line has sealed them, and opened
--- only by workers. A new secret does not replace the old one at once: for a while, callbacks carry a signature by each,
--- so that receivers can change over one by one.
+-- Secrets that a client's callbacks are signed with. The API or the command line seals them before they are stored, and
+-- only workers open them. A new secret does not replace the old one at once: for a while, callbacks carry a signature
+-- by each, so that receivers can switch one by one.
 
 create or replace function pgsched_internal.rotate_signing_secret(
   client text, sealed bytea, hint text, keep_for interval default '24 hours', actor text default null
@@ -28,9 +28,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
-  is 'Signs a client''s callbacks with a secret that was sealed by the caller, who gives the characters by which it is
-shown. The secrets before it stay valid for keep_for, and callbacks carry a signature by each of them. Raises PS011 if
-five are valid already.';
+  is 'Gives a client a new signing secret, which the caller has sealed; hint contains the characters by which the secret
+is shown. Earlier secrets stay valid for keep_for, and callbacks carry a signature by each of them, too. Raises PS011 if
+five secrets are already valid.';
 
 create or replace function pgsched.drop_signing_secret(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -47,8 +47,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_signing_secret(text, text)
-  is 'Stops signing a client''s callbacks, with its current secret and with former ones; false if they were not
-signed.';
+  is 'Deletes a client''s current and former signing secrets, so that its callbacks are no longer signed. False if there
+were none.';
 
 create or replace function pgsched.signing_secrets(client text, out hint text, out valid_until timestamptz) returns setof record
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -58,8 +58,8 @@ create or replace function pgsched.signing_secrets(client text, out hint text, o
    order by s.valid_until desc nulls first
 $$;
 comment on function pgsched.signing_secrets(text)
-  is 'The secrets that a client''s callbacks are signed with, newest first, by their last four characters, and until
-when the former ones are valid. Empty if the session does not act for the client.';
+  is 'The signing secrets of a client that are valid, newest first. Each is shown by its last four characters; former
+ones also have the instant until which they are valid. Empty if the session does not act for the client.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
   for each statement execute function pgsched_internal.workers_told('clients');
