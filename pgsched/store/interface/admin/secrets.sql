@@ -73,8 +73,8 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.reseal(text, text, bytea, bytea)
-  is 'Replaces the sealed form of a secret by another one of the same secret, sealed with a new key. False if the secret
-was replaced in the meantime. Called when the sealing keys change.';
+  is 'Replaces the sealed form of a secret with one that is sealed with a new key. False if the secret was replaced in
+the meantime. Called when the sealing keys change.';
 
 create or replace trigger secrets_changed after insert or update or delete on pgsched_internal.secrets
   for each statement execute function pgsched_internal.workers_told('clients');

@@ -1,10 +1,9 @@
--- Dead letters: executions that failed for good, in history and, once their day of it has been dropped, in
--- kept_dead_letters. Each is open until it is replayed or discarded. A call that does either locks the row first, so a
--- second one sees what the first has done. The functions run with their owner's rights, since no client may change
--- history, and check the role that the session acts as.
+-- Dead letters: executions that have ended as failed. They are in history and, once their day of history has been
+-- dropped, in kept_dead_letters. A dead letter is open until it is replayed or discarded. Both lock the row first, so
+-- that a second call sees what the first has done. These functions run with their owner's rights, because no client may
+-- change history, and check the role that the session acts as.
 
--- The status is filtered outside the union, so that both halves are read in the order of their ids, by their own
--- indexes.
+-- The filter on the status is outside the union, so that each half is read in the order of its ids, by its own index.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
 select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_internal.target_host(d.target) as host, d.payload, d.options,
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
@@ -24,9 +23,9 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
   left join pgsched.clients c on c.client_id = d.client_id
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters
-  is 'Executions that failed for good, and what was done about them, until they expire.';
+  is 'Executions that ended as failed, with what was done about each of them, until they expire.';
 
--- An unknown dead letter and another client's cannot be told apart, and only the caller's own is locked.
+-- Another client's dead letter cannot be told apart from one that does not exist, and is never locked.
 create or replace function pgsched_internal.lock_dead_letter(id uuid, or_dependent boolean default false, out letter pgsched.history) language plpgsql volatile as $$
 declare
   live pgsched.executions;
@@ -36,7 +35,7 @@ begin
     execute 'select h.* from pgsched.history h where h.id = $1 and h.finished_at = $2 for update'
        into letter using lock_dead_letter.id, letter.finished_at;
   end if;
-  if letter.id is null then  -- a later statement sees a row that was being moved
+  if letter.id is null then  -- a later statement finds a row that was being moved
     select k.* into letter from pgsched_internal.kept_dead_letters k
      where k.id = lock_dead_letter.id and pgsched_internal.acts_for(k.client_id) for update;
   end if;
@@ -61,8 +60,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
-  is 'Locks a dead letter that belongs to the caller and has not expired, or an execution that was skipped because one
-before it did not succeed; raises PS010 or PS011 otherwise.';
+  is 'Locks a dead letter that has not expired, if the session acts for its client. With or_dependent, also locks an
+execution that was skipped because one that it waited for did not succeed. Raises PS010 or PS011 otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
@@ -74,7 +73,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.unblock_after(uuid[])
-  is 'Unblocks ordering keys that these dead letters blocked, since they have been dealt with.';
+  is 'Unblocks the ordering keys that these dead letters blocked, because they have been dealt with.';
 
 create or replace function pgsched_internal.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
   language plpgsql volatile as $$
@@ -94,10 +93,11 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, text)
-  is 'Records on a locked dead letter what was done about it, and by whom, and unblocks the ordering key that it
+  is 'Records on a locked dead letter what was done about it and by whom, and unblocks the ordering key that it
 blocked.';
 
--- Its work is under way or has been done since, as far as a key or an instant of a job can tell.
+-- Tells whether the work of a dead letter is under way or has been done since, as far as its key or the instant of its
+-- job shows.
 create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql volatile as $$
 declare
   held pgsched_internal.keys;
@@ -118,12 +118,12 @@ begin
     case when letter.job_id is not null then letter.scheduled_for else letter.finished_at end, onward => letter.job_id is null)).id;
 end $$;
 comment on function pgsched_internal.superseded_by(pgsched.history)
-  is 'The execution that is waiting, is running or has succeeded since, under the same key or for the same instant of
-the job; otherwise null.';
+  is 'The id of an execution under the same key, or for the same instant of the job, that is waiting or running or has
+succeeded since the failure; null if there is none.';
 
--- It keeps its nominal instant, which its work may depend on. Options that limit an execution's age are left out,
--- because that instant passed long ago; a plan of 0 does the same for its client's defaults. It belongs to no job: the
--- job's own runs neither wait for it nor end it.
+-- The replay keeps the nominal instant, which its work may depend on. That instant is long past, so options that limit
+-- the age of an execution are left out, and a plan of 0 turns off such defaults of the client. The replay belongs to no
+-- job: the job's runs neither wait for it nor end it.
 create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
@@ -145,8 +145,8 @@ begin
     perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
   end if;
   if letter.ordering_key is not null then
-    -- It also goes before what was to come after it at the same instant, and there ids decide; so its id begins with
-    -- the same time. Making it the head of its key here would keep workers waiting until this transaction ends.
+    -- It also precedes executions of the same instant that came after the original. Their order is by id, so its id
+    -- begins with the same time. To make it the head of its key here would block workers until this transaction ends.
     new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then
@@ -165,9 +165,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
-  is 'Schedules a locked dead letter as an execution with all its attempts, and marks it. Returns its id, or null if its
-work is under way or has been done since. Raises PS001 for a target that does not fit its queue, and PS011 if that queue
-was dropped.';
+  is 'Schedules a locked dead letter again as a new execution with all of its attempts, and marks the dead letter as
+replayed. Returns the new id, or null if the work is under way or has been done since. Raises PS001 if the target does
+not fit the queue, and PS011 if the queue was dropped.';
 
 create or replace function pgsched.replay(
   id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
@@ -192,7 +192,7 @@ begin
       return pgsched.replay(letter.replayed_as, replay.target, replay.payload, replay.options, replay.note, replay.actor);
     elsif ended is null or ended = 'succeeded' then
       return letter.replayed_as;
-    end if;  -- it was cancelled, or expired, and never ran to an end
+    end if;  -- it was cancelled or expired, so the work is not done
   elsif letter.dealt_with_at is not null then
     perform pgsched_internal.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it again');
   end if;
@@ -211,11 +211,12 @@ begin
   return new_id;
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
-  is 'Runs a dead letter again as a new execution, with another target, payload or options if they are given, and
-returns the new id. Also runs an execution that was skipped because one before it did not succeed, once that one has
-been replayed. Called again, it returns the same id, unless that execution has failed, too. Raises PS001 for a target
-that does not fit its queue, PS010 for an unknown id, and PS011 if it has not failed, was discarded or has expired, if
-its queue was dropped, or if its work is under way or has been done since.';
+  is 'Runs a dead letter again as a new execution, and returns the new id. A target, payload or options that are given
+replace those of the dead letter. Also runs an execution that was skipped because one that it waited for did not
+succeed, once that one has been replayed. If called again, returns the same id, unless the new execution has failed,
+too. Raises PS001 if the target does not fit the queue, and PS010 for an unknown id. Raises PS011 if the execution has
+not failed, was discarded or has expired, if its queue was dropped, or if its work is under way or has been done
+since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -235,8 +236,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.discard(uuid, text, text)
-  is 'Marks a dead letter as discarded; it stays in history. False if it was discarded before. Raises PS010 for an
-unknown id, and PS011 if it has not failed, was replayed or has expired.';
+  is 'Marks a dead letter as discarded; it stays in history. False if it was already discarded. Raises PS010 for an
+unknown id, and PS011 if the execution has not failed, was replayed or has expired.';
 
 create or replace function pgsched_internal.expire_dead_letters(most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -251,5 +252,4 @@ begin
   return expired;
 end $$;
 comment on function pgsched_internal.expire_dead_letters(integer)
-  is 'Deletes dead letters that have expired and whose day of history has been dropped, up to a limit; returns how
-many.';
+  is 'Deletes expired dead letters whose day of history has been dropped, up to a limit. Returns how many it deleted.';

@@ -1,8 +1,8 @@
--- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies record what it waits
--- for. The one waited for is marked as awaited, and keeps the mark in history, where it is found (``dependents``). The
--- lock order is the same everywhere: the waiting execution; then the waiting ones that it waits for, by partition and
--- id, as settles lock them; then dependencies. The ordering of a partition is never locked (see gates/ordering.sql),
--- because workers lock it after their rows.
+-- Executions that wait for others. A waiting execution is held; its rows in pgsched.dependencies record which
+-- executions it waits for. Each of these is marked as awaited, and keeps the mark in history, where dependents.sql
+-- finds it. The lock order is the same everywhere: the execution that waits; then those that it waits for, if they are
+-- not running, by partition and id, as settles lock them; then dependencies. The ordering of a partition is never
+-- locked (see gates/ordering.sql), because workers lock it after their rows.
 
 create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -25,9 +25,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_after(text[], text, text, text)
-  is 'True if an execution may wait for these; raises PS000 or PS002 with a hint otherwise.';
+  is 'True if an execution may wait for these executions; raises PS000 or PS002 with a hint otherwise.';
 
--- Live executions first, ended ones second: a row that is moving from one to the other is found by the later statement.
+-- Looks for live executions first and for ended ones second, so that the later query finds a row that is just ending.
 create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql volatile as $$
 declare
   named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
@@ -57,8 +57,8 @@ begin
   return found_id;
 end $$;
 comment on function pgsched_internal.find_execution(text, text)
-  is 'The id of a client''s execution by its id or key: the live one, otherwise the last that ended. Raises PS010 if
-there is none, and PS011 for a job.';
+  is 'The id of a client''s execution, given its id or key: the live one, or otherwise the one that ended last. Raises
+PS010 if there is none, and PS011 for a job.';
 
 create or replace function pgsched_internal.check_no_circle(execution_id uuid, after_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -71,13 +71,13 @@ begin
     'remove one of the two from the other''s after');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
-  is 'True unless an execution would wait for itself, directly or through others; then raises PS011. Called by
+  is 'True if an execution would not wait for itself, directly or through others; raises PS011 otherwise. Called by
 pgsched_internal.wait_for.';
 
--- A waiting execution is locked and marked: its end has to wait for this transaction and then finds the mark. The
--- update is HOT, because awaited is in no index of live rows. A running execution must be settled without waiting, so
--- only a note is left, and workers mark it, or the end that it has in history by then. It is locked only if history
--- would not record its end.
+-- A waiting execution is locked and marked, so its end has to wait for this transaction and then finds the mark. The
+-- update is HOT, because no index of live rows contains awaited. A running execution is not locked, because its settle
+-- must not wait. Only a note is left, and workers later mark the execution, or its row in history. It is locked only if
+-- history would not record its end.
 create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
   language plpgsql volatile as $$
 declare
@@ -101,10 +101,11 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.mark_awaited(uuid, uuid, text)
-  is 'Makes sure that the end of a client''s execution is reported to those that wait for it; false if it has ended.';
+  is 'Makes sure that the end of a client''s execution is reported to those that wait for it; false if the execution has
+already ended.';
 
--- Later, the row or its end, whichever exists by then, is marked; the row is checked first. What another transaction
--- has locked is left for a later pass.
+-- Marks the live row if there is one, and otherwise the row in history. If another transaction has locked the live row,
+-- it is left for a later pass.
 create or replace function pgsched_internal.mark_ends(most integer) returns void language plpgsql volatile as $$
 declare
   noted pgsched_internal.ends_to_mark;
@@ -128,12 +129,12 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.mark_ends(integer)
-  is 'Marks executions that were running when others were scheduled after them, or their ends in history, up to a
-limit.';
+  is 'Marks executions as awaited that were running when others were scheduled after them, or their rows in history, up
+to a limit.';
 
--- A dependency can close a circle only if something waits for the execution that is to wait. Only then is a circle
--- searched for, and for each client by one transaction at a time, because two concurrent ones would not see each
--- other's dependencies.
+-- A new dependency can close a circle only if another execution waits for the one that is to wait. Only then is there a
+-- search for a circle, by one transaction per client at a time, because two concurrent ones would not see each other's
+-- dependencies.
 create or replace function pgsched_internal.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
 ) returns boolean language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -151,7 +152,7 @@ begin
     perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
     perform pgsched_internal.check_no_circle(execution_id, after_id);
   end if;
-  if waiting.at_head then  -- it gives up its place: others may go first, and it may wait for one of them
+  if waiting.at_head then  -- it gives up its turn: others may go first, and it may wait for one of them
     update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
   end if;
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
@@ -164,15 +165,16 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.wait_for(uuid, uuid, text, interval)
-  is 'Makes a held execution (fire_at infinity) wait for another one of its client: until that has succeeded, or with
-the outcome any until it has ended, and then for the delay. False, and changes nothing, if that one has ended already.';
+  is 'Makes a held execution (fire_at infinity) wait for another execution of its client: until the other has succeeded
+(or, with the outcome any, has ended), and then for the delay. Returns false, and changes nothing, if the other has
+already ended.';
 
 create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
   language sql volatile as $$
   delete from pgsched.dependencies d where d.execution_id = forget_dependencies.execution_id
 $$;
 comment on function pgsched_internal.forget_dependencies(uuid)
-  is 'Removes an execution''s dependencies; called once it is no longer held.';
+  is 'Removes the dependencies of an execution that is no longer held.';
 
 create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql volatile as $$
 declare
@@ -183,7 +185,7 @@ begin
          'leave it out of after, or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
-  is 'True if an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
+  is 'True if an ended execution has ended in a way that lets its dependents fire; raises PS011 otherwise.';
 
 create or replace function pgsched_internal.hold_for(home smallint, execution_id uuid, waits jsonb, instant timestamptz) returns boolean
   language plpgsql volatile as $$
@@ -208,8 +210,8 @@ begin
   return is_held;
 end $$;
 comment on function pgsched_internal.hold_for(smallint, uuid, jsonb, timestamptz)
-  is 'Makes an execution of the caller wait for others, by the outcomes that it needs of them; if all have ended that
-way, it fires at an instant. True if it waits.';
+  is 'Makes an execution of the caller wait for others until each has the necessary outcome. If all of them already have
+it, the execution fires at the given instant. True if it waits.';
 
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
@@ -222,7 +224,7 @@ declare
   waits jsonb;
 begin
   select jsonb_object_agg(pgsched_internal.find_execution(client, name), after_outcome) into waits from unnest(after) as name;
-  perform set_config('pgsched.notify', 'off', true);  -- it is held before anyone could claim it
+  perform set_config('pgsched.notify', 'off', true);  -- the execution is held before anyone can claim it
   if key is null then
     placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
   else
@@ -230,7 +232,7 @@ begin
   end if;
   perform set_config('pgsched.notify', told, true);
   if placed.outcome not in ('created', 'replaced') then
-    return placed;  -- the execution under the key is running, has ended or is kept
+    return placed;  -- the holder of the key is running, has ended or is kept
   end if;
   if pgsched_internal.hold_for(placed.partition, placed.id, waits, instant) then
     placed.fire_at := null;

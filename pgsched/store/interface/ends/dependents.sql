@@ -1,6 +1,6 @@
--- What the end of an execution means for those that wait for it: they are released or skipped.
+-- What the end of an execution means for its dependents, the executions that wait for it: they are released or skipped.
 
--- Called with the waiting rows locked, and row by row only for those that will never fire.
+-- The caller has locked the waiting rows. Only dependents that will never fire are processed one by one.
 create or replace function pgsched_internal.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   failed record;
@@ -16,13 +16,14 @@ begin
     perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s, which it waited for, %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status),
       result => jsonb_build_object('after', (select jsonb_object_agg(d.after_id, d.outcome) from pgsched.dependencies d
-                                              where d.execution_id = failed.execution_id)));  -- for a later replay
+                                              where d.execution_id = failed.execution_id)));  -- kept for a later replay
     skipped := skipped || failed.execution_id;
   end loop;
   return skipped;
 end $$;
 comment on function pgsched_internal.skip_dependents(uuid[])
-  is 'Ends those of these held executions that wait for the success of one that did not succeed; returns their ids.';
+  is 'Ends as skipped those of these held executions that wait for the success of one that did not succeed. Returns
+their ids.';
 
 create or replace function pgsched_internal.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
@@ -49,10 +50,10 @@ begin
   return all_fired;
 end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
-  is 'Lets those of these held executions fire that no longer wait for anything; returns their ids.';
+  is 'Releases those of these held executions that no longer wait for anything. Returns their ids.';
 
--- An end may have any number of dependents. A limited number is processed at a time, in the order of their ids,
--- whatever becomes of them; dependents that another transaction has locked do not delay the others.
+-- An end may have any number of dependents, so only a limited number is read at a time, in the order of their ids,
+-- whatever happens to them. Dependents that another transaction has locked do not delay the others.
 create or replace function pgsched_internal.dependents_of(ids uuid[], behind uuid, most integer, out dependents uuid[], out reached integer)
   language plpgsql stable as $$
 begin
@@ -68,13 +69,13 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
-  is 'The first executions that wait for these ends (for the first end, those after an id), and the index of the last
-end that was checked.';
+  is 'The first executions that wait for these ends, up to a limit, and the index of the last end that was checked. For
+the first end, only executions with ids after behind are returned.';
 
--- Locks the waiting rows and skips those that another transaction has locked: their dependency stays open for a later
--- pass. What they still wait for is read in a later statement: of two that end in concurrent transactions, the second
--- to be recorded sees the first. An end decides only for executions of its own client; an end that stands in for a
--- missing execution (client null) decides for all.
+-- Locks the waiting rows. Skips those that another transaction has locked; their dependency stays open for a later
+-- pass. What they still wait for is read in a later statement, so if two ends are recorded by concurrent transactions,
+-- the second sees the first. An end affects only executions of its own client, except that an end that stands in for a
+-- missing execution (client null) affects those of any client.
 create or replace function pgsched_internal.note_ends(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
 ) returns integer language plpgsql volatile as $$
@@ -94,15 +95,15 @@ begin
   decided := pgsched_internal.skip_dependents(waiting) || pgsched_internal.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
-   -- A scalar subquery, because an anti-join might read all executions
+   -- A scalar subquery, because an anti-join could read all executions
    where d.after_id = any (ids) and d.execution_id = any (dependents)
      and (select e.id from pgsched.executions e
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
 end $$;
 comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'Records these ends with all executions that wait for them; returns how many were released or skipped as a
-result.';
+  is 'Records these ends with the given executions that wait for them. Returns how many executions were released or
+skipped as a result.';
 
 create or replace function pgsched_internal.note_ends_with(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
@@ -117,7 +118,7 @@ begin
       raise;
     end if;
   end;
-  -- One of them causes the error, for example if two rows were given the same id
+  -- One dependent causes the error, for example if two rows were given the same id
   for n in 1..cardinality(dependents) loop
     begin
       decided := decided + pgsched_internal.note_ends(ids, statuses, ends, clients, dependents[n:n]);
@@ -133,7 +134,7 @@ begin
   return decided;
 end $$;
 comment on function pgsched_internal.note_ends_with(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'Records these ends like note_ends. A dependent that makes this fail is held, with the reason, and the others are
+  is 'Records these ends like note_ends. If a dependent makes this fail, it is held, with the reason, and the others are
 processed.';
 
 create or replace function pgsched_internal.release_dependents(
@@ -169,7 +170,7 @@ begin
     read_to := ids[cardinality(ids)];
   end if;
   decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
-  -- By ctid, because a plan made on an empty day would read its index whole for each
+  -- By ctid, because a plan that was made on an empty day would scan the whole index for each end
   update pgsched.history h set awaited = false
     from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached], places[:page.reached]) as ended(id, finished_at, client_id, place)
    where h.ctid = ended.place and h.finished_at = ended.finished_at and h.id = any (array[ended.id])
@@ -179,13 +180,13 @@ begin
   get diagnostics noted = row_count;
 end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
-  is 'Releases or skips the executions that waited for those that have ended. Checks a limited number of ends after the
-id after (or from it on, if behind names one of its dependents), and of their dependents (width). Returns how many ends
-were recorded with all of their dependents, how many dependents were released or skipped, and where to continue if there
-may be more.';
+  is 'Releases or skips the dependents of executions that have ended. Checks up to most ends, starting behind the id
+after, and up to width of their dependents. If behind is given, starts at the end after itself, behind that dependent.
+Returns how many ends were recorded with all of their dependents, how many dependents were released or skipped, and
+where to continue if there may be more.';
 
--- Most are found this way. The ids of jobs' rows do not say in which partition they are. A partition searched in vain
--- is not kept locked.
+-- Finds most executions without a search of all partitions for each. The ids of jobs' rows do not carry a partition, so
+-- they are looked up in every partition. Each look-up is rolled back, so that no partition stays locked.
 create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   left_over uuid[] := ids;
@@ -204,16 +205,17 @@ begin
   end loop;
   return array(select i.id from unnest(left_over) with ordinality as i(id, n)
                 where i.id <> all (array(select h.id from pgsched.history h where h.awaited and h.id = any (left_over)))
-                  -- Still not released.
+                  -- Somebody still waits for it.
                   and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)
                 order by i.n);
 end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
-  is 'Those of these awaited executions that are neither live nor have an end in history that is still to be recorded.';
+  is 'Those of these awaited executions that are neither live nor in history with an end that is still to be recorded.';
 
--- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. A limited number of
--- awaited executions is checked, however many wait for each: the index is probed for the next one. One with more
--- dependents than are processed at a time is continued at once.
+-- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. Only a limited
+-- number of awaited executions is checked at a time. The index is probed for each next one, so it does not matter how
+-- many executions wait for each. If one has more dependents than are processed at a time, the next call continues with
+-- it.
 create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare
@@ -247,6 +249,6 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)
-  is 'Releases or skips the executions that wait for one that no longer exists, which counts as cancelled. Checks a
-limited number of awaited executions after the id after. Returns how many dependents were released or skipped, and where
-to continue if there may be more.';
+  is 'Releases or skips the executions that wait for one that no longer exists, as if that one had been cancelled.
+Checks up to most awaited executions with ids after the given one. Returns how many dependents were released or skipped,
+and where to continue if there may be more.';

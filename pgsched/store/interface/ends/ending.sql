@@ -1,6 +1,6 @@
--- How an execution ends, whatever ends it: what becomes of its row is written here, and what follows from its end.
--- Plain successes, from which nothing follows, are moved in batches by settle_succeeded.sql and settle_discarded.sql; a
--- test compares both ways.
+-- How an execution ends, for all kinds of ends: this file writes what happens to its row, and what follows from its
+-- end. Only plain successes, from which nothing follows, are moved in batches by settle_succeeded.sql and
+-- settle_discarded.sql; a test compares the two ways.
 
 create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
@@ -15,8 +15,8 @@ begin
     keep := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all');
   end if;
   if keep = 'all' or keep = 'failures' and status <> 'succeeded' then
-    -- A held execution's fire_at is infinity, which is no instant in history; fire_at of a leased one without an owner
-    -- is the end of its lease.
+    -- The fire_at of a held execution is infinity, which is not valid in history. The fire_at of an execution that is
+    -- leased without an owner is the end of its lease.
     insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
                                  partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
                                  result, reason, labels, waits)
@@ -34,8 +34,9 @@ end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
                                                    boolean, boolean)
   is 'Moves an execution whose row was deleted to history, unless its client does not keep such ends, and does what
-follows; returns the status. It may cover its job''s instants up to the last one given. begun is false if a claim
-counted an attempt that never began; lets_next is false if the caller gives the next one of its ordering key its turn.';
+follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants tell which further
+instants the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if this call
+must also give the next execution of the ordering key its turn.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean
@@ -44,7 +45,7 @@ begin
   if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
   end if;
-  -- Without a job, the table of jobs is not even read, as it may be locked.
+  -- Without a job, the table of jobs is not read, because it may be locked.
   if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then
     if exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
       perform pgsched_internal.count_outcome(ended.job_id, status);
@@ -69,8 +70,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_end(pgsched.executions, pgsched.execution_status, text, smallint, jsonb, boolean)
-  is 'What follows from the end of an execution: a target is notified, its job counts it, those that wait for it are
-released, and its ordering key is blocked or continues.';
+  is 'Does what follows from the end of an execution: notifies a target, counts the outcome for its job, releases its
+dependents, and blocks or continues its ordering key.';
 
 create or replace function pgsched_internal.tell_outcome(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb
@@ -78,7 +79,7 @@ create or replace function pgsched_internal.tell_outcome(
 declare
   told constant text := coalesce(ended.options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
                                                                when 'expired' then 'on_expired' end,
-    case when status = 'failed' then (  -- a failed notification is not reported there again
+    case when status = 'failed' then (  -- if a notification to this target fails, it is not reported to the same target
       select c.dead_letter_target from pgsched.clients c
        where c.client_id = ended.client_id and c.dead_letter_target <> ended.target) end);
   before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
@@ -87,8 +88,8 @@ begin
   if told is null then
     return null;
   end if;
-  perform set_config('pgsched.notify', 'on', true);  -- sessions that settle are silent
-  -- An outcome is reported even if the queue is full: its row sets awaited to false, which no client can do.
+  perform set_config('pgsched.notify', 'on', true);  -- sessions that settle send no notifications
+  -- An outcome is reported even if the queue is full: the row has awaited = false, which no client can set.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,
     pgsched_internal.any_partition_of(pgsched_internal.queue_to_tell(ended.partition, told)),
@@ -103,9 +104,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.tell_outcome(pgsched.executions, pgsched.execution_status, text, smallint, jsonb)
-  is 'Schedules the execution that reports another one''s outcome, in the transaction that settles it. Returns its id,
-or null if the options name no target for this outcome. A failure without one goes to its client''s
-dead_letter_target.';
+  is 'Schedules an execution that reports the outcome of another one, in the transaction that settles that one. The
+target is the one that the options name for this outcome; for a failure, it is otherwise the client''s
+dead_letter_target. Returns the id, or null if there is no target.';
 
 create or replace function pgsched_internal.skip_range(
   job pgsched.jobs, first timestamptz, last timestamptz, instants bigint, reason text
@@ -130,5 +131,5 @@ begin
   perform pgsched_internal.end_execution(skipped, 'skipped', reason, case when instants > 1 then last end, nullif(instants, 1));
 end $$;
 comment on function pgsched_internal.skip_range(pgsched.jobs, timestamptz, timestamptz, bigint, text)
-  is 'Records instants of a job that had no row in history as skipped, all in one row. Raises PS012 if the session does
-not act for its client.';
+  is 'Records instants of a job that have no row in history as skipped, all in one row. Raises PS012 if the session does
+not act for the client of the job.';

@@ -1,7 +1,6 @@
--- Replaying executions that were skipped because one that they waited for did not succeed.
+-- Replays of executions that were skipped because one that they waited for did not succeed.
 
--- If an execution is skipped because one that it waited for did not succeed, what it waited for is kept with it
--- (skip_dependents).
+-- The row of such an execution keeps what it waited for (see skip_dependents).
 create or replace function pgsched_internal.was_dependent(letter pgsched.history) returns boolean language sql immutable parallel safe as $$
   select letter.status = 'skipped' and coalesce(jsonb_typeof(letter.result -> 'after') = 'object', false)
 $$;
@@ -22,9 +21,9 @@ begin
   return last;
 end $$;
 comment on function pgsched_internal.last_replay(uuid)
-  is 'The last execution that replayed another; the execution itself if it was not replayed.';
+  is 'The last in the chain of replays of an execution; the execution itself if it was not replayed.';
 
--- If a replay has ended and its client keeps no history of it, it succeeded.
+-- If a replay has ended and is not in history, it succeeded, and its client keeps no history of successes.
 create or replace function pgsched_internal.still_to_wait_for(letter pgsched.history) returns jsonb language plpgsql volatile as $$
 declare
   before record;
@@ -49,5 +48,5 @@ begin
   return waits;
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
-  is 'What a skipped execution still has to wait for if it is replayed: those that have not ended. Raises PS011 if one
-did not succeed.';
+  is 'The executions, not yet ended, that a skipped execution must still wait for if it is replayed. Raises PS011 if one
+that it waited for has ended without success.';

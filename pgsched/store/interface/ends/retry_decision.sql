@@ -1,6 +1,5 @@
--- What becomes of an execution after an attempt whose outcome a worker or a consumer reports. They report what
--- happened, and the settle calls this to decide. What becomes of a lease that ran out with its worker is in
--- live/reap.sql.
+-- Decides what happens to an execution after an attempt. Workers and consumers only report the outcome of the attempt;
+-- the settle calls these functions to decide. live/reap.sql decides for leases that ran out with their worker.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
@@ -9,9 +8,9 @@ comment on function pgsched_internal.seconds_in(jsonb, text)
 
 create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
 comment on function pgsched_internal.default_attempts()
-  is 'The number of attempts after which an execution fails for good if its options do not give one.';
+  is 'The number of attempts that an execution has if its options do not set one.';
 
--- A list of waits determines the number of attempts, even if the options it overrides have one.
+-- A list of waits determines the number of attempts, even if the defaults also set a number.
 create or replace function pgsched_internal.laid_over(options jsonb, defaults jsonb) returns jsonb
   language sql immutable parallel safe as $$
   select coalesce(defaults, '{}') || coalesce(options, '{}')
@@ -19,9 +18,9 @@ create or replace function pgsched_internal.laid_over(options jsonb, defaults js
                  then jsonb_build_object('max_attempts', pgsched_internal.attempts_in(options)) else '{}' end
 $$;
 comment on function pgsched_internal.laid_over(jsonb, jsonb)
-  is 'Options, completed with those defaults that they do not set.';
+  is 'These options, completed with the defaults that they do not override.';
 
--- The age of a backfill run, which is late by intent, is limited only by its own options.
+-- The age of a backfill run, which is late on purpose, is limited only by its own options.
 create or replace function pgsched_internal.options_of(own jsonb, client_id text, partition smallint, plan integer) returns jsonb
   language plpgsql stable parallel safe as $$
 declare
@@ -38,7 +37,8 @@ begin
                                               else of_client end);
 end $$;
 comment on function pgsched_internal.options_of(jsonb, text, smallint, integer)
-  is 'The effective options of an execution: its own, then its client''s, then its queue''s.';
+  is 'The effective options of an execution: its own options, completed with the defaults of its client, and then with
+those of its queue.';
 
 create or replace function pgsched_internal.lateness(
   options jsonb, attempt integer, age double precision, out status pgsched.execution_status, out reason text
@@ -60,11 +60,11 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)
-  is 'How an execution ends if its attempt with this number must not begin any more, so many seconds after its instant;
-nulls if it may begin.';
+  is 'How an execution ends if its attempt with this number may no longer start, age seconds after its instant; nulls if
+it may start.';
 
--- drawn is the random number that determines the wait, from 0 to 1; if it is null, there is no wait. Logarithms tell
--- whether the power exceeds the maximum, because the power itself could overflow.
+-- drawn is a random number from 0 to 1 that spreads the wait; if it is null, there is no wait. Logarithms tell whether
+-- the power exceeds the maximum, because the power itself could overflow.
 create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
 declare
@@ -87,12 +87,12 @@ begin
   return (0.5 + drawn / 2) * initial * power(factor, attempt - 1);
 end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
-  is 'Seconds to wait after the failed attempt with this number; drawn, from 0 to 1, spreads waits that are not a
-list.';
+  is 'The number of seconds to wait after the failed attempt with this number. A list of waits is used unchanged; other
+waits are spread at random by drawn, from 0 to 1.';
 
--- Options limit how long an execution can be postponed. If they do not, each further postponement counts as a failed
--- attempt a week after its instant; otherwise a handler could postpone forever. Without a random number there is no
--- backoff. The wait is a whole number of microseconds, because next to a limit a fraction of one would decide.
+-- Options limit how long an execution can be postponed. If they do not, a postponement by more than a week after the
+-- instant counts as a failed attempt, because otherwise a handler could postpone forever. If drawn is null, there is no
+-- backoff. The wait is a whole number of microseconds, so that a fraction cannot decide whether it exceeds a limit.
 create or replace function pgsched_internal.decide(
   outcome text, error text, retryable boolean, wait double precision, attempt integer, age double precision, own jsonb, client_id text,
   partition smallint, plan integer, drawn double precision default random(),
@@ -109,7 +109,7 @@ begin
     return;
   end if;
   options := pgsched_internal.options_of(own, client_id, partition, plan);
-  if outcome = 'late' then  -- the worker's clock may be slightly ahead; then it is claimed again
+  if outcome = 'late' then  -- if the worker's clock is slightly ahead, the execution is claimed again
     late := pgsched_internal.lateness(options, attempt, age);
     status := coalesce(late.status, 'scheduled');
     delay := case when late.status is null then 0 end;
@@ -134,6 +134,6 @@ begin
 end $$;
 comment on function pgsched_internal.decide(text, text, boolean, double precision, integer, double precision, jsonb, text, smallint, integer,
                                             double precision)
-  is 'What becomes of an execution, so many seconds after its instant, by the outcome of its attempt: failed; postponed
-by its target; late, which means too late to begin; or an end, which is final. Returns its status, in how many seconds
-it is retried unless it ends, and the reason.';
+  is 'Decides what happens to an execution, age seconds after its instant, by the outcome of its attempt: failed;
+postponed, by the target; late, if it was too late to begin; or the status of a final end. Returns the new status, the
+number of seconds until the next attempt (null if the execution ends), and the reason.';

@@ -1,5 +1,5 @@
--- Executions held at a gate end on time. Nothing else would find out that it is too late, because nothing would make
--- them begin. What is held for an error waits until someone repairs it.
+-- Ends executions that are held at a gate, once their time is over. Nothing else would notice, because they are not
+-- claimed while they are held. An execution that is held for an error waits until someone deals with it.
 
 create or replace function pgsched_internal.held_until(there pgsched.executions) returns timestamptz language sql stable parallel safe as $$
   select coalesce(there.start_at, there.scheduled_for, there.fire_at)
@@ -7,10 +7,10 @@ create or replace function pgsched_internal.held_until(there pgsched.executions)
     from pgsched_internal.options_of(there.options, there.client_id, there.partition, there.plan) o
 $$;
 comment on function pgsched_internal.held_until(pgsched.executions)
-  is 'When an execution that is about to be held by a gate ends, by its options and the defaults of its client and
-queue; null if they do not say.';
+  is 'The instant at which an execution that is about to be held by a gate will end, by its options and the defaults of
+its client and queue; null if these set no limit.';
 
--- If another transaction has locked the row, or something that its end needs, it is left for a later pass.
+-- If another transaction has locked the row, or something that its end needs, a later pass ends it.
 create or replace function pgsched_internal.end_if_late(partition smallint, id uuid) returns boolean
   language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
@@ -26,7 +26,7 @@ begin
   late := pgsched_internal.lateness(
     pgsched_internal.options_of(waiting.options, waiting.client_id, waiting.partition, waiting.plan), waiting.attempt + 1,
     extract(epoch from pgsched.now() - coalesce(waiting.start_at, waiting.scheduled_for))::float8);
-  if late.status is null then  -- a default has changed since it was held
+  if late.status is null then  -- a default has changed since the execution was held
     update pgsched.executions e set held_until = pgsched_internal.held_until(e)
      where e.partition = waiting.partition and e.id = waiting.id;
     return null;
@@ -44,11 +44,12 @@ exception when others then
   return false;
 end $$;
 comment on function pgsched_internal.end_if_late(smallint, uuid)
-  is 'True if an execution that a gate holds was ended because its time is over; null if its time is not over, or if it
-cannot end and is held for an error; false if another transaction has locked what its end needs.';
+  is 'Ends an execution that a gate holds, if its time is over. True if it was ended. Null if its time is not over, or
+if it could not be ended and was held for an error. False if another transaction has locked something that its end
+needs.';
 
--- If the end of one execution needs something that is locked, all others of its client wait for a later pass, so that
--- they never delay other clients, however many they are.
+-- If the end of one execution needs something that is locked, the other executions of its client wait for a later pass.
+-- So they never delay other clients, however many they are.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;
@@ -56,7 +57,7 @@ declare
   ended bigint := 0;
   passed_over text[] := '{}';
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions have notifications turned off
   while cardinality(passed_over) < 20 loop
     has_ended := null;
     for waiting in
@@ -74,4 +75,5 @@ begin
   return ended;
 end $$;
 comment on function pgsched_internal.end_overdue(integer)
-  is 'Ends executions that a gate holds beyond their relevant_for or deadline, up to a limit; returns how many.';
+  is 'Ends executions that a gate has held beyond their relevant_for or deadline, up to a limit. Returns how many it
+ended.';

@@ -1,15 +1,15 @@
--- Targets that take effect in the transaction that settles them: sql: and notify:.
+-- Targets whose effect is part of the transaction that settles them: sql: and notify:.
 
--- Runs with the owner's rights, because the session belongs to a client's role, which may not settle by itself. Knowing
--- the id and the token of the lease is the permission: a client sees those of its own rows, and those of others cannot
--- be guessed.
+-- Runs with its owner's rights, because the session has the role of a client, which may not settle by itself. Whoever
+-- knows the id and the token of the lease may settle. A client sees those of its own rows, and cannot guess those of
+-- others.
 create or replace function pgsched_internal.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   settled pgsched.executions;
 begin
   perform pgsched_internal.check_result(settle_called.result, 'store it elsewhere and return a reference to it');
-  -- Uses the partition's own table: a plan over all of them would be made, or all of them opened, each time.
+  -- Uses the partition's own table; otherwise, each call would plan for all partitions, or open all of them.
   execute format('delete from pgsched_internal.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
      into settled using settle_called.id, token;
   if settled.id is null then
@@ -23,10 +23,10 @@ begin
   perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true);
 end $$;
 comment on function pgsched_internal.settle_called(smallint, uuid, bigint, jsonb)
-  is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.';
+  is 'Records the success of a leased execution in the caller''s transaction. Its id and token must match the lease.';
 
--- Runs with the caller's rights: the target's function can do what the session's role can, and no more. It is called
--- before the row is locked, so that its lease can be renewed however long it takes.
+-- Runs with its caller's rights, so that the target's function can do what the session's role can do, and no more. The
+-- function is called before the row is locked, so that the lease can be renewed however long the function takes.
 create or replace function pgsched_internal.call_target(
   schema text, function text, payload jsonb, client text, attempt integer, scheduled_for timestamptz,
   partition smallint, id uuid, token bigint
@@ -45,6 +45,6 @@ begin
   perform pgsched_internal.settle_called(partition, id, token, result);
 end $$;
 comment on function pgsched_internal.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
-  is 'Calls the function of an sql: target with the payload, and records the execution''s success with the result that
-it returned, in one transaction. The function can read the settings pgsched.execution_id, pgsched.attempt,
+  is 'Calls the function of an sql: target with the payload and records the execution''s success, with the result of the
+function, in the same transaction. The function can read the settings pgsched.execution_id, pgsched.attempt,
 pgsched.scheduled_for and pgsched.client.';

@@ -1,6 +1,6 @@
--- Cancelling and triggering jobs and waiting executions. The lock order is the same everywhere: the job, then its
--- waiting row. A row that a worker is claiming at this moment is skipped: it runs, its claim leaves the job alone, and
--- the job's next planner takes care of what follows.
+-- Cancelling jobs and executions, and triggering jobs. The lock order is the same everywhere: the job, then its waiting
+-- row. A row that a worker is claiming at this moment is skipped: it runs, its claim does not touch the job, and the
+-- next plan of the job continues from there.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -10,7 +10,8 @@ begin
   return case when pgsched_internal.acts_for(whose) then whose end;
 end $$;
 comment on function pgsched_internal.owner_of_job(uuid)
-  is 'The client of a job, if the session acts for that client; null if the job is unknown or another client''s.';
+  is 'The client of a job, if the session acts for that client; null if the job is unknown or belongs to another
+client.';
 
 create or replace function pgsched_internal.lock_job(id uuid) returns pgsched.jobs language plpgsql volatile as $$
 declare
@@ -24,11 +25,11 @@ begin
   return job;
 end $$;
 comment on function pgsched_internal.lock_job(uuid)
-  is 'Locks and returns a job of a client that the session acts for. Raises PS010 if it is unknown or another
-client''s.';
+  is 'Locks and returns a job, if the session acts for its client. Raises PS010 if the job is unknown or belongs to
+another client.';
 
--- A worker or consumer that holds a running row must not wait for the caller's transaction, however long that stays
--- open. A row that was claimed ahead of its instant does not run yet.
+-- A running row is not locked, because its worker or consumer must never wait for the caller's transaction, which may
+-- stay open for long. A row that was claimed ahead of its instant does not run yet.
 create or replace function pgsched_internal.lock_live(partition smallint, id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   there pgsched.executions;
@@ -44,11 +45,12 @@ begin
     there := pgsched_internal.lock_waiting(lock_live.partition, lock_live.id);
     if there.id is not null then
       return there;
-    end if;  -- a worker has claimed it meanwhile, or it has ended
+    end if;  -- in the meantime, a worker has claimed it, or it has ended
   end loop;
 end $$;
 comment on function pgsched_internal.lock_live(smallint, uuid)
-  is 'A live execution, locked if it is waiting; a running one is not locked. Null if it has ended.';
+  is 'The live execution with this id in a partition, locked if it is waiting, but not if it is running. Null if it has
+ended.';
 
 create or replace function pgsched_internal.lock_execution(id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
@@ -60,8 +62,8 @@ begin
   return pgsched_internal.lock_live(home, lock_execution.id);
 end $$;
 comment on function pgsched_internal.lock_execution(uuid)
-  is 'A live execution of a client that the session acts for, locked if it is waiting; null if it is unknown, another
-client''s or ended.';
+  is 'The live execution with this id, if the session acts for its client; locked if it is waiting. Null if it is
+unknown, has ended, or belongs to another client.';
 
 create or replace function pgsched_internal.has_ended(id uuid) returns boolean language plpgsql volatile as $$
 declare
@@ -70,7 +72,7 @@ begin
   return whose is not null and pgsched_internal.acts_for(whose);
 end $$;
 comment on function pgsched_internal.has_ended(uuid)
-  is 'True if history has an execution of a client that the session acts for.';
+  is 'True if history has this execution and the session acts for its client.';
 
 create or replace function pgsched_internal.cancel_locked(there pgsched.executions, note text, actor text) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -89,7 +91,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.cancel_locked(pgsched.executions, text, text)
-  is 'Cancels a locked execution, whether it is waiting or running; its job continues.';
+  is 'Cancels a waiting or running execution, which is locked; its job continues.';
 
 create or replace function pgsched_internal.check_named(id uuid, client text, key text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -98,7 +100,7 @@ begin
     or pgsched_internal.refuse('PS000', 'id, client and key must name exactly one job or execution', 'give either id, or client and key');
 end $$;
 comment on function pgsched_internal.check_named(uuid, text, text)
-  is 'True if the arguments name one job or execution: by its id, or by client and key. Raises PS000 otherwise.';
+  is 'True if the arguments name one job or execution, either by its id or by client and key. Raises PS000 otherwise.';
 
 create or replace function pgsched_internal.lock_named(client text, key text, live_only boolean default false) returns uuid
   language plpgsql volatile as $$
@@ -117,8 +119,8 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.lock_named(text, text, boolean)
-  is 'The holder of a key of a client that the session acts for; the key is locked. Raises PS010 if there is none. With
-live_only, null if the holder has ended, however long ago.';
+  is 'Locks a key and returns the id of its holder, if the session acts for the client. Raises PS010 if nothing has ever
+held the key. With live_only, returns null if the holder has ended, however long ago.';
 
 create or replace function pgsched.cancel(
   id uuid default null, client text default null, key text default null, note text default null, actor text default null
@@ -156,13 +158,13 @@ begin
       perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', cancel.id), 'the ids and keys are in pgsched.status and pgsched.jobs');
     end if;
     return false;
-  elsif waiting.lease_token is not null then  -- a concurrent settle comes first
+  elsif waiting.lease_token is not null then  -- a concurrent settle goes first
     select * into waiting from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id for update;
     if waiting.id is null then
       return false;
     end if;
   end if;
-  -- If a client's own role cancels the client's own one-shot, history already tells all that the log would.
+  -- If a client's role cancels a one-shot of that client, history already says everything that the log would.
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 or not exists (
        select from pgsched.clients c where c.client_id = waiting.client_id and c.database_role = pgsched_internal.acting_role()) then
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
@@ -172,9 +174,9 @@ begin
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text, text, text)
-  is 'Cancels a job, or a waiting or running execution, by id or by client and key. The worker of a running execution
-ends the call, and its result does not count. True if this call cancelled it, false if it had ended before. Raises PS010
-if it does not exist.';
+  is 'Cancels a job, or a waiting or running execution, named by id or by client and key. The worker of a running
+execution stops the call, and the result of the call does not count. True if this call cancelled it; false if it had
+already ended. Raises PS010 if there is no such job or execution.';
 
 create or replace function pgsched_internal.follow_move(before pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -191,8 +193,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'What follows when a waiting execution gets another instant: it waits for no other execution; others of its
-ordering key may go first, unless it has begun before; and workers are notified.';
+  is 'Does what must follow when a waiting execution is moved to another instant. It no longer waits for other
+executions. If it has not begun before, others with its ordering key may go first. Workers are notified.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -202,12 +204,12 @@ begin
   perform pgsched_internal.follow_move(waiting, move_to.fire_at);
 end $$;
 comment on function pgsched_internal.move_to(pgsched.executions, timestamptz)
-  is 'Moves a waiting execution, which is locked, to another instant.';
+  is 'Moves a locked waiting execution to another instant.';
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
-  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- two calls in a transaction are two runs
+  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- two calls in one transaction are two runs
   job pgsched.jobs;
   new_id uuid;
 begin
@@ -224,11 +226,12 @@ begin
             job.options, job.ordering_key)
     on conflict do nothing returning e.id into new_id;
     exit when found;
-    instant := instant + interval '1 microsecond';  -- one row for each instant: the job has one for that microsecond
+    instant := instant + interval '1 microsecond';  -- a job has at most one row per instant, and this one is taken
   end loop;
   perform pgsched_internal.write_log('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id),
     'execution', new_id::text, after => jsonb_build_object('status', 'scheduled', 'fire_at', instant), client => job.client_id);
   return new_id;
 end $$;
 comment on function pgsched.trigger(uuid, text)
-  is 'Runs a job now, in addition to its schedule and even if it is paused or finished; returns the execution''s id.';
+  is 'Runs a job now, in addition to its schedule, even if the job is paused or finished. Returns the id of the
+execution.';

@@ -1,4 +1,5 @@
--- Changing a job. Changes are given as JSON, with members named like the columns; what is not named stays the same.
+-- Edits of a job. Changes are given as JSON, with members named like the columns. Fields that are not given stay the
+-- same.
 
 create or replace function pgsched_internal.check_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -40,8 +41,8 @@ end $$;
 comment on function pgsched_internal.check_changes(jsonb)
   is 'True for changes that pgsched.edit can apply to a job; raises PS000 or PS002 with a hint otherwise.';
 
--- cron replaces every, and the other way round. A null means the default, if there is one. A given payload, options,
--- rules or labels replaces the whole value.
+-- cron replaces every, and every replaces cron. A null restores the default, if there is one. A payload, options, rules
+-- or labels are replaced as a whole.
 create or replace function pgsched_internal.edited(job pgsched.jobs, changes jsonb) returns pgsched.jobs
   language plpgsql stable as $$
 declare
@@ -93,8 +94,8 @@ $$;
 comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs)
   is 'True if an edit changes when the job fires.';
 
--- A job that is declared elsewhere would be changed back the next time its declaration is applied. declared_by itself
--- is not part of the definition.
+-- An edit of a declared job would be undone the next time the declaration is applied. declared_by itself is not part of
+-- the definition.
 create or replace function pgsched_internal.refuse_declared(job pgsched.jobs, hint text) returns void
   language plpgsql volatile as $$
 begin
@@ -102,7 +103,8 @@ begin
     perform pgsched_internal.refuse('PS011', format('job %s is declared by %L', job.id, job.declared_by), refuse_declared.hint);
   end if;
 end $$;
-comment on function pgsched_internal.refuse_declared(pgsched.jobs, text) is 'Raises PS011 if a job is declared.';
+comment on function pgsched_internal.refuse_declared(pgsched.jobs, text)
+  is 'Raises PS011 if a job is part of a declaration.';
 
 create or replace function pgsched_internal.edit_job(job_id uuid, changes jsonb, note text, actor text, force boolean) returns boolean
   language plpgsql volatile as $$
@@ -142,8 +144,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.edit_job(uuid, jsonb, text, text, boolean)
-  is 'Changes the named parts of a job, and its waiting row. Running executions continue unchanged. An invalid job
-becomes active, and so does a finished one if its schedule was changed; a paused one stays paused. Called by
+  is 'Changes the given fields of a job, and its waiting row. Running executions continue unchanged. An invalid job
+becomes active, and so does a finished job whose schedule was changed; a paused job stays paused. Called by
 pgsched.edit.';
 
 create or replace function pgsched_internal.follow_edit(
@@ -156,15 +158,16 @@ begin
   if moves or fires_anew then
     perform pgsched_internal.withdraw(after.id, reason, keeps => follow_edit.keeps);
   else
-    -- Due rows stay due, however often a deployment repeats the definition
+    -- Due rows stay due, however often a deployment declares the same job again
     perform pgsched_internal.bring_along(after.id);
   end if;
 end $$;
 comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, text, boolean, boolean)
-  is 'Adapts the waiting rows of a job after an edit or a replacement of its definition. They keep their instants,
-unless the instants or their partition changed.';
+  is 'Adapts the waiting rows of a job after its definition was edited or replaced. They keep their instants, unless the
+schedule or the partition of the job has changed.';
 
--- If a worker is claiming the row at this moment, the job stays unplanned, and a planner continues from that row.
+-- If a worker is claiming the planned row at this moment, the job stays unplanned, and a planner continues from that
+-- row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void
   language plpgsql volatile as $$
 declare
@@ -192,4 +195,4 @@ begin
   perform pgsched_internal.tell_of_change(job.id);
 end $$;
 comment on function pgsched_internal.bring_along(uuid)
-  is 'Adapts the waiting rows of an edited job, which keep their instants; called by edit_job.';
+  is 'Adapts the waiting rows of an edited job without changing their instants; called by follow_edit.';

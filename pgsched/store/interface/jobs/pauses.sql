@@ -1,4 +1,4 @@
--- Pausing and resuming a job; and its rule pause_after, which pauses it after consecutive failures.
+-- Pausing and resuming a job, and the rule pause_after, which pauses a job after consecutive failures.
 
 create or replace function pgsched_internal.job_named(name text, client text) returns uuid language plpgsql volatile as $$
 begin
@@ -10,7 +10,7 @@ begin
   return name::uuid;
 end $$;
 comment on function pgsched_internal.job_named(text, text)
-  is 'The id of a job, given its id, or its client and key; raises PS010 if there is none.';
+  is 'The id of the job that is named by its id, or by client and key; raises PS010 if there is none.';
 
 create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
   language plpgsql volatile as $$
@@ -23,7 +23,7 @@ begin
     end if;
     perform pgsched_internal.refuse('PS011', format('job %s is %s', pause_job.job_id, job.state), 'only an active job can be paused');
   end if;
-  -- If an earlier pause is not accounted for yet, this one continues from its beginning.
+  -- If an earlier pause is not yet accounted for, this one counts from the beginning of that pause.
   update pgsched.jobs j set state = 'paused', reason = pause_job.note, revision = j.revision + 1, updated_at = pgsched.now(),
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
          accounted_to = pgsched_internal.accounted_to(j, false)
@@ -32,8 +32,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.pause_job(uuid, text)
-  is 'Pauses a job: nothing more is planned until it is resumed; running executions continue. False if it was paused
-already.';
+  is 'Pauses a job, so that nothing more is planned until it is resumed. Running executions continue. False if it was
+already paused.';
 
 create or replace function pgsched_internal.resume_job(job_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -55,9 +55,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.resume_job(uuid)
-  is 'Resumes a paused or invalid job from its next instant on. False if it was active already.';
+  is 'Resumes a paused or invalid job, from its next instant on. False if it was already active.';
 
--- Failures are counted if the rules ask for it, in the transaction that settles the run.
+-- Failures are counted in the transaction that settles the run, and only if the job has the rule.
 create or replace function pgsched_internal.count_outcome(job_id uuid, status pgsched.execution_status) returns boolean
   language plpgsql volatile as $$
 declare
@@ -80,5 +80,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.count_outcome(uuid, pgsched.execution_status)
-  is 'Counts a job''s consecutive failures and pauses it when they reach its rule pause_after; called with each settle
-of a run of a job that has the rule.';
+  is 'Counts the consecutive failures of a job, and pauses the job when their number reaches its rule pause_after.
+Called by each settle of a run of a job that has this rule.';

@@ -1,27 +1,27 @@
--- The waiting rows of a job, and what becomes of them when the job changes.
+-- The waiting rows of a job, and what happens to them when the job changes.
 
 create or replace function pgsched_internal.partition_of(job pgsched.jobs) returns smallint
   language sql stable parallel safe as $$
   select q.first_partition + pgsched_internal.slot_for(job.client_id, coalesce(job.key, job.id::text), job.ordering_key)
     from pgsched.queues q where q.name = job.queue
 $$;
-comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The partition in which all new rows of a job live.';
+comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The partition for all new rows of a job.';
 
--- A row that an edit skipped because a worker was claiming it stays in the job's former partition.
+-- If a worker was claiming a row while an edit moved the job, that row stays in the former partition.
 create or replace function pgsched_internal.homes_of(job_id uuid) returns smallint[] language sql stable as $$
   select array_append(array(select m.partition from pgsched_internal.job_moves m where m.job_id = j.id), pgsched_internal.partition_of(j))
     from pgsched.jobs j where j.id = homes_of.job_id
 $$;
-comment on function pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.';
+comment on function pgsched_internal.homes_of(uuid) is 'The partitions that may contain rows of a job.';
 
 create or replace function pgsched_internal.note_move(before pgsched.jobs) returns void language sql volatile as $$
   insert into pgsched_internal.job_moves (job_id, partition) values (before.id, pgsched_internal.partition_of(before))
   on conflict do nothing
 $$;
 comment on function pgsched_internal.note_move(pgsched.jobs)
-  is 'Records the former partition of a job before an edit that moves its rows to another one.';
+  is 'Records the current partition of a job, before an edit moves its rows to another one.';
 
--- The condition is always a text written in these files. If it locks, it skips rows that another transaction has
+-- The condition is always a literal in these files. If it includes a lock, it skips rows that another transaction has
 -- locked.
 create or replace function pgsched_internal.rows_of_job(
   job_id uuid, condition text, revision integer default null, low timestamptz default null, high timestamptz default null
@@ -35,12 +35,11 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.rows_of_job(uuid, text, integer, timestamptz, timestamptz)
-  is 'The live rows of a job that meet a condition, in all its partitions. In the condition, $2 is a revision, and $3
-and $4 are instants.';
+  is 'The live rows of a job that meet a condition, from all of its partitions. In the condition, $2 is a revision, and
+$3 and $4 are instants.';
 
--- No run may begin by a schedule that the job no longer has, and only a worker can tell whether the new schedule still
--- has that instant. So the row is held until the job is planned again. Meanwhile it has no place under its ordering
--- key.
+-- A run must not begin if its instant is no longer in the job's schedule, and only a worker can tell whether it is. So
+-- the row is held until the job is planned again. Until then, it has no place in the order of its ordering key.
 create or replace function pgsched_internal.hold_withdrawn(waiting pgsched.executions, reason text) returns void
   language plpgsql volatile as $$
 begin
@@ -56,23 +55,25 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
-  is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.';
+  is 'Holds the planned row of a job that was changed after the row''s instant had come, until the job is planned
+again.';
 
--- A pause cancels what was to start during it; a delayed start may still come after the pause.
+-- A pause cancels the runs that were to start during it. If jitter or a window delays the start of a run, it may still
+-- start after the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
-  -- A row that does not carry the job on may still run if an earlier change holds it.
+  -- A row from which the planner does not continue may still run if an earlier change holds it.
   select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null
               when job.state = 'active' then coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now()
               else job.state = 'paused' and waiting.scheduled_for <= pgsched.now() and waiting.fire_at > pgsched.now()
                    and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.length_of(coalesce(job.rules ->> 'jitter', job.rules ->> 'window')) end
 $$;
 comment on function pgsched_internal.may_still_run(pgsched.executions, pgsched.jobs, boolean)
-  is 'True if the planned row of a job that was edited or paused has an instant that has come, and its run may still
-begin.';
+  is 'True if the instant of a planned row has come and its run may still begin, although its job was edited or
+paused.';
 
--- Rows that were claimed before the job was changed, and were handed back or held by a gate before they began. The job
--- was carried on without them, so their instants are accounted for.
+-- Finds rows that were claimed before the job was changed, and that were handed back or held by a gate before they
+-- began. The job was planned on without them, so their instants are accounted for.
 create or replace function pgsched_internal.follow_unbegun(job pgsched.jobs, reason text) returns void
   language plpgsql volatile as $$
 declare
@@ -92,13 +93,13 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.follow_unbegun(pgsched.jobs, text)
-  is 'Adapts runs of a changed job that were handed back or held before they began: they run with its new definition, or
+  is 'Adapts runs of a changed job that were handed back or held before they began: they run with the new definition, or
 end.';
 
--- Of a job's waiting rows only the planned one is withdrawn: triggered rows and retries stay. An instant that has not
--- come yet is left to the next plan. If it has come, its row is kept if it may still run; otherwise history accounts
--- for it, as the first of all instants up to now. A row that an earlier change skipped, and whose claim came to
--- nothing, accounts only for its own instant.
+-- Withdraws only the planned row; triggered rows and retries stay. If the row's instant has not come yet, the next plan
+-- decides about it. If it has come, the row is kept if its run may still begin. Otherwise, history records the instant,
+-- together with all later ones up to now. A row that was being claimed during an earlier change, and was then handed
+-- back, accounts only for its own instant.
 create or replace function pgsched_internal.withdraw(job_id uuid, reason text, keeps boolean default false) returns void
   language plpgsql volatile as $$
 declare
@@ -124,7 +125,7 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
-    elsif waiting.awaited or not carries_on then  -- executions that wait for it are notified that it will not run
+    elsif waiting.awaited or not carries_on then  -- its end is recorded, so that executions that wait for it do not wait forever
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason);
     elsif waiting.fire_at = 'infinity' then
       perform pgsched_internal.forget_dependencies(waiting.id);
@@ -135,10 +136,10 @@ begin
   perform pgsched_internal.tell_of_change(withdraw.job_id);
 end $$;
 comment on function pgsched_internal.withdraw(uuid, text, boolean)
-  is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps, the row is held if its run
-may still begin.';
+  is 'Takes back the planned row of a job that is edited, paused or cancelled. With keeps, the row is held instead if
+its run may still begin.';
 
--- If the job's revision was never planned, the new schedule counts from where the old one would have.
+-- If the current revision of the job was never planned, the new schedule begins where the old one would have.
 create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
   language sql stable parallel safe as $$
   select case when job.state in ('finished', 'invalid') then pgsched.now()
@@ -147,10 +148,11 @@ create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires
               else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
 $$;
 comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
-  is 'Up to which instant a job that is being changed is accounted for, once its planned row is withdrawn.';
+  is 'The instant up to which a job will be accounted for once its planned row has been withdrawn.';
 
--- A skipped row is locked by a claim that has not committed, so it still appears to be waiting. A claim that had
--- committed would have carried the job on before the job could be locked for the change.
+-- Looks for a due row that the change has skipped because a claim that has not committed has locked it, so it still
+-- appears to be waiting. If the claim had committed, it would have planned the job on before the change could lock the
+-- job.
 create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer, held uuid[] default '{}') returns void
   language plpgsql volatile as $$
 declare
@@ -162,10 +164,10 @@ begin
   update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
 end $$;
 comment on function pgsched_internal.account_from_claimed(uuid, integer, uuid[])
-  is 'Makes the planner continue from the due row that a worker is claiming while its job is changed.';
+  is 'Makes the planner continue from the due row that a worker is claiming while the job is being changed.';
 
--- An instant whose run was cancelled ahead stays excluded, whatever is changed in the job. Instants that have passed
--- are not planned again anyway.
+-- If a run is cancelled ahead of time, its instant stays excluded, whatever else changes in the job. Past instants are
+-- removed from the list, because they are never planned again.
 create or replace function pgsched_internal.take_out(job_id uuid, instant timestamptz, actor text) returns void
   language plpgsql volatile as $$
 declare
@@ -182,10 +184,9 @@ begin
   perform pgsched_internal.write_log('take out', take_out.job_id, take_out.actor, jsonb_build_object('scheduled_for', instant), 'job');
 end $$;
 comment on function pgsched_internal.take_out(uuid, timestamptz, text)
-  is 'Makes the instant of a cancelled run an exception of its job.';
+  is 'Adds the instant of a cancelled run to the exceptions of its job.';
 
--- The planner continues from the last instant that is accounted for; called only if nothing else would carry the job
--- on.
+-- Called only if no other row makes the planner continue. The planner continues from this instant.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile as $$
 begin
@@ -196,10 +197,10 @@ begin
   perform pgsched_internal.notify_workers('plan');
 end $$;
 comment on function pgsched_internal.carry_on(uuid, timestamptz)
-  is 'Has a worker plan the next row of a job whose planned row was cancelled.';
+  is 'Has a worker plan the next row of a job after its planned row was cancelled.';
 
--- Runs with the owner's rights: a job's rows are spread among the rows of all clients, even those that the session may
--- not see. The session learns only their number.
+-- Runs with its owner's rights, because it counts the rows of all clients, so that the planner can spread a job's rows
+-- among them. The session learns nothing but numbers.
 create or replace function pgsched_internal.crowding(partition integer, lows timestamptz[], highs timestamptz[]) returns setof bigint
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -209,4 +210,4 @@ begin
     using lows, highs;
 end $$;
 comment on function pgsched_internal.crowding(integer, timestamptz[], timestamptz[])
-  is 'How many rows of a partition fall in each of these time spans, counted up to a thousand.';
+  is 'The number of rows of a partition that fall in each of these time spans, counted up to a thousand.';

@@ -1,12 +1,13 @@
--- Checks of a job's recurrence that SQL can do by itself. Whether an expression ever occurs is decided by a worker,
--- except for days that none of its months has; the worker marks the job invalid, with the reason.
+-- Checks of a job's recurrence that SQL can do. Only a worker can decide whether an expression ever occurs. If it never
+-- does, the worker marks the job as invalid, with the reason. The exception is an expression for days that none of its
+-- months has, which is rejected here.
 
 create or replace function pgsched_internal.has_no_such_day(cron text) returns boolean language sql immutable parallel safe as $$
   select cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
       or cron ~* '[[:space:]]31[[:space:]]+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*[[:space:]]+[*?][[:space:]]*$'
 $$;
 comment on function pgsched_internal.has_no_such_day(text)
-  is 'True if a cron expression names days that none of its months has.';
+  is 'True if a cron expression names only days that none of its months has, such as February 30.';
 
 create or replace function pgsched_internal.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -59,7 +60,7 @@ end $$;
 comment on function pgsched_internal.check_cron(text)
   is 'True for a valid cron expression; raises PS002 with a hint otherwise.';
 
--- The forms that read_instant in domain/schedule.py reads; a test compares the two.
+-- Accepts the same forms as read_instant in domain/schedule.py; a test compares the two.
 create or replace function pgsched_internal.is_instant(value jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
@@ -70,7 +71,8 @@ begin
 exception when others then
   return false;
 end $$;
-comment on function pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".';
+comment on function pgsched_internal.is_instant(jsonb)
+  is 'True for JSON text that is an instant, such as "2026-03-01T09:00:00+01:00".';
 
 create or replace function pgsched_internal.is_day(value text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -79,7 +81,7 @@ begin
 exception when others then
   return false;
 end $$;
-comment on function pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.';
+comment on function pgsched_internal.is_day(text) is 'True for text that is a date, such as 2026-12-25.';
 
 create or replace function pgsched_internal.check_exclusion(exclusion jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -99,7 +101,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_exclusion(jsonb)
-  is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with a hint otherwise.';
+  is 'True for a valid exclusion: a date, a range of dates or instants, or a cron expression. Raises PS002 with a hint
+otherwise.';
 
 create or replace function pgsched_internal.check_spec(spec jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -154,7 +157,7 @@ create or replace function pgsched_internal.fault_of_values(rules jsonb, out pro
   ) f(problem, hint) limit 1
 $$;
 comment on function pgsched_internal.fault_of_values(jsonb)
-  is 'What is wrong with a rule that has a single value, and what to write instead; nulls if nothing is.';
+  is 'What is wrong with the rules that have a single value, and what to write instead; nulls if they are valid.';
 
 create or replace function pgsched_internal.check_lists(rules jsonb) returns boolean
   language plpgsql immutable parallel safe as $$

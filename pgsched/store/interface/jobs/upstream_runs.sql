@@ -1,5 +1,5 @@
--- Jobs whose runs follow those of another job. Workers decide this when a run's instant comes; this file checks what
--- can be checked on writing.
+-- Jobs whose runs follow the runs of another job. When the instant of a run comes, a worker decides whether it may
+-- begin. This file checks what can be checked when the job is written.
 
 create or replace function pgsched_internal.check_after_rule(after jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -13,9 +13,9 @@ begin
          'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
 end $$;
 comment on function pgsched_internal.check_after_rule(jsonb)
-  is 'True for a valid rule after of a job; raises PS002 with a hint otherwise.';
+  is 'True for a valid rule named after; raises PS002 with a hint otherwise.';
 
--- For a client, only one transaction at a time may check: two concurrent ones would not see each other's jobs.
+-- Only one transaction per client may check at a time, because two concurrent ones would not see each other's jobs.
 create or replace function pgsched_internal.circle_refused() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -32,6 +32,6 @@ begin
   return new;
 end $$;
 comment on function pgsched_internal.circle_refused()
-  is 'Rejects a job that would follow itself, directly or through others.';
+  is 'Rejects a job that would follow itself, directly or through other jobs.';
 create or replace trigger circle_refused before insert or update of rules, key on pgsched.jobs
   for each row when (new.rules ? 'after' and new.key is not null) execute function pgsched_internal.circle_refused();
