@@ -1,5 +1,5 @@
--- The tables, indexes and types of the first schema. Frozen: later changes go into later versions. Functions that a
--- default or a CHECK needs are first created here; pgsched/store/interface replaces their bodies.
+-- The tables, indexes and types of the first schema. This file is frozen: changes go into later versions. The functions
+-- that a default or a CHECK needs are created here; pgsched/store/interface replaces their bodies.
 
 create type pgsched.execution_status as enum (
   'scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped'
@@ -22,8 +22,8 @@ begin
   raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
 end $$;
 
--- A property of the tables, so it is not replaced with the interface. Must be a power of two: keys are distributed by
--- the bits of their hash.
+-- This number is a property of the tables, so it is not replaced with the interface. It must be a power of two, because
+-- keys are distributed by bits of their hash.
 create function pgsched_internal.partitions_per_queue() returns integer
   language sql immutable parallel safe return 16;
 comment on function pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.';
@@ -54,8 +54,8 @@ create function pgsched_internal.check_partition(partition smallint, client_id t
 
 -- No table uses these domains yet, so adding a constraint to them checks no rows:
 -- squawk-ignore-file ban-create-domain-with-constraint
--- A check of a single column belongs to its domain: it is read once a session, and evaluated only when the column is
--- written. A table's CHECK is read again by each statement, and evaluated by each update.
+-- A check on a single column belongs to its domain: a session reads it only once, and it is evaluated only when the
+-- column is written. A table's CHECK is read again by each statement, and evaluated by each update.
 create domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
 create domain pgsched_internal.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
 create domain pgsched_internal.ordering_key as text
@@ -66,15 +66,16 @@ create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_i
        'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
 create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
   check (value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00');
--- Nearly all targets have one of the first two forms. A regular expression costs as much as it has states; long literal
--- prefixes and bounded repetitions create many of them. A host whose last label begins with a digit is an address.
+-- Nearly all targets have one of the first two forms, which are checked without calling check_target. The cost of a
+-- regular expression grows with its number of states, and long literal prefixes and bounded repetitions create many
+-- states. A host whose last label begins with a digit is an address and needs the full check.
 create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
   or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
      and substr(value, position('://' in value) + 3) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
--- The limits apply to the text that workers are sent: jsonb stores 1e131000 in a few bytes. A value this small can be
--- neither nested too deeply nor contain a number that is too long.
+-- The limits apply to the text that is sent to workers: jsonb stores 1e131000 in a few bytes. A value as small as in
+-- this check can neither be nested too deeply nor contain a number that is too long.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
   or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 308
   or pgsched_internal.check_payload(value));
@@ -85,7 +86,7 @@ create domain pgsched_internal.options as jsonb constraint options_are_known che
 create domain pgsched_internal.defaults as jsonb constraint defaults_are_known check (value is null or pgsched_internal.check_defaults(value));
 create domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
 
--- A client has a row once it has settings. Options are the defaults of its executions.
+-- A client has a row once it has settings. options are the defaults of its executions.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
@@ -104,8 +105,8 @@ create table pgsched.clients (
 );
 insert into pgsched.clients (client_id) values ('default');
 
--- Secrets for signing callbacks: the current one without an end, and former ones until they end. Sealed with a key that
--- the database does not have (pgsched/sealing.py); people recognise a secret by its last characters.
+-- Secrets for signing callbacks: the current one, and former ones until valid_until. They are sealed with a key that
+-- the database does not have (pgsched/sealing.py). hint is the end of the secret, by which people recognise it.
 create table pgsched_internal.signing_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
   sealed      bytea not null constraint sealed_is_a_signing_secret check (octet_length(sealed) between 75 and 131),
@@ -115,8 +116,8 @@ create table pgsched_internal.signing_secrets (
 );
 create unique index one_signing_secret_without_end on pgsched_internal.signing_secrets (client_id) where valid_until is null;
 
--- Secrets that options refer to; a secret is sent to these hosts only. Sealed with a key that the database does not
--- have (pgsched/sealing.py).
+-- Secrets that options refer to. A secret is sent only to its hosts. Secrets are sealed with a key that the database
+-- does not have (pgsched/sealing.py).
 create table pgsched_internal.secrets (
   client_id  text not null references pgsched.clients on delete cascade,
   name       text not null constraint secret_name_is_1_to_100_letters check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
@@ -128,7 +129,8 @@ create table pgsched_internal.secrets (
   primary key (client_id, name)
 );
 
--- Only the SHA-256 of the secret is stored. Null clients mean all clients. A revoked key keeps its row.
+-- API keys, each with only the SHA-256 of its secret. If clients is null, the key is valid for all clients. A revoked
+-- key keeps its row.
 create table pgsched_internal.api_keys (
   id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),
   hash         bytea not null constraint hash_is_a_sha256 check (octet_length(hash) = 32),
@@ -147,9 +149,9 @@ create table pgsched_internal.api_keys (
   constraint key_burst_goes_with_a_rate check (burst is null or rate is not null)
 );
 
--- A queue owns the partitions from first_partition on; the slot of a key is the same in every queue. Workers leave a
--- pulled queue to its consumers. Options are the defaults of its executions, below those of their clients. full_since
--- is set while the last count was max_waiting executions or more.
+-- A queue owns the partitions from first_partition on. A key has the same slot in every queue. Workers leave a pulled
+-- queue to its consumers. options are the defaults of its executions, below the defaults of their clients. full_since
+-- is set if the last count found at least max_waiting executions.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue
@@ -164,7 +166,8 @@ create table pgsched.queues (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
--- Exceptions are instants whose runs were cancelled ahead: the job does not fire then, whatever its schedule says.
+-- exceptions are instants whose runs were cancelled ahead of time: the job does not fire then, whatever its schedule
+-- says.
 create table pgsched.jobs (
   id               uuid primary key default pgsched_internal.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
@@ -214,13 +217,13 @@ create index jobs_invalid on pgsched.jobs (client_id, id) where state = 'invalid
 create index jobs_declared on pgsched.jobs (declared_by) where declared_by is not null;
 create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'active' and planned_revision <> revision;
 
--- Live rows only. Fixed-width columns come first. No lease column is in any index, so a claim is a HOT update. Only the
--- index on instants begins with the partition, so a lookup by id, key or job can use only its own index, however few
--- rows the statistics claim after the table was briefly empty. Both CHECKs skip leased rows, because a claim changes
--- nothing that they depend on. begun is the token of the lease under which the only attempt of an execution has begun.
--- start_at is when a job's run starts if that is later than scheduled_for, because of jitter or a window. held_until is
--- when an execution that a gate holds ends, by its options and by the defaults at the time when it was held. uncounted
--- is how often it was delivered without counting as an attempt.
+-- Contains only live rows. Fixed-width columns come first. No index contains a lease column, so a claim is a HOT
+-- update. Only the index on instants begins with the partition. So a lookup by id, key or job cannot use the wrong
+-- index, even if the statistics claim few rows because the table was briefly empty. Both CHECKs skip leased rows,
+-- because a claim changes nothing that they depend on. begun is the lease token under which the only attempt of an
+-- execution has begun. start_at is the instant when a job's run starts, if jitter or a window makes it later than
+-- scheduled_for. held_until is the instant when an execution that a gate holds will end, by its options and by the
+-- defaults when it was held. uncounted is the number of deliveries that did not count as attempts.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
@@ -259,22 +262,24 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
--- A held row's fire_at is infinity. The condition says so, so that no other index can be used for these queries.
+-- The fire_at of a held row is infinity. The condition of the index says so, and so do queries of held rows, which can
+-- then use no other index.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
--- Finds executions that a gate holds and that have a deadline. Those held for an error wait until someone repairs it.
+-- Finds executions that a gate holds and that have a deadline. Executions that are held for an error wait until someone
+-- deals with them.
 create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
--- Finds due executions with a priority, in its order.
+-- Finds due executions that have a priority, in the order of their priorities.
 create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
--- For reading a client's labelled rows, newest first; clients without labels pay nothing for it.
+-- Finds a client's labelled rows, newest first. Rows without labels cost nothing here.
 create index executions_labelled on pgsched.executions (client_id, id) where labels is not null;
 
--- The holder of each key of a client: an execution, by its partition and id, or a job, if the partition is null. It
--- holds the key whether it is live or not; scheduling looks it up here. The row is checked again at look_at, and
--- deleted once its holder ended long enough ago.
+-- The holder of each key of a client, as scheduling looks it up: an execution, by its partition and id, or, if the
+-- partition is null, a job. The holder keeps the key for a while after it has ended. At look_at, the row is checked
+-- again, and it is deleted if its holder ended long enough ago.
 create table pgsched_internal.keys (
   client_id pgsched_internal.client_id not null,
   key       pgsched_internal.key not null,
@@ -285,26 +290,26 @@ create table pgsched_internal.keys (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index keys_look_at on pgsched_internal.keys (look_at);
 
--- The former partitions of a job whose rows an edit moved to another one: a row that a worker was claiming is still
--- there.
+-- The former partitions of jobs whose rows an edit has moved to another partition. A row that a worker was claiming at
+-- that moment stayed behind.
 create table pgsched_internal.job_moves (
   job_id    uuid not null references pgsched.jobs on delete cascade,
   partition smallint not null,
   primary key (job_id, partition)
 );
 
--- The outcome of scheduling, and the partition.
+-- The result of scheduling.
 create type pgsched_internal.placement as (id uuid, outcome text, fire_at timestamptz, partition smallint);
 
--- The consumer that claims from a pulled queue, and what it is handed.
+-- A consumer that claims from a pulled queue, and an execution in the form in which it is handed out.
 create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);
 create type pgsched_internal.handed as (
   id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
   payload jsonb, target text, options jsonb, lease_expires_at timestamptz
 );
 
--- The default contains the literal number: inlining a function's body would add to the cost of every insert that is
--- planned again.
+-- The default contains the literal number of partitions, because inlining a function would add to the cost of every
+-- insert that is planned again.
 do $$
 begin
   execute format('alter table pgsched.executions alter partition set default (floor(random() * %s))::smallint',
@@ -317,12 +322,12 @@ begin
   end loop;
 end $$;
 
--- The primary key identifies a row for logical replication. It is unique for each end of a live row, by that row's key
--- and the instant; client and status come before them, for reads by id. A row with instants stands for that many
--- instants that did not run, from scheduled_for to last_scheduled_for. plan distinguishes a job's planned rows from
--- those of backfills (0) and triggered ones (null). A failed row that was dealt with was either replayed as another
--- execution or discarded. The index for those begins with the id, so that it serves one client as well as all; its
--- other columns save reading the rows.
+-- The primary key identifies a row for logical replication. It is unique because a live row has one id and partition,
+-- and ends only once at an instant. It contains client and status for reads by id. A row with instants stands for that
+-- many instants that did not run, from scheduled_for to last_scheduled_for. plan is 0 for a run of a backfill, and null
+-- for a triggered run; all other runs were planned. A failed row with dealt_with_at was either replayed as another
+-- execution or discarded. The index of failed rows begins with the id, so that it serves one client as well as all;
+-- with its other columns, a query need not read the rows.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -362,7 +367,7 @@ create index history_labelled on pgsched.history (client_id, id) where labels is
 create index history_settled_in on pgsched.history using brin (settled_in) with (pages_per_range = 64, autosummarize = on);
 create table pgsched_internal.history_default partition of pgsched.history default;
 
--- The failed attempts of live and ended executions. If two have the same primary key, only one is kept.
+-- The failed attempts of live and ended executions. If two attempts have the same primary key, only one is kept.
 create table pgsched.attempts (
   finished_at  timestamptz not null,
   execution_id uuid not null,
@@ -377,9 +382,10 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
--- What ended and how late it began, by minute, queue and client. The rows of the client '' count all clients together,
--- and are complete even if there are too many clients for each to have a row. The histograms count attempts in the
--- buckets bounded by pgsched_internal.buckets(); the last one counts everything above. Null if no attempt was timed.
+-- How many executions ended, and how late attempts began, by minute, queue and client. The rows of the client '' count
+-- all clients together, and are complete even if there are too many clients for each to have a row. The histograms
+-- count attempts in the buckets bounded by pgsched_internal.buckets(); the last bucket counts everything above. A
+-- histogram is null if no attempt was timed.
 create table pgsched.rollups (
   minute          timestamptz not null,
   attempts        bigint not null default 0,
@@ -398,8 +404,8 @@ create table pgsched.rollups (
 create index rollups_minute on pgsched.rollups (minute);
 create table pgsched_internal.rollups_default partition of pgsched.rollups default;
 
--- Counts written in the transaction of the event, until a worker adds them to the rollups. The status is that of ended
--- executions, or retrying for failed attempts; null counts attempts.
+-- Counts that were written in the transaction of an event, and that a worker has not yet added to the rollups. status
+-- is that of ended executions, or retrying for failed attempts; if it is null, the row counts attempts.
 create table pgsched_internal.counts_to_roll_up (
   id        uuid primary key default gen_random_uuid(),
   noted_at  timestamptz not null,
@@ -411,7 +417,7 @@ create table pgsched_internal.counts_to_roll_up (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 -- What handlers report while they run: their progress, and the checkpoint from which a later attempt continues. A row
--- exists only if a handler reports, and is deleted some time after the execution has ended.
+-- exists only if a handler has reported, and is deleted some time after its execution has ended.
 create table pgsched.progress (
   execution_id uuid primary key,
   partition    smallint not null,
@@ -422,8 +428,8 @@ create table pgsched.progress (
   checkpoint   jsonb
 ) with (fillfactor = 50);
 
--- The names of the day tables that are partitions. A subscriber of logical replication receives rows but no tables, and
--- creates and drops its own tables by these rows.
+-- The names of the day tables that are partitions. A subscriber of logical replication receives rows but no tables, so
+-- it creates and drops its own tables to match these rows.
 create table pgsched_internal.days (name text primary key);
 
 -- Dead letters whose day of history has been dropped, each with its failed attempts.
@@ -435,9 +441,9 @@ create table pgsched_internal.kept_dead_letters (
 create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client_id, key) where key is not null;
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
--- Ordering keys that must wait: an execution of theirs failed for good and awaits a decision, or it was cancelled while
--- running, and its call may continue until an instant. The process that made that call reports its end with the token
--- of the lease.
+-- Ordering keys that must wait. Either an execution with the key failed for good and somebody must decide about it, or
+-- an execution was cancelled while it was running and its call may continue until the instant until. The process that
+-- made the call reports that the call has ended with the token of its lease.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -452,11 +458,11 @@ create table pgsched.blocked_keys (
 create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
 create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_id);
 
--- What holds executions: a limit of a client, a target host, a queue or a client's own key, or the circuit of a failing
--- target. An execution that may not pass is held with fire_at = infinity and gate = this name, and claimed from there.
--- In each period, events pass at an even rate, and burst at once after a lull; next_at is the theoretical arrival time
--- of the generic cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from
--- recovers_from on.
+-- Gates hold executions. A gate is a limit on a client, a target host, a queue or a client's own key, or the circuit of
+-- a failing target. An execution that may not pass is held with fire_at = infinity and gate = this name, and is claimed
+-- from there. In each period, events executions pass at an even rate; after a lull, burst of them pass at once. next_at
+-- is the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A
+-- circuit recovers from the instant recovers_from on.
 create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
@@ -474,12 +480,12 @@ create table pgsched_internal.gates (
   constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- The targets that are sidelined for a client. With a row-level policy, an index can be used on a column but not on an
--- expression.
+-- Finds the targets that are sidelined for a client. Under a row-level policy, a query can use an index on a column,
+-- but not one on an expression, so client_id is a column.
 create index gates_of_client on pgsched_internal.gates (client_id, name) where client_id is not null;
 
--- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so
--- that its settle knows. If delay is given, the execution fires that long after the end.
+-- The executions that an execution waits for. It is held until each of them has ended. Each is marked as awaited, so
+-- that its settle knows that others wait. If delay is given, the waiting execution fires that long after the end.
 create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -491,8 +497,8 @@ create table pgsched.dependencies (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index dependencies_after on pgsched.dependencies (after_id, execution_id) where status is null;
 
--- Executions that were running when others were scheduled after them, and that must be marked as awaited: scheduling
--- must not lock them.
+-- Executions that must be marked as awaited. They were running when others were scheduled after them, and scheduling
+-- must not lock a running execution.
 create table pgsched_internal.ends_to_mark (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -502,7 +508,8 @@ create table pgsched_internal.ends_to_mark (
 create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
 create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
 
--- Results reported while the execution's row, or another row that its end writes, was locked. Retried from try_at on.
+-- Results that were reported while the execution's row, or another row that its end writes, was locked. A worker tries
+-- to record them from try_at on.
 create table pgsched_internal.results_to_record (
   id           uuid primary key default gen_random_uuid(),
   client_id    text not null,
@@ -520,11 +527,11 @@ create index results_to_record_try_at on pgsched_internal.results_to_record (try
 create index results_to_record_client on pgsched_internal.results_to_record (client_id);
 create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
 
--- Requests to change many things. They apply to what existed at the time of the request, belongs to these clients
--- (null: all) and is named by the filter; total is their number, if there was time to count them. Everything up to
--- reached, an id, has been read: dead letters in the order of their ids, executions in that order within each
--- partition. For a backfill, whose live rows are those of the job with plan = 0, it is the instants up to reached_at.
--- Its pace has been used up to paced_until, and what has been replayed or planned so far fires before that. An
+-- Bulk operations. An operation applies to everything that its filter names, belongs to these clients (null means all),
+-- and existed at the time of the request. total is the number of these things, if there was time to count them.
+-- Everything up to the id in reached has been read: dead letters in the order of their ids, executions in that order
+-- within each partition. A backfill has planned the instants up to reached_at; its live rows are those of the job with
+-- plan = 0. The pace has been used up to paced_until: what has been replayed or planned so far fires before that. An
 -- operation without a rate was done at once.
 create table pgsched.bulk_operations (
   id          uuid primary key default pgsched_internal.new_id(),
@@ -555,8 +562,8 @@ create table pgsched.bulk_operations (
 create index bulk_operations_active on pgsched.bulk_operations (id) where state = 'active';
 create index bulk_operations_job on pgsched.bulk_operations (job_id, id) where job_id is not null;
 
--- Rows that were locked when it was their turn: a dead letter with the time of its end, an execution with its
--- partition.
+-- Rows that were locked when a bulk operation reached them, to be tried again. A dead letter has the time of its end,
+-- and an execution has its partition.
 create table pgsched_internal.rows_to_come_back_to (
   operation_id uuid not null references pgsched.bulk_operations on delete cascade,
   id           uuid not null,
@@ -566,15 +573,16 @@ create table pgsched_internal.rows_to_come_back_to (
   primary key (operation_id, id)
 );
 
--- Facts about the whole installation, such as the version of the time zone rules that rows are planned by.
+-- Facts about the whole installation, such as the version of the time zone rules by which rows are planned.
 create table pgsched_internal.facts (
   name       text primary key,
   value      text not null,
   updated_at timestamptz not null default pgsched.now()
 );
 
--- Settings of the whole installation, in one row, and since when and why it is held for recovery. How long all workers
--- must have been absent for it to be held depends on the case (interface/admin/recovery.sql); null means never.
+-- The settings of the whole installation, in one row, and since when and why it is held for recovery. Each hold_after
+-- column is the time for which all workers must have been absent before the installation is held in that case (see
+-- interface/admin/recovery.sql); null means never.
 create table pgsched.installation (
   name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
@@ -591,15 +599,16 @@ create table pgsched.installation (
 );
 insert into pgsched.installation default values;
 
--- The days of history and attempts that have been archived. If history is to be archived, no other day is dropped.
+-- The days of history and attempts that have been archived. If the installation archives its history, no other days are
+-- dropped.
 create table pgsched_internal.archived_days (
   day         date primary key,
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server that workers were last on, when it was started, and when they were last active, by the server's own clock.
--- relation is the oid of this table, which a dump does not preserve. renewals is a counter by which a returning worker
--- finds out that the database has gone back.
+-- The server that workers were last on, when it was started, and when workers were last active, by its clock. relation
+-- is the oid of this table, which a dump does not preserve. renewals is a counter that shows a returning worker whether
+-- the database has gone back in time.
 create table pgsched_internal.fleet (
   singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
   system_identifier bigint,
@@ -611,8 +620,8 @@ create table pgsched_internal.fleet (
   renewals          bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- Rows that are locked and never changed: the holder of a row may do something that only one process may do at a time.
--- The gates to feed from share rows by the hash of their names.
+-- Rows that are locked but never changed. Whoever has locked a row may do something that only one process may do at a
+-- time. Each row for feeding serves many gates, by the hash of their names.
 create table pgsched_internal.locks (name text primary key);
 insert into pgsched_internal.locks (name)
 select unnest(array['days', 'queues']) union all select 'feeding ' || n from generate_series(0, 1023) n;
@@ -620,12 +629,12 @@ create table pgsched_internal.orderings (partition smallint primary key);
 insert into pgsched_internal.orderings (partition) select generate_series(0, pgsched_internal.partitions_per_queue() - 1);
 create table pgsched_internal.circles (client_id text primary key);
 
--- Until when, and by which worker, a queue is watched: see pgsched_internal.is_watched. One sequence for each queue.
+-- Which worker watches a queue, and until when: see pgsched_internal.is_watched. There is one sequence for each queue.
 create sequence pgsched_internal.watch_0;
 
--- One row for each worker process; lease_owner refers to it. All of the worker's sessions carry instance in their
--- names, under this login. It extends expires_at every quarter of its lease, and runs concurrency executions at once.
--- Once lost_since is set, its rows are taken back.
+-- One row for each worker process; lease_owner refers to it. All sessions of the worker have this login, and have
+-- instance in their names. The worker extends expires_at every quarter of its lease, and runs up to concurrency
+-- executions at the same time. Once lost_since is set, its executions are taken back.
 create table pgsched.workers (
   id         integer generated by default as identity primary key,
   name       text not null,
@@ -641,15 +650,15 @@ create table pgsched.workers (
   lost_since timestamptz
 ) with (fillfactor = 50);
 
--- Workers that were told to begin nothing more, and why. There is no foreign key, because then an open transaction
--- could keep a worker from deleting its row.
+-- Paused workers, and why they were paused. There is no foreign key, because an open transaction could then keep a
+-- worker from deleting its row.
 create table pgsched_internal.draining (
   worker integer primary key,
   since  timestamptz not null default pgsched.now(),
   reason text
 );
 
--- The last workers that have left: they stopped or, with lost_since, were lost.
+-- The workers that left most recently. If lost_since is set, the worker was lost; otherwise, it had stopped.
 create table pgsched_internal.former_workers (
   id         integer primary key,
   name       text not null,
@@ -660,7 +669,8 @@ create table pgsched_internal.former_workers (
   left_at    timestamptz not null default pgsched.now()
 );
 
--- How many executions that passed a gate with a concurrency limit each worker has in flight.
+-- For each gate with a concurrency limit, the number of executions that have passed it and that each worker has in
+-- flight.
 create table pgsched_internal.gate_use (
   gate    text not null references pgsched_internal.gates on delete cascade,
   worker  integer not null references pgsched.workers on delete cascade,
@@ -668,9 +678,9 @@ create table pgsched_internal.gate_use (
   primary key (gate, worker)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- Each row records a change to a row of this kind and name, such as a client; before and after hold the differences.
--- Triggers write the action insert, update or delete, and the function that made the change replaces it with its own
--- name. The client is the one that the changed row belongs to, and may read this row.
+-- Each row records a change to a row of the given kind and name, such as a client; before and after contain the
+-- differences. Triggers write insert, update or delete as the action, and the function that made the change replaces
+-- this with its own name. client_id is the client that the changed row belongs to, which may read this entry.
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,
   at      timestamptz not null default pgsched.now(),

@@ -1,7 +1,7 @@
--- Bulk operations: the things that a filter names are counted, and changed at a given rate. A request becomes a row of
+-- Bulk operations count everything that a filter names, and change it at a given rate. A request becomes a row of
 -- pgsched.bulk_operations, which workers carry out (changing.sql). Jobs are changed at once, in the caller's
--- transaction, because a pause must not begin late. The functions run with their owner's rights, since no client may
--- write the progress of an operation, and check the role that the session acts as.
+-- transaction, because a pause must not begin late. These functions run with their owner's rights, because no client
+-- may write the progress of an operation, and check the role that the session acts as.
 
 create or replace function pgsched_internal.check_bulk(
   action text, filter jsonb, rate double precision, target text, fire_at timestamptz, shift interval
@@ -28,9 +28,9 @@ begin
   return (target is null or pgsched_internal.check_target(target)) and (fire_at is null or pgsched_internal.check_instant(fire_at));
 end $$;
 comment on function pgsched_internal.check_bulk(text, jsonb, double precision, text, timestamptz, interval)
-  is 'True for a valid bulk operation; raises PS000, PS001 or PS002 with a hint otherwise.';
+  is 'True for a valid request for a bulk operation; raises PS000, PS001 or PS002 with a hint otherwise.';
 
--- Jobs are locked one by one, in the order of their ids; a job whose state has changed meanwhile is skipped.
+-- Locks the jobs one by one, in the order of their ids, and skips a job whose state has changed in the meantime.
 create or replace function pgsched_internal.change_jobs(action text, filter jsonb, clients text[], note text, actor text) returns integer
   language plpgsql volatile as $$
 declare
@@ -48,7 +48,7 @@ begin
   return done;
 end $$;
 comment on function pgsched_internal.change_jobs(text, jsonb, text[], text, text)
-  is 'Pauses, resumes or cancels the jobs that a filter names; returns how many.';
+  is 'Pauses, resumes or cancels the jobs that a filter names. Returns how many it changed.';
 
 create or replace function pgsched.bulk(
   action text, filter jsonb, rate double precision default null, target text default null, fire_at timestamptz default null,
@@ -93,11 +93,13 @@ begin
   id := asked.id;
 end $$;
 comment on function pgsched.bulk(text, jsonb, double precision, text, timestamptz, interval, boolean, interval, text, text)
-  is 'Counts what a filter names, within a time limit, and has workers cancel, reschedule, replay or discard it, or run
-the instants of a job that have not succeeded (which only workers count), at most rate a second; or pauses, resumes or
-cancels jobs at once. Returns the id of the row in pgsched.bulk_operations that shows its progress; null for a dry run,
-which only counts. Raises PS000, PS001 or PS002 for invalid values, PS010 for an unknown job, PS011 if a hundred
-operations are active or the job allows no backfill, and PS012 for another client''s.';
+  is 'Starts a bulk operation on everything that a filter names. Workers cancel, reschedule, replay or discard it, at
+most rate a second; for a backfill, they run those instants of a job that have not succeeded. The actions pause, resume
+and cancel_jobs change jobs at once. Returns the id of the row in pgsched.bulk_operations that shows the progress, and
+the number of things that the filter names, as far as they can be counted within the time limit; only workers count the
+instants of a backfill. A dry run only counts and returns no id. Raises PS000, PS001 or PS002 for invalid values, PS010
+for an unknown job, PS011 if a hundred operations are active or the job allows no backfill, and PS012 for another
+client.';
 
 create or replace function pgsched.stop_bulk(id uuid, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -123,5 +125,5 @@ begin
   return true;
 end $$;
 comment on function pgsched.stop_bulk(uuid, text)
-  is 'Stops a bulk operation: what it has not reached stays unchanged, and waiting executions that a backfill planned
-are cancelled. False if it had ended before. Raises PS010 for an unknown id.';
+  is 'Stops a bulk operation. What it has not reached stays unchanged, and waiting executions that a backfill has
+planned are cancelled. False if it had already ended. Raises PS010 for an unknown id.';

@@ -39,8 +39,8 @@ begin
   return job.client_id;
 end $$;
 comment on function pgsched_internal.check_backfill(jsonb, boolean)
-  is 'The client of a job, if this range of it can be backfilled; locks the job if asked to. Raises PS002, PS010 or
-PS011 otherwise.';
+  is 'The client of a job, if these instants of the job can be backfilled. With locks, also locks the job. Raises PS002,
+PS010 or PS011 otherwise.';
 
 create or replace function pgsched_internal.cancel_backfilled(asked pgsched.bulk_operations) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

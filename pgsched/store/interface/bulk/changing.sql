@@ -1,7 +1,7 @@
--- Carrying out bulk operations: workers advance each by one chunk at a time, at its pace.
+-- Carries out bulk operations: workers advance each by one chunk at a time, at its pace.
 
--- The execution may have been edited since it was read, so the filter is applied again once it is locked. A running one
--- is locked only to be cancelled.
+-- The execution may have been edited since it was read, so the filter is applied again once the row is locked. A
+-- running execution is locked only to be cancelled.
 create or replace function pgsched_internal.change_execution(asked pgsched.bulk_operations, id uuid, partition smallint) returns text
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -31,8 +31,8 @@ begin
   return 'done';
 end $$;
 comment on function pgsched_internal.change_execution(pgsched.bulk_operations, uuid, smallint)
-  is 'Cancels or reschedules one execution of a bulk operation: done, skipped if the filter no longer names it, or
-locked if another transaction has it.';
+  is 'Cancels or reschedules one execution of a bulk operation. Returns done, skipped if the filter no longer names the
+execution, or locked if another transaction has locked it.';
 
 create or replace function pgsched_internal.change_letter(asked pgsched.bulk_operations, id uuid, finished_at timestamptz) returns text
   language plpgsql volatile as $$
@@ -58,11 +58,11 @@ begin
   return 'done';
 end $$;
 comment on function pgsched_internal.change_letter(pgsched.bulk_operations, uuid, timestamptz)
-  is 'Replays or discards one dead letter of a bulk operation: done, skipped if it has been dealt with, or locked if
-another transaction has it.';
+  is 'Replays or discards one dead letter of a bulk operation. Returns done, skipped if it has already been dealt with,
+or locked if another transaction has locked it.';
 
--- If something is locked, such as the key of a dead letter, this does not wait but comes back to it later. What cannot
--- be changed, such as a dead letter whose queue was dropped, counts as failed and stays unchanged.
+-- Never waits for a lock: if something is locked, such as the key of a dead letter, the row is tried again later. A row
+-- that cannot be changed, such as a dead letter whose queue was dropped, counts as failed and stays unchanged.
 create or replace function pgsched_internal.change_or_come_back(
   asked pgsched.bulk_operations, id uuid, finished_at timestamptz, partition smallint, again boolean
 ) returns text language plpgsql volatile set lock_timeout = '5ms' as $$
@@ -95,11 +95,11 @@ begin
   return outcome;
 end $$;
 comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations, uuid, timestamptz, smallint, boolean)
-  is 'Changes one row of a bulk operation, and records a locked one to come back to it. Returns done, skipped, failed,
-locked, or full if its queue is full. again is true if it was recorded before.';
+  is 'Changes one row of a bulk operation, and records a locked row to try it again later. Returns done, skipped, failed
+or locked, or full if the queue of the row is full. again is true if the row was recorded before.';
 
--- First comes a limited number of rows that were locked when it was their turn, then the next rows; for executions,
--- those of one partition. Rows are read as they are processed: those after the end of a chunk are read in the next.
+-- First come some of the rows that were locked at their turn, and then the next rows; for executions, those of one
+-- partition. Rows are read while they are processed. If a chunk stops early, the next chunk reads the remaining rows.
 create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_operations) returns text language sql stable as $$
   select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
          ' where r.operation_id = $1 order by r.tried_at limit 10) union all '
@@ -109,7 +109,8 @@ create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_oper
                      ' from %s e.id > $4 order by e.id limit 1000)', pgsched_internal.in_partition(asked.partition)) end
 $$;
 comment on function pgsched_internal.next_of_many(pgsched.bulk_operations)
-  is 'The query for the rows that a bulk operation processes next, and which of them the filter names.';
+  is 'The text of the query for the rows that a bulk operation processes next, each with a flag for whether the filter
+names it.';
 
 create or replace function pgsched_internal.change_chunk(
   asked inout pgsched.bulk_operations, room integer, most integer, out outcomes text[], out looked integer
@@ -126,7 +127,7 @@ begin
     if next.named then
       outcome := pgsched_internal.change_or_come_back(asked, next.id, next.finished_at, next.partition, next.again);
       outcomes := outcomes || outcome;
-      exit when outcome = 'full';  -- continues from here once there is room
+      exit when outcome = 'full';  -- the next chunk continues here once there is room
       if outcome = 'done' then
         asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
         room := room - 1;
@@ -140,12 +141,11 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.change_chunk(pgsched.bulk_operations, integer, integer)
-  is 'Changes the next rows of a bulk operation. Returns how far it is then, the outcome of each row, and how many were
-read.';
+  is 'Changes the next rows of a bulk operation. Returns the operation with its new position, the outcome of each row,
+and the number of rows read.';
 
--- At most two seconds ahead of its pace, so that little happens after it is cancelled. The next chunk begins after the
--- rows that this one has read, which is recorded in the same transaction: a crash in between neither loses nor repeats
--- anything.
+-- Runs at most two seconds ahead of its pace, so that little happens after the operation is stopped. The position after
+-- the rows read is recorded in the same transaction, so a crash neither loses nor repeats anything.
 create or replace function pgsched_internal.advance_bulk(
   id uuid, most integer, out done integer, out more boolean, out finished boolean
 ) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
@@ -170,7 +170,7 @@ begin
     return;
   end if;
   if asked.action in ('cancel', 'reschedule') and asked.partition is null then
-    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- if there is no such queue
+    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- -1 if there is no such queue
   end if;
   chunk := pgsched_internal.change_chunk(asked, room, most);
   asked := chunk.asked;
@@ -194,5 +194,5 @@ begin
    where b.id = asked.id;
 end $$;
 comment on function pgsched_internal.advance_bulk(uuid, integer)
-  is 'Changes the next rows of a bulk operation, up to a limit and as its pace allows. Returns how many, whether the
-next chunk need not wait, and whether this was the last.';
+  is 'Changes the next rows of a bulk operation, up to a limit and as its pace allows. Returns how many it changed,
+whether the next chunk can follow at once, and whether this chunk was the last.';

@@ -1,6 +1,6 @@
--- How many things a filter names, as far as they can be counted within the time limit.
+-- Counts the things that a filter names, as far as this is possible within a time limit.
 
--- Each partition is counted in a block that is rolled back, so that no lock stays on it.
+-- Counts each partition in a block that is rolled back, so that no lock stays on it.
 create or replace function pgsched_internal.count_executions(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
 ) language plpgsql volatile set enable_sort = off as $$
@@ -30,7 +30,7 @@ begin
   complete := home is null;
 end $$;
 comment on function pgsched_internal.count_executions(jsonb, text[], timestamptz)
-  is 'How many live executions a filter names, as far as they can be counted until then.';
+  is 'The number of live executions that a filter names, as far as they can be counted before a given time.';
 
 create or replace function pgsched_internal.count_dead_letters(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
@@ -50,7 +50,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.count_dead_letters(jsonb, text[], timestamptz)
-  is 'How many open dead letters a filter names, as far as they can be counted until then.';
+  is 'The number of open dead letters that a filter names, as far as they can be counted before a given time.';
 
 create or replace function pgsched_internal.count_named(
   action text, filter jsonb, clients text[], within interval, out matched bigint, out complete boolean
@@ -67,10 +67,11 @@ begin
   elsif action in ('replay', 'discard') then
     select c.* into matched, complete from pgsched_internal.count_dead_letters(filter, clients, until) c;
   elsif action = 'backfill' then
-    complete := false;  -- only Python computes a job's instants
+    complete := false;  -- only Python can compute a job's instants
   else
     select count(*), true into matched, complete from pgsched_internal.jobs_named(action, filter, clients);
   end if;
 end $$;
 comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
-  is 'How many things an action would change by this filter, as far as they can be counted within the time limit.';
+  is 'The number of things that an action would change with this filter, as far as they can be counted within the time
+limit.';

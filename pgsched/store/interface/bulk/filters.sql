@@ -1,7 +1,7 @@
--- What bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a filter. They
--- are read in the order of their ids, a limited number at a time, so that no statement takes long or locks more than it
--- processes, however many there are. The functions that read them forbid sorting: with outdated statistics, all dead
--- letters would be read and sorted for each part of them.
+-- The things that bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a
+-- filter. They are read in the order of their ids, a limited number at a time. So no statement takes long or locks more
+-- than it processes, however many things there are. The functions that read them forbid sorting: with outdated
+-- statistics, PostgreSQL would read and sort all dead letters for each chunk.
 
 create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -34,8 +34,8 @@ begin
   return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
 end $$;
 comment on function pgsched_internal.check_filter_members(jsonb, text, text[])
-  is 'True for a filter with at least one of these members besides status, each of its type; raises PS000 or PS002 with
-a hint otherwise.';
+  is 'True for a filter with at least one of these members besides status, each of the right type; raises PS000 or PS002
+with a hint otherwise.';
 
 create or replace function pgsched_internal.check_bulk_filter(action text, filter jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -67,7 +67,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_bulk_filter(text, jsonb)
-  is 'True for a valid filter for this action; raises PS000 or PS002 with a hint otherwise.';
+  is 'True if a filter is valid for this action; raises PS000 or PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.is_named(there pgsched.executions, filter jsonb, clients text[]) returns boolean
   language sql stable as $$
@@ -82,15 +82,16 @@ create or replace function pgsched_internal.is_named(there pgsched.executions, f
      and (filter ->> 'to' is null or coalesce(there.scheduled_for, there.fire_at) < (filter ->> 'to')::timestamptz)
 $$;
 comment on function pgsched_internal.is_named(pgsched.executions, jsonb, text[])
-  is 'True if a filter names a live execution of one of these clients; its queue is checked by partition.';
+  is 'True if a filter names this live execution and it belongs to one of these clients. The queue is not checked,
+because it determines which partitions are read.';
 
 create or replace function pgsched_internal.next_partition(filter jsonb, partition smallint) returns smallint language sql stable as $$
   select min(p) from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
    where (filter ->> 'queue' is null or q.name = filter ->> 'queue') and p > coalesce(next_partition.partition, -1)
 $$;
 comment on function pgsched_internal.next_partition(jsonb, smallint)
-  is 'The first partition, or the next one after the given one, that may contain what a filter names; null if there is
-none.';
+  is 'The first partition that may contain what a filter names or, if a partition is given, the next one after it; null
+if there is none.';
 
 create or replace function pgsched_internal.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer
@@ -111,7 +112,7 @@ create or replace function pgsched_internal.look_through_dead_letters(
    order by d.id limit many
 $$;
 comment on function pgsched_internal.look_through_dead_letters(jsonb, text[], uuid, timestamptz, integer)
-  is 'The next open dead letters after an id, and which of them a filter names.';
+  is 'The next open dead letters after an id, each with a flag for whether a filter names it.';
 
 create or replace function pgsched_internal.jobs_named(action text, filter jsonb, clients text[])
   returns table (id uuid, state pgsched.job_state) language sql stable as $$
@@ -122,4 +123,4 @@ create or replace function pgsched_internal.jobs_named(action text, filter jsonb
    order by j.id
 $$;
 comment on function pgsched_internal.jobs_named(text, jsonb, text[])
-  is 'The jobs of these clients that a filter names and whose state allows the action.';
+  is 'The jobs of these clients that a filter names and whose state allows this action.';

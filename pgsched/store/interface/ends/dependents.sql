@@ -149,7 +149,7 @@ declare
   places tid[];
   page record;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but any worker may claim these
+  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim the executions
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
     into ids, statuses, ends, clients, places

@@ -88,7 +88,7 @@ begin
   if told is null then
     return null;
   end if;
-  perform set_config('pgsched.notify', 'on', true);  -- sessions that settle send no notifications
+  perform set_config('pgsched.notify', 'on', true);  -- off in sessions that settle
   -- An outcome is reported even if the queue is full: the row has awaited = false, which no client can set.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,

@@ -57,7 +57,7 @@ declare
   ended bigint := 0;
   passed_over text[] := '{}';
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions have notifications turned off
+  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions
   while cardinality(passed_over) < 20 loop
     has_ended := null;
     for waiting in

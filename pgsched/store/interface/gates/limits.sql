@@ -1,5 +1,5 @@
--- Limits: how many executions of a client, for a host, in a queue or under a key may begin in a period, or run at once.
--- Workers read them from pgsched_internal.gates and enforce them.
+-- Limits: how many executions of a client, for a host, in a queue or under a key may begin in a period, or run at the
+-- same time. Workers read them from pgsched_internal.gates and enforce them.
 
 create or replace function pgsched_internal.gate_of(kind text, name text) returns text
   language plpgsql immutable parallel safe as $$
@@ -20,7 +20,7 @@ begin
   return kind || ':' || coalesce(host, name);
 end $$;
 comment on function pgsched_internal.gate_of(text, text)
-  is 'The gate of a limit, such as client:payments; raises PS000 for an invalid kind or name.';
+  is 'The name of a limit''s gate, such as client:payments; raises PS000 for an invalid kind or name.';
 
 create or replace function pgsched_internal.check_limit(rate integer, per interval, burst integer, concurrency integer) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -59,7 +59,7 @@ begin
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
   on conflict on constraint gates_pkey do update
     set events = excluded.events, period = excluded.period, burst = excluded.burst, concurrency = excluded.concurrency,
-        -- Events drawn at the old rate are owed at the new rate
+        -- Events that were drawn in advance at the old rate are converted to the new rate
         next_at = case when excluded.events is null then '-infinity'
                        else least(g.next_at, pgsched.now() + excluded.burst * (excluded.period / excluded.events)) end,
         updated_at = pgsched.now()
@@ -74,9 +74,10 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
-  is 'Lets at most rate executions begin in each period, burst of them at once after a lull, and at most concurrency run
-at once: of a client, for a host, in a queue or under a key. Replaces any existing limit. True if anything changed.
-Raises PS000 for invalid values, PS010 for an unknown queue, and PS011 for one that consumers pull from.';
+  is 'Limits the executions of a client, for a host, in a queue or under a key: at most rate of them begin in each
+period, of which burst may begin at once after a lull, and at most concurrency run at the same time. Replaces any
+existing limit. True if anything changed. Raises PS000 for invalid values, PS010 for an unknown queue, and PS011 for a
+queue that consumers pull from.';
 
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -96,4 +97,4 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)
-  is 'Removes a limit; what it held continues at once. False if there was no such limit.';
+  is 'Removes a limit. The executions that it held continue at once. False if there was no such limit.';

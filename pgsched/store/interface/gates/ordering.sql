@@ -1,14 +1,15 @@
--- Executions with the same ordering key are delivered one at a time, in the order of their instants and then of their
--- insertion. One is at the head of its key from the claim that finds it first until it ends, across retries and lost
--- workers. The ones behind it are held at the gate 'order', and each end gives the next one its turn. An execution that
--- waits for another (pgsched.dependencies) keeps its place, unless the other has the same key: then neither would ever
--- begin.
+-- Executions with the same ordering key are delivered one at a time, in the order of their instants and, for the same
+-- instant, of their insertion. The first becomes the head of its key when a claim finds it. It stays the head until it
+-- ends, across retries and lost workers. The executions behind it are held at the gate 'order', and each end gives the
+-- next one its turn. An execution that waits for another (pgsched.dependencies) keeps its place, unless the other has
+-- the same key: then neither would ever begin.
 
--- Transactions of clients and of handlers do not lock a partition's ordering: they would keep the lock until they end,
--- and no one else could decide there meanwhile. Without the lock, an execution may be held behind one that ends at the
--- same moment; so a transaction that ends or holds one without the lock has the workers check the turns.
+-- Transactions of clients and of handlers do not lock a partition's ordering, because they would keep the lock until
+-- they end, and meanwhile no one else could decide whose turn it is. Without the lock, an execution may be held behind
+-- one that ends at the same moment. So a transaction that ends or holds an execution without the lock has the workers
+-- check the turns.
 
--- Stops at the first one found, and does not search beyond executions of the same key.
+-- Stops at the first execution with the same key, and does not search beyond it.
 create or replace function pgsched_internal.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
 begin
   return exists (
@@ -25,7 +26,8 @@ begin
     select from before b where b.is_own);
 end $$;
 comment on function pgsched_internal.waits_for_own(smallint, uuid)
-  is 'True if an execution waits, directly or through others, for one of its own ordering key that has not ended.';
+  is 'True if an execution waits, directly or through others, for one that has the same ordering key and has not
+ended.';
 
 create or replace function pgsched_internal.is_of_key(partition smallint, id uuid, client_id text, ordering_key text) returns boolean
   language plpgsql stable as $$
@@ -36,7 +38,8 @@ end $$;
 comment on function pgsched_internal.is_of_key(smallint, uuid, text, text)
   is 'True if an execution has this ordering key and has not ended.';
 
--- A cancelled call runs on for a while, longer if its worker reports so. Only the worker may say is_over.
+-- The call of a cancelled execution may run on for a while, as reported by its worker. Only that worker may pass
+-- is_over.
 create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns boolean language plpgsql volatile as $$
 begin
@@ -51,7 +54,7 @@ begin
   return not found;
 end $$;
 comment on function pgsched_internal.is_blocked(smallint, text, text, boolean)
-  is 'True if an ordering key waits for a decision, or for the call of a cancelled execution to end.';
+  is 'True if an ordering key waits for somebody to unblock it, or for the call of a cancelled execution to end.';
 
 create or replace function pgsched_internal.block_while_called(ended pgsched.executions) returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason, until, token)
@@ -60,7 +63,7 @@ create or replace function pgsched_internal.block_while_called(ended pgsched.exe
       on conflict (client_id, ordering_key, partition) do nothing
 $$;
 comment on function pgsched_internal.block_while_called(pgsched.executions)
-  is 'Makes an ordering key wait until the call of a cancelled execution, or its lease, has ended.';
+  is 'Blocks an ordering key until the call of a cancelled execution has ended or its lease has run out.';
 
 create or replace function pgsched_internal.let_next(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns timestamptz language plpgsql volatile as $$
@@ -77,14 +80,14 @@ begin
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
      and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
-  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it will be claimed anyway
+  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- the claim finds it anyway
     return null;
   end if;
   perform from pgsched.executions e where e.partition = let_next.partition and e.id = first.id for update skip locked;
-  if not found then  -- a client's transaction has locked it and will notify the workers, so there is no need to wait
+  if not found then  -- the client's transaction that has locked it will notify the workers: no need to wait
     return null;
   end if;
-  instant := greatest(pgsched.now(), first.start);  -- it may have been claimed a moment ahead of its start
+  instant := greatest(pgsched.now(), first.start);  -- a claim may have held it a moment before its start
   update pgsched.executions e set fire_at = instant, gate = null, waits = pgsched_internal.waited(e.waits)
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
@@ -94,8 +97,8 @@ begin
   return instant;
 end $$;
 comment on function pgsched_internal.let_next(smallint, text, text, boolean)
-  is 'Lets the first execution of an ordering key fire if none is at the head, nothing blocks the key, and the first was
-held behind another. Returns the instant at which it fires, or null.';
+  is 'Lets the first execution of an ordering key fire if no execution is the head, nothing blocks the key, and the
+first is held behind another. Returns the instant at which it fires, or null.';
 
 create or replace function pgsched_internal.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
@@ -106,7 +109,7 @@ create or replace function pgsched_internal.block_key(partition smallint, client
    where blocked_keys.until is not null
 $$;
 comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
-  is 'Blocks an ordering key until it is unblocked, because this execution of it failed for good.';
+  is 'Blocks an ordering key until somebody unblocks it, because an execution with that key has failed for good.';
 
 create or replace function pgsched_internal.unblock(paused boolean, client text, ordering_key text) returns uuid language plpgsql volatile as $$
 declare
@@ -126,5 +129,5 @@ begin
   return freed.execution_id;
 end $$;
 comment on function pgsched_internal.unblock(boolean, text, text)
-  is 'Unblocks an ordering key, without the execution that failed, whose id it returns. Null if the key was not
-blocked.';
+  is 'Unblocks an ordering key, and returns the id of the execution that failed, which is not run again. Null if the key
+was not blocked.';

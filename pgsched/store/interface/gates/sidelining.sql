@@ -1,9 +1,9 @@
--- Sidelined targets and held clients: gates that let nothing pass. Workers also shut the circuit between a client and a
--- host when the target fails.
+-- Sidelined targets and held clients: gates that are shut, so that nothing passes. Workers also shut the circuit
+-- between a client and a host when the target fails.
 
 create or replace function pgsched_internal.shut_gate(gate text, until timestamptz, reason text) returns boolean
   language plpgsql volatile as $$
-begin  -- a host that is shut until an instant recovers gradually from then on; a circuit is probed first
+begin  -- from this instant on, a host recovers gradually, but a circuit is probed first
   insert into pgsched_internal.gates as g (name, shut_until, recovers_from, reason)
   values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
   on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
@@ -16,7 +16,7 @@ begin  -- a host that is shut until an instant recovers gradually from then on; 
   return true;
 end $$;
 comment on function pgsched_internal.shut_gate(text, timestamptz, text)
-  is 'Lets nothing pass a gate before this instant; false if that was set already.';
+  is 'Shuts a gate, so that nothing passes before this instant. False if the gate was already shut until then.';
 
 create or replace function pgsched_internal.open_gate(gate text, gradually boolean default false) returns boolean
   language plpgsql volatile as $$
@@ -33,7 +33,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.open_gate(text, boolean)
-  is 'Reopens a gate that was shut, at once or gradually; its own limits apply again. False if it was open.';
+  is 'Reopens a gate that was shut, at once or gradually; its limits apply again. False if it was open.';
 
 create or replace function pgsched_internal.circuit_of(host text, client text) returns text
   language plpgsql immutable parallel safe as $$
@@ -53,14 +53,15 @@ begin
   return 'circuit:' || pgsched_internal.canonical_host(called) || path || ' ' || client;
 end $$;
 comment on function pgsched_internal.circuit_of(text, text)
-  is 'The gate between a client, or all clients, and a target host or a path of it; raises PS000 for an invalid name.';
+  is 'The gate between a client, or all clients, and a target host or one of its paths; raises PS000 for an invalid
+name.';
 
 create or replace function pgsched_internal.restore_target(gate text, host text, client text) returns boolean language plpgsql volatile as $$
 declare
   restored boolean := false;
   name text;
 begin
-  for name in  -- a host and all of its paths
+  for name in  -- includes all paths of a host
     select g.name from pgsched_internal.gates g
      where g.name = gate or (g.client_id = restore_target.client and position('/' in host) = 0
                              and starts_with(g.name, 'circuit:' || pgsched_internal.canonical_host(host) || '/')) order by g.name
@@ -70,8 +71,8 @@ begin
   return restored;
 end $$;
 comment on function pgsched_internal.restore_target(text, text, text)
-  is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then
-more and more. False if it was not paused.';
+  is 'Resumes calls to a target host that was paused, by hand or because it failed: a few executions a second at first,
+and then more and more. False if it was not paused.';
 
 create or replace function pgsched_internal.check_may_sideline(client text) returns boolean language plpgsql stable as $$
 begin
@@ -83,4 +84,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_may_sideline(text)
-  is 'True if the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.';
+  is 'True if the session may sideline a host for this client, or for all clients (null); raises PS000 or PS012
+otherwise.';

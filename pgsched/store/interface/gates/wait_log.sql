@@ -1,6 +1,6 @@
--- The waits of an execution: which gates have held it, from when and until when. They are stored in the row when it is
--- held or released, which writes the row anyway; a row that was never held has none and costs nothing. The last twenty
--- are kept.
+-- The waits of an execution: which gates have held it, and from when to when. They are stored in the execution's row
+-- when it is held or released, which writes the row anyway. A row that was never held stores nothing. The last twenty
+-- waits are kept.
 
 create or replace function pgsched_internal.held(waits jsonb, gate text, instant timestamptz) returns jsonb language sql stable parallel safe
   return case when waits -> -1 ->> 'held_by' = gate and coalesce(waits -> -1 -> 'until', to_jsonb(pgsched.now())) = to_jsonb(pgsched.now())
@@ -10,10 +10,10 @@ create or replace function pgsched_internal.held(waits jsonb, gate text, instant
                         case when isfinite(instant) then greatest(instant, pgsched.now()) else pgsched.now() end)
          end;
 comment on function pgsched_internal.held(jsonb, text, timestamptz)
-  is 'The waits of an execution that a gate now holds, from its instant on. If the same gate released it in this
+  is 'The waits of an execution after a gate begins to hold it at this instant. If the same gate released it in this
 transaction, that wait continues.';
 
 create or replace function pgsched_internal.waited(waits jsonb) returns jsonb language sql stable parallel safe
   return case when waits -> -1 -> 'until' is null then jsonb_set(waits, '{-1,until}', to_jsonb(pgsched.now())) else waits end;
 comment on function pgsched_internal.waited(jsonb)
-  is 'The waits of an execution that nothing holds any more; null if it has never waited.';
+  is 'The waits of an execution after it is released; null if it has never waited.';

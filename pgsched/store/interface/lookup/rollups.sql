@@ -1,7 +1,7 @@
--- How much was done in each minute, and how late it began, by queue and client. Workers count attempts and plain
--- successes in memory and add them to the table every few seconds. All other ends are counted in the transaction in
--- which they happen. It may belong to a client and stay open, so it only inserts a note and never waits. Workers add up
--- the notes.
+-- Rollups: how much was done in each minute, and how late it began, by queue and client. Workers count attempts and
+-- plain successes in memory, and add these counts to the table every few seconds. All other ends are counted in the
+-- transaction in which they happen. That transaction may belong to a client and stay open, so it never waits: it only
+-- inserts a note. Workers later add the notes to the rollups.
 
 create or replace function pgsched_internal.count_later(
   client text, partition smallint, status pgsched.execution_status, count bigint, bucket smallint default null
@@ -10,13 +10,14 @@ create or replace function pgsched_internal.count_later(
   values (pgsched.now(), count_later.count, count_later.status, count_later.partition, count_later.bucket, client)
 $$;
 comment on function pgsched_internal.count_later(text, smallint, pgsched.execution_status, bigint, smallint)
-  is 'Notes ends with this status, or attempts if it is null, for the rollups.';
+  is 'Notes ends with this status for the rollups; if the status is null, notes attempts.';
 
 create or replace function pgsched_internal.buckets() returns float8[] language sql immutable parallel safe
   return array[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240,
     300, 450, 600, 900, 1200, 1800, 2700, 3600]::float8[];
 comment on function pgsched_internal.buckets()
-  is 'The upper bounds of the histogram buckets of rollups, in seconds; one more bucket counts everything above.';
+  is 'The upper bounds of the histogram buckets of rollups, in seconds. One more bucket counts everything above the last
+bound.';
 
 create or replace function pgsched_internal.sum_of(counts integer[], more integer[]) returns integer[] language sql immutable parallel safe as $$
   select case when counts is null then more when more is null then counts
@@ -32,7 +33,7 @@ create or replace function pgsched_internal.histogram_of(buckets smallint[], cou
      group by n order by n) end
 $$;
 comment on function pgsched_internal.histogram_of(smallint[], bigint[])
-  is 'The histogram with these counts in these buckets, numbered from 0; null if there are none.';
+  is 'The histogram with these counts in these buckets, which are numbered from 0; null if there are none.';
 
 create or replace function pgsched_internal.quantile(counts integer[], share float8) returns float8 language sql immutable parallel safe
 begin atomic
@@ -46,13 +47,13 @@ begin atomic
     from bucket b where b.count > 0 and b.up_to >= b.wanted order by b.n limit 1;
 end;
 comment on function pgsched_internal.quantile(integer[], float8)
-  is 'The number of seconds below which this share of a histogram of pgsched.rollups lies, to the precision of its
-buckets; null if it is empty.';
+  is 'The number of seconds below which this share of the values in a histogram of pgsched.rollups lies, as precisely as
+its buckets allow; null if the histogram is empty.';
 
--- If every client had a row for every minute, 30 days could not be stored. So there are a thousand rows a minute, at
--- most half of them for clients without settings, whose names may be anything. The rows for all clients count
--- everything. Inserts run in a fixed order, so that concurrent workers wait for each other without deadlocks. No one
--- else can lock these rows.
+-- If every client had a row for every minute, 30 days would be too much to store. So there are at most a thousand rows
+-- per minute, at most half of them for clients without settings, whose names can be anything. The rows for all clients
+-- together count everything. Rows are inserted in a fixed order, so that concurrent workers wait for each other without
+-- deadlocks. No one else can lock these rows.
 create or replace function pgsched_internal.add_to_rollups(added pgsched.rollups[]) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
@@ -77,7 +78,7 @@ begin
          lateness = pgsched_internal.sum_of(r.lateness, excluded.lateness), duration = pgsched_internal.sum_of(r.duration, excluded.duration);
 end $$;
 comment on function pgsched_internal.add_to_rollups(pgsched.rollups[])
-  is 'Adds counts to the rows of their minutes, for a limited number of clients a minute.';
+  is 'Adds counts to the rows of their minutes, for a limited number of clients per minute.';
 
 create or replace function pgsched_internal.roll_up(counted jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -118,7 +119,7 @@ begin
   return notes;
 end $$;
 comment on function pgsched_internal.roll_up_notes(integer)
-  is 'Adds up to this many notes to the rollups; returns how many there were.';
+  is 'Adds notes to the rollups, up to a limit. Returns how many it added.';
 
 create or replace view pgsched.minutes with (security_invoker = true) as
 select r.minute, nullif(r.client_id, '') as client_id, r.queue,
@@ -128,10 +129,10 @@ select r.minute, nullif(r.client_id, '') as client_id, r.queue,
   from pgsched.rollups r;
 comment on view pgsched.minutes
   is 'For each minute of the last 30 days, by queue and client: how many executions ended, how many attempts were made,
-and how late and how long they were, in seconds. Rows without a client count all clients.';
+and how late the attempts began and how long they took, in seconds. Rows without a client count all clients together.';
 
--- Uses the second minute recorded after that transaction: some of the first may have been recorded before it, and a
--- single minute may have been added to long after it was over.
+-- Uses the second minute that was recorded after that transaction began. A part of the first may have been recorded
+-- before it, and a single minute may have been added to long after it was over.
 create or replace function pgsched_internal.seconds_since(transactions integer) returns float8
   language sql stable strict security definer set search_path = pg_catalog, pg_temp
 begin atomic
@@ -144,5 +145,5 @@ begin atomic
    order by r.minute offset 1 limit 1;
 end;
 comment on function pgsched_internal.seconds_since(integer)
-  is 'How many seconds ago, at least, a transaction began, given how many have started since, by the rollups of the last
-two hours; null if they do not tell.';
+  is 'The minimum number of seconds since a transaction began, given how many transactions have started since then,
+according to the rollups of the last two hours; null if they do not show it.';

@@ -1,5 +1,5 @@
--- Targets that are sidelined or recovering, for operators. The number of executions that a gate holds is counted up to
--- a limit.
+-- Shows operators the targets that are sidelined or recovering. The executions that each gate holds are counted up to a
+-- limit.
 create or replace view pgsched.sidelined with (security_invoker = true) as
 select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 1) as host,
        g.client_id,
@@ -13,5 +13,5 @@ select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 
   from pgsched_internal.gates g
  where g.client_id is not null or (g.name like 'host:%' and (g.recovers_from is not null or g.shut_until > pgsched.now()));
 comment on view pgsched.sidelined
-  is 'Target hosts that are sidelined or recovering, for one client or for all, and how many executions wait for each,
-counted up to 10,000.';
+  is 'Target hosts that are sidelined or recovering, for one client or for all clients, with the number of executions
+that wait for each, counted up to 10,000.';

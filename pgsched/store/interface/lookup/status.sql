@@ -1,10 +1,11 @@
--- Live and ended rows, and dead letters that are kept longer, in one view. The status of a live row is derived from its
--- instant and the end of its lease; readers may not see the token. Each part reads one table, and all parts have the
--- same types, so conditions and the order of ids reach the tables' own indexes. A join within a part, or a domain in
--- place of its base type, would keep them above the union, where every row has been read.
+-- Live rows, ended rows, and dead letters that are kept longer, in one view. The status of a live row is derived from
+-- its instant and the end of its lease, because readers may not see the token. Each part of the union reads one table,
+-- and all parts have the same types, so conditions and the order of ids can use the tables' indexes. With a join within
+-- a part, or with a domain instead of its base type, they would be applied only above the union, after every row has
+-- been read.
 
--- As workers judge each other: a worker whose lease has ended keeps its rows while its sessions exist and it is not
--- declared lost.
+-- Workers judge each other by the same rule. A worker whose lease has ended keeps its rows while its sessions exist,
+-- unless it was declared lost.
 create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable
   return worker.lost_since is null
      and (worker.expires_at > pgsched.now()
@@ -12,9 +13,9 @@ create or replace function pgsched_internal.is_living(worker pgsched.workers) re
                       where a.usesysid = worker.login and worker.instance <> ''
                         and pg_catalog.substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)') = worker.instance));
 comment on function pgsched_internal.is_living(pgsched.workers)
-  is 'True if a worker is alive, judged by its lease and its sessions.';
+  is 'True if a worker is alive, as its lease and its sessions show.';
 
--- Evaluated once per statement, and only if a waiting row is shown.
+-- Evaluated once per statement, and only if the statement shows a waiting row.
 create or replace function pgsched_internal.stalls() returns jsonb
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_object_agg(q.first_partition, case when h.held then 'waits: the installation is held for recovery'
@@ -26,8 +27,8 @@ create or replace function pgsched_internal.stalls() returns jsonb
                                         and not exists (select from pgsched_internal.draining d where d.worker = w.id))
 $$;
 comment on function pgsched_internal.stalls()
-  is 'Why nothing begins in a queue although it is due, by the queue''s first partition: the installation is held, the
-queue is paused, or no worker serves it.';
+  is 'For each queue in which nothing begins, by its first partition, the reason: the installation is held, the queue is
+paused, or no worker serves it.';
 
 create or replace view pgsched_internal.live with (security_invoker = true) as
 select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
@@ -41,7 +42,7 @@ select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
        e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
        case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb, e.waits
   from pgsched.executions e;
-comment on view pgsched_internal.live is 'Waiting and running executions, as the status views show them.';
+comment on view pgsched_internal.live is 'Waiting and running executions, in the form that the status views show.';
 
 create or replace view pgsched_internal.ended with (security_invoker = true) as
 select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
@@ -53,10 +54,10 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
        k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
        null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
   from pgsched_internal.kept_dead_letters k;
-comment on view pgsched_internal.ended is 'Ended executions, as the status views show them.';
+comment on view pgsched_internal.ended is 'Ended executions, in the form that the status views show.';
 
--- Adds the queue's name and what keeps a row from beginning. A running row still has the reason of its previous
--- attempt, which says nothing about this one.
+-- Adds the name of the queue, and the reason why a row does not begin. The reason of a running row is left out, because
+-- it belongs to its previous attempt.
 create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
@@ -66,7 +67,7 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
             else s.reason end as reason, s.options,
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
   from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
-comment on view pgsched.status is 'All executions, waiting, running and ended, with their outcome.';
+comment on view pgsched.status is 'All executions, whether waiting, running or ended, with their outcomes.';
 
 create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$
   select pgsched_internal.acts_for(client)
@@ -74,8 +75,8 @@ create or replace function pgsched_internal.may_see(client text) returns boolean
 $$;
 comment on function pgsched_internal.may_see(text) is 'True if the session may read rows of this client.';
 
--- The view locks the tables and indexes of all partitions and days until the reader's transaction ends, because a query
--- by id or key does not say where its rows are. This first finds the right table and then reads only that.
+-- A query by id or key does not say where its rows are, so the view locks the tables and indexes of all partitions and
+-- days until the reader's transaction ends. This function first finds the right table, and then reads only that one.
 create or replace function pgsched_internal.status_by_id(id uuid) returns setof pgsched.status
   language plpgsql volatile rows 1 set enable_seqscan = off as $$
 declare
@@ -121,6 +122,6 @@ begin
   return query select s.* from pgsched_internal.status_by_id(status_of.id) s;
 end $$;
 comment on function pgsched.status_of(uuid, text, text)
-  is 'The row of pgsched.status for an execution, by its id, or by client and key: the execution that holds the key now,
-or the one that ended last under it. No row if it is unknown, or if you may not see it. Locks a few tables, whereas the
-view locks those of all queues.';
+  is 'The row of pgsched.status for an execution, by id or by client and key. By key, this is the execution that holds
+the key now, or the one that ended last under it. Returns no row if the execution is unknown, or if you may not see it.
+Locks only a few tables, whereas the view locks those of all queues.';

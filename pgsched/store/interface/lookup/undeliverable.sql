@@ -1,5 +1,5 @@
--- What no worker can deliver, or could when it was due. Each gate is one probe, and the number it holds is counted up
--- to a limit.
+-- What no worker can deliver, or no worker could deliver when it was due. Each gate costs one index probe, and the
+-- executions that it holds are counted up to a limit.
 create or replace view pgsched.undeliverable with (security_invoker = true) as
 with recursive held as (
   (select e.gate from pgsched.executions e where e.gate >= 'worker:' and not isfinite(e.fire_at) order by e.gate limit 1)
@@ -14,5 +14,5 @@ select substr(h.gate, length('worker:') + 1) as needs,
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
 comment on view pgsched.undeliverable
-  is 'What workers lack to deliver due executions: the handler or the class of targets, how many executions wait for it,
-counted up to 10,000, and the workers that have it by now.';
+  is 'The handlers and classes of targets that workers lacked when executions were due, with the number of executions
+that wait for each, counted up to 10,000, and the workers that have it now.';

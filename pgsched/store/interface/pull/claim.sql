@@ -1,15 +1,16 @@
--- A consumer's claim finds due executions, partition by partition, and leases those that may be handed out. It touches
--- only the tables of its own queue, and keeps locks only on those in which it found something. Therefore statements
--- name the table and are planned each time: a plan cached for all partitions would lock all of them.
+-- A consumer's claim finds due executions, one partition after another, and leases those that may be handed out. It
+-- reads only the tables of its own queue, and keeps locks only on tables in which it found something. So its statements
+-- name the table and are planned each time: a cached plan for all partitions would lock all of them.
 
--- This part does not read what rows contain, so no row can make it fail. A row of a job whose next row does not exist
--- yet (plan > 0) is left to the workers, which plan the next row and pass this one on before it is due. The rows of one
--- client are found by a separate index (executions_…_client), however many rows others have there.
+-- The functions that find rows do not read their contents, so no row can make them fail. If the next row of a job does
+-- not exist yet (plan > 0), its current row is left to the workers, which plan the next row and pass the current one on
+-- before it is due. The rows of one client are found by a separate index (executions_…_client), however many rows other
+-- clients have in the partition.
 
--- An open transaction may have any number of rows locked, and a held client may have any number of due rows (all claims
--- skip those, and workers move them out of the way). So the number of rows read is limited: few at first; some hundreds
--- if these did not suffice; then rows that have come due recently, and some randomly chosen pages of the table. Rows in
--- between are found a little later this way, and rows that others hold cost no more, however many they are.
+-- An open transaction may have locked any number of rows. A held client may have any number of due rows, which all
+-- claims skip and workers move out of the way. So the number of rows read is limited: a few at first; then, if these
+-- are not enough, some hundreds; then rows that have come due recently, and some randomly chosen pages of the table. In
+-- this way, the rows between are found a little later, and skipped rows cost no more, however many there are.
 create or replace function pgsched_internal.due_among(
   partition smallint, places text, most integer, clients text[], held text[], without uuid[], since timestamptz, depth integer, page bigint,
   out ids uuid[], out instants timestamptz[], out large boolean[], out looked_at integer
@@ -32,10 +33,10 @@ begin
         most, due_among.since, depth, due_among.page;
 end $$;
 comment on function pgsched_internal.due_among(smallint, text, integer, text[], text[], uuid[], timestamptz, integer, bigint)
-  is 'Locks up to a limit of due rows in a partition, among the rows at given places of it. Called by due_in.';
+  is 'Locks due rows in given places of a partition, up to a limit. Called by due_in.';
 
--- If nothing is due in a partition, or its rows cannot even be locked, the block is rolled back and leaves no lock
--- behind.
+-- If nothing is due in the partition, or none of its due rows can be locked, the block is rolled back and leaves no
+-- lock behind.
 create or replace function pgsched_internal.due_in(
   partition smallint, most integer, clients text[], held text[], without uuid[],
   out ids uuid[], out instants timestamptz[], out large boolean[]
@@ -77,9 +78,10 @@ when others then
   ids := '{}';
 end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
-  is 'Locks up to a limit of due rows in a partition. Holds no lock on a partition of which nothing can be handed out.';
+  is 'Locks due rows of a partition, up to a limit. If there is nothing to hand out, leaves no lock on the partition.';
 
--- Checks all partitions at once if the first one was empty, because most are empty then. Leaves no lock behind.
+-- If the first partition was empty, checks all partitions at once, because most are then empty, too. Leaves no lock
+-- behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
 declare
   found smallint[];
@@ -97,7 +99,7 @@ begin
 end $$;
 comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions that have a due row.';
 
--- Partitions are visited in random order, so that each gets its turn.
+-- Visits the partitions in random order, so that each gets its turn.
 create or replace function pgsched_internal.due_to_pull(
   first smallint, wanted integer, share integer, clients text[], held text[], without uuid[],
   out homes smallint[], out ids uuid[], out large boolean[]
@@ -130,9 +132,10 @@ begin
     into homes, ids, large from unnest(homes, ids, instants, large) as d(home, id, fire_at, is_large);
 end $$;
 comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[], text[], uuid[])
-  is 'Locks due rows of a queue, up to a limit and up to a share of each partition. Called by pgsched.claim.';
+  is 'Locks due rows of a queue, up to a limit in total and up to a share from each partition. Called by
+pgsched.claim.';
 
--- A large payload is measured as the text that is sent.
+-- A large payload is measured by the length of its text, which is what is sent.
 create or replace function pgsched_internal.that_fit(homes smallint[], ids uuid[], large boolean[], room inout integer, out count integer)
   language plpgsql volatile as $$
 declare
@@ -154,10 +157,10 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.that_fit(smallint[], uuid[], boolean[], integer)
-  is 'How many of these executions are handed out together, by the size of their payloads, and how much room is left.
-The execution that uses up the room is the last.';
+  is 'How many of these executions can be handed out together, given the size of their payloads, and how much room is
+then left. The execution that uses up the room is the last.';
 
--- Plain rows can be handed out by writing a lease and nothing else; the others are checked one by one.
+-- For a plain row, it is enough to write the lease. All other rows are checked one by one.
 create or replace function pgsched_internal.lease_in(consumer pgsched_internal.consumer, partition smallint, ids uuid[])
   returns pgsched_internal.handed[] language plpgsql volatile as $$
 declare
@@ -191,11 +194,11 @@ begin
   return handed || coalesce(judged, '{}');
 end $$;
 comment on function pgsched_internal.lease_in(pgsched_internal.consumer, smallint, uuid[])
-  is 'Leases those of these executions of a partition that the consumer may have, and returns them as they are handed
-out.';
+  is 'Leases those of these executions of a partition that the consumer may have, and returns them in the form in which
+they are handed out.';
 
--- Tries all rows at once; if that fails because of one of them, tries the halves. A row that fails by itself is parked,
--- unless another transaction has locked what it needs: then it is left as it is. Waits only for a moment.
+-- Tries all rows at once. If that fails because of one of them, tries each half. A row that fails alone is parked, or
+-- left unchanged if another transaction has locked what it needs. Waits for a lock only for a moment.
 create or replace function pgsched_internal.lease_to(
   consumer pgsched_internal.consumer, homes smallint[], ids uuid[], out handed pgsched_internal.handed[], out refused uuid[]
 ) language plpgsql volatile set lock_timeout = '5ms' as $$
@@ -236,8 +239,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lease_to(pgsched_internal.consumer, smallint[], uuid[])
-  is 'Leases those of these executions, which are locked, that the consumer may have. Returns those to hand out, and
-those that could not be processed and are to be skipped.';
+  is 'Leases those of these locked executions that the consumer may have. Returns the executions to hand out, and those
+to skip because they could not be processed.';
 
 create or replace function pgsched.claim(queue text, worker text, batch integer default 1, lease interval default '30 s')
   returns table (id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text,
@@ -279,7 +282,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched.claim(text, text, integer, interval)
-  is 'Hands out due executions of a pulled queue, at most batch of them and at most 16 MiB of payloads, each with a
-lease and a token. If an execution is not completed, failed, extended or released (pgsched.complete and so on) by the
-end of its lease, a later claim gets it. worker names the consumer. A client''s role gets only its own executions.
-Raises PS010 for an unknown queue and PS011 for a queue that workers serve.';
+  is 'Hands out due executions of a pulled queue to the consumer named worker: at most batch of them, and at most 16 MiB
+of payloads. Each comes with a lease and a token. If an execution is not completed, failed, extended or released
+(pgsched.complete and so on) before its lease ends, a later claim gets it. A client''s role gets only executions of its
+own client. Raises PS010 for an unknown queue, and PS011 for a queue that workers serve.';

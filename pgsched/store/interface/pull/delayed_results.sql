@@ -1,6 +1,7 @@
--- Results of executions whose row, or another row that their end writes, was locked: stored here, and recorded by a
--- worker as soon as the lock is free. A consumer serves many clients, and an open transaction of one must not delay the
--- others. The token decides here, too: if the execution has ended or has another holder by then, the result is dropped.
+-- Results that could not be recorded because the execution's row, or another row that its end writes, was locked. They
+-- are stored here, and a worker records each as soon as the lock is free. A consumer serves many clients, so an open
+-- transaction of one client must not delay the others. The token must match when the result is recorded, too: if the
+-- execution has ended by then, or has another holder, the result is dropped.
 
 create or replace function pgsched_internal.note_result(
   verb text, held pgsched.executions, token bigint, result jsonb default null, error text default null, retryable boolean default null,
@@ -17,7 +18,8 @@ begin
   perform pgsched_internal.notify_unless_silent('release');
 end $$;
 comment on function pgsched_internal.note_result(text, pgsched.executions, bigint, jsonb, text, boolean, interval)
-  is 'Stores a result of an execution that is locked by another transaction. Raises PS013 if one was stored before.';
+  is 'Stores the result of an execution that another transaction has locked. Raises PS013 if a result was already
+stored.';
 
 create or replace function pgsched_internal.record_in_hand(held pgsched.executions, noted pgsched_internal.results_to_record) returns boolean
   language plpgsql volatile as $$
@@ -31,8 +33,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.record_in_hand(pgsched.executions, pgsched_internal.results_to_record)
-  is 'Applies a stored result to an execution that is locked here. Returns false, and changes nothing, if another row
-that its end writes is locked.';
+  is 'Applies a stored result to an execution that this transaction has locked. Returns false, and changes nothing, if
+another row that the end of the execution writes is locked.';
 
 create or replace function pgsched_internal.record_result(noted pgsched_internal.results_to_record) returns boolean
   language plpgsql volatile as $$
@@ -51,17 +53,18 @@ begin
                         and (e.lease_owner is null or e.options ? 'deferred'));
 end $$;
 comment on function pgsched_internal.record_result(pgsched_internal.results_to_record)
-  is 'Records a stored result, or finds that its execution is over. Returns false if the execution is still locked.';
+  is 'Records a stored result, or finds that its execution is no longer under this token. Returns false if the execution
+is still locked.';
 
--- Results are recorded one after another, and a failure of one does not affect the others. If an execution is still
--- locked, the next try follows after half the time that it has waited.
+-- Records the results one by one, so that a failure of one does not affect the others. If an execution is still locked,
+-- the next attempt comes after half the time for which its result has already waited.
 create or replace function pgsched_internal.record_results(most integer) returns integer language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;
   is_done boolean;
   count integer := 0;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, but any worker may claim these
+  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim the executions
   for noted in
     select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
   loop
@@ -88,4 +91,4 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.record_results(integer)
-  is 'Records stored results of executions that were locked, up to a limit. Returns how many are done.';
+  is 'Records stored results of executions that were locked, up to a limit. Returns how many of them are done with.';

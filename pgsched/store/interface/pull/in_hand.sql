@@ -1,16 +1,17 @@
--- Results of executions that no worker holds: those claimed by a consumer, and those whose target answered that it will
--- complete them later. They are leased without an owner (lease_owner is null), and their fire_at is the end of their
--- lease. Whoever has the token may report the result. The token carries the partition in its last fifteen bits, so that
--- one table is read; the rest is random, so that it cannot be guessed. Statements are planned for that partition: a
--- cached plan would lock all partitions until the caller's transaction ends.
+-- Results of executions that no worker holds: a consumer has claimed them, or their target has responded that it will
+-- complete them later. They are leased without an owner (lease_owner is null), and their fire_at is the end of the
+-- lease. Whoever has the token may report the result. The last fifteen bits of the token are the partition, so that
+-- only one table is read; the other bits are random, so that the token cannot be guessed. Statements are planned for
+-- that partition, because a cached plan would lock all partitions until the caller's transaction ends.
 
 create or replace function pgsched_internal.new_token(partition smallint) returns bigint language sql volatile parallel safe as $$
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
 $$;
 comment on function pgsched_internal.new_token(smallint)
-  is 'A token for the lease of an execution in this partition; it cannot be guessed.';
+  is 'A token for the lease of an execution in this partition, which cannot be guessed.';
 
--- If the lease ran out a while ago, the transaction that has locked the row is about to hand it to another consumer.
+-- Leaves out an execution whose lease ran out a while ago: the transaction that has locked the row is about to hand the
+-- execution to another consumer.
 create or replace function pgsched_internal.still_in_hand(partition smallint, id uuid, token bigint) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -22,10 +23,10 @@ begin
   return held;
 end $$;
 comment on function pgsched_internal.still_in_hand(smallint, uuid, bigint)
-  is 'The execution that is leased under this token, not locked; null if there is none any more.';
+  is 'The execution that is still leased under this token, without a lock on it; null if there is none.';
 
--- Consumers' claims briefly lock rows that other claims have just taken. A client's transaction may stay open for long:
--- if results of that client are already stored, this does not wait for another of its rows.
+-- Consumers' claims briefly lock rows that other claims have just taken, so a short wait is useful. But a client's
+-- transaction may stay open for long: if results of that client are already stored, this function does not wait again.
 create or replace function pgsched_internal.wait_for_row(held pgsched.executions) returns boolean
   language plpgsql volatile set lock_timeout = '50ms' as $$
 begin
@@ -38,9 +39,10 @@ exception when lock_not_available then
   return false;
 end $$;
 comment on function pgsched_internal.wait_for_row(pgsched.executions)
-  is 'Locks an execution that another transaction has locked, if that ends within a moment. True if it did.';
+  is 'Tries to lock an execution that another transaction has locked, and waits for it only a moment. True if this
+transaction has locked it.';
 
--- Waits only for a moment: a client's transaction may hold a lock on the client's own row, while the caller has
+-- Waits only for a moment, because a client's transaction may have locked that client's row, while the caller has
 -- executions of other clients to settle.
 create or replace function pgsched_internal.take_in_hand(id uuid, token bigint, out held pgsched.executions, out is_free boolean)
   language plpgsql volatile as $$
@@ -78,8 +80,8 @@ begin
     take_in_hand.id), 'drop the result; extend the lease of long executions');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
-  is 'The execution that is leased under this token, locked unless another transaction has locked it. Raises PS013 if it
-is no longer leased under it, PS010 if it is unknown, and PS012 if it belongs to another client.';
+  is 'The execution that is leased under this token; locked, unless another transaction has locked it. Raises PS013 if
+it is no longer leased under this token, PS010 if it is unknown, and PS012 if it belongs to another client.';
 
 create or replace function pgsched_internal.write_end(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
@@ -94,11 +96,11 @@ begin
   perform pgsched_internal.end_execution(held, status, reason, result => write_end.result, lets_next => true);
 end $$;
 comment on function pgsched_internal.write_end(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
-  is 'Moves a locked execution to history and triggers what follows from its end; called by end_in_hand.';
+  is 'Moves a locked execution to history and does what follows from its end; called by end_in_hand.';
 
--- Of the other rows that an end writes, a client's transaction can lock the job, which counts its failures, and the row
--- that blocks the ordering key. The whole table may be locked, too, for example by a change of it. Such a transaction
--- may stay open for long: if results of that client are already stored, this does not wait again.
+-- A client's transaction can lock two other rows that an end writes: the job, which counts its failures, and the row
+-- that blocks the ordering key. It may also have locked a whole table, for example to change it. Such a transaction may
+-- stay open for long: if results of that client are already stored, this function does not wait again.
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean, waits boolean default false
 ) returns boolean language plpgsql volatile as $$
@@ -119,9 +121,9 @@ begin
   end;
 end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean, boolean)
-  is 'Moves a locked execution to history and triggers what follows from its end, as a worker''s settle does. tried says
-whether its last attempt took place. Returns false, and changes nothing, if another row that it writes is locked; with
-waits, if that takes longer than a moment.';
+  is 'Moves a locked execution to history and does what follows from its end, as a worker''s settle does. tried is false
+if its last attempt did not take place. Returns false, and changes nothing, if another row that the end writes is
+locked; with waits, only if that row stays locked for more than a moment.';
 
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -132,7 +134,7 @@ create or replace function pgsched_internal.decide_failure(
     held.plan, case when not at_once then random() end)
 $$;
 comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)
-  is 'What becomes of an execution after a failed attempt, by its options.';
+  is 'Decides what happens to an execution after a failed attempt, by its options.';
 
 create or replace function pgsched_internal.fail_in_hand(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -156,13 +158,13 @@ begin
   return 'retrying';
 end $$;
 comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean, boolean)
-  is 'Records a failed attempt of a locked execution, which then waits for the next attempt or ends, as its options say.
-Returns null, and changes nothing, if another row that its end writes is locked; with waits, if that takes longer than a
-moment.';
+  is 'Records a failed attempt of a locked execution, which then waits for its next attempt or ends, as its options say.
+Returns null, and changes nothing, if another row that its end writes is locked; with waits, only if that row stays
+locked for more than a moment.';
 
--- A consumer that is gone has not failed at the execution, so the next consumer may have it at once. A target that
--- accepts an execution and does not complete it has failed, and the retry policy applies. If a result was stored in
--- time, the lease is not lost.
+-- If a consumer is gone, its execution has not failed, so the next consumer can have it at once. If a target accepts an
+-- execution and does not complete it, the attempt has failed, and the retry policy applies. If a result was stored in
+-- time, the lease does not count as lost.
 create or replace function pgsched_internal.lose_in_hand(held pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;
@@ -178,8 +180,8 @@ begin
     to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null) is not null;
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions)
-  is 'Handles an execution whose lease ran out. Returns false, and changes nothing, if another row that its end writes
-is locked.';
+  is 'Handles an execution whose lease has run out. Returns false, and changes nothing, if another row that its end
+writes is locked.';
 
 create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer, ended_by timestamptz) returns integer
   language plpgsql volatile as $$
@@ -210,5 +212,5 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz)
-  is 'Takes back executions that no worker holds and whose lease had run out by a given moment, among a limited number
-of due executions of a partition. Returns how many.';
+  is 'Takes back executions that no worker holds and whose leases had run out by a given moment. Checks a limited number
+of due executions of a partition. Returns how many it took back.';

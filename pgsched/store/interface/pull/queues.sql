@@ -1,5 +1,6 @@
--- Queues that consumers pull from. A claim hands out due executions under a lease, earliest first in each partition. A
--- leased row's fire_at is the end of its lease, when it is due again, so claims do not read what other consumers hold.
+-- Queues that consumers pull from. A claim hands out due executions under a lease, earliest first in each partition.
+-- The fire_at of a leased row is the end of its lease, because that is when the row is due again. So claims do not read
+-- rows that other consumers hold.
 
 create or replace function pgsched_internal.check_pulled(target text, queue text) returns boolean language plpgsql stable parallel safe as $$
 declare
@@ -16,16 +17,16 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_pulled(text, text)
-  is 'True if a target fits a queue: queue: targets need a pulled queue, and other targets a queue that workers serve.
-Raises PS001 otherwise.';
+  is 'True if a target fits a queue: a queue: target needs a pulled queue, and any other target needs a queue that
+workers serve. Raises PS001 otherwise.';
 
 create or replace function pgsched_internal.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
   select case when told <> 'queue:' and (select q.pulled from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(partition))
               then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
-  is 'The first partition of the queue from which a target is notified of an end in this partition: its own queue, but
-the queue default if that one is pulled and the target has to be called.';
+  is 'The first partition of the queue for notifying a target of an end in this partition. That is the same queue, or
+the queue default if the same queue is pulled and a worker has to call the target.';
 
 create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
@@ -46,9 +47,10 @@ begin
   return found.first_partition;
 end $$;
 comment on function pgsched_internal.check_claim(text, text, integer, interval)
-  is 'The first partition of a queue, if this claim is valid; raises PS000, PS010 or PS011 otherwise.';
+  is 'The first partition of the queue, if a claim with these arguments is valid; raises PS000, PS010 or PS011
+otherwise.';
 
--- fire_at is always the instant from which a claim may have the row, even if the row is leased.
+-- fire_at is always the instant from which a claim may take the row, even if the row is leased.
 create or replace function pgsched_internal.until_next(queue text) returns double precision language plpgsql volatile
   set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -65,12 +67,12 @@ begin
   return extract(epoch from earliest - clock_timestamp());
 end $$;
 comment on function pgsched_internal.until_next(text)
-  is 'In how many seconds the next execution of a queue is due; negative if it is overdue, null if nothing waits or the
-queue is paused.';
+  is 'The number of seconds until the next execution of a queue is due; negative if it is overdue, null if nothing waits
+or the queue is paused.';
 
--- This runs in transactions of clients, so it never waits: neither for the lock on the partition's ordering, which
--- belongs to the workers, nor for a transaction that is just making an execution the head of the key. If that leaves an
--- execution held without need, workers release it.
+-- Runs in transactions of clients, so it never waits for the lock on the partition's ordering, which belongs to the
+-- workers, nor for a transaction that is making another execution the head of the key. If this holds an execution
+-- unnecessarily, workers release it.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   patience constant text := current_setting('lock_timeout');
@@ -104,13 +106,13 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.take_turn(pgsched.executions)
-  is 'True if it is this execution''s turn under its ordering key, and it becomes the head; otherwise it is held behind
-the others.';
+  is 'True if it is this execution''s turn under its ordering key; the execution then becomes the head. Otherwise, it is
+held behind the others.';
 
--- A lease that ran out is first put in doubt: the row becomes due again a moment later, and meanwhile its holder may
--- extend or settle it. So a pause of the process, or a change of the clock, does not take an execution from a consumer
--- that is still working on it. A doubted lease shows in a fire_at after the end of the lease; extending the lease makes
--- them equal again.
+-- A lease that has run out is first only doubted: the row becomes due again a moment later, and until then its holder
+-- may still extend or settle it. So a consumer that is still working on an execution does not lose it when its process
+-- pauses or the clock changes. While a lease is doubted, fire_at is after the end of the lease; extending the lease
+-- makes them equal again.
 create or replace function pgsched_internal.is_lost(held pgsched.executions) returns boolean language plpgsql volatile as $$
 begin
   if held.fire_at > held.lease_expires_at then
@@ -121,11 +123,11 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.is_lost(pgsched.executions)
-  is 'True if the lease of a locked execution was found to have run out a while ago. If it is found now, its consumer
-gets that while.';
+  is 'True if the lease of a locked execution was found to have run out a moment ago or earlier. If this is the first
+time, gives its consumer that moment and returns false.';
 
--- Executions that need more than a lease: the lease ran out, the time is over, the target cannot be pulled, or it may
--- not be its turn.
+-- Decides about executions for which a lease is not enough: their lease ran out, their time is over, consumers cannot
+-- pull their target, or it may not be their turn.
 create or replace function pgsched_internal.may_be_handed_out(partition smallint, id uuid) returns boolean language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
@@ -153,5 +155,5 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
-  is 'True if a consumer may have this due execution, which is locked. Otherwise the execution ends, waits or is held.';
+  is 'True if a consumer may have this locked due execution. Otherwise, the execution ends, waits or is held.';
 

@@ -1,5 +1,6 @@
--- How consumers and targets report on executions that they hold: completed, failed, extended or handed back. Each call
--- presents the token of the lease. A call waits only briefly for a lock; after that, the report is stored.
+-- How consumers and targets report on the executions that they hold: an execution is completed, failed, extended or
+-- handed back. Each call presents the token of the lease. A call waits for a lock only briefly; after that, its report
+-- is stored.
 
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -14,9 +15,9 @@ begin
   perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
 end $$;
 comment on function pgsched.complete(uuid, bigint, jsonb)
-  is 'Reports that an execution that was claimed, or deferred by its target, has succeeded, with its result. If its row
-or its job is locked by another transaction, the result is stored and recorded once they are free. Raises PS013 if
-another consumer has it by now or it has ended, and PS010 if it is unknown.';
+  is 'Reports that an execution that was claimed, or deferred by its target, has succeeded, with its result. If another
+transaction has locked its row or its job, the result is stored, and recorded once they are free. Raises PS013 if the
+execution has ended or another consumer now has it, and PS010 if it is unknown.';
 
 create or replace function pgsched.fail(
   id uuid, token bigint, error text, retryable boolean default true, retry_after interval default null
@@ -46,10 +47,11 @@ begin
   return status;
 end $$;
 comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
-  is 'Reports that an execution that was claimed, or deferred by its target, has failed, and why. Its options decide
-what becomes of it, and the call returns that: retrying, failed or expired. It is not retried before retry_after (at
-most 24 hours) has passed. If its row or its job is locked by another transaction, the report is stored and recorded
-later. Raises PS013 if another consumer has it by now or it has ended, and PS010 if it is unknown.';
+  is 'Reports that an execution that was claimed, or deferred by its target, has failed, with the error. Its options
+decide what happens next, and the call returns that: retrying, failed or expired. The execution is not retried before
+retry_after (at most 24 hours) has passed. If another transaction has locked its row or its job, the report is stored,
+and recorded once they are free. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if it
+is unknown.';
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
@@ -79,9 +81,9 @@ begin
   return until;
 end $$;
 comment on function pgsched.extend(uuid, bigint, interval)
-  is 'Extends the lease of an execution that was claimed, or deferred by its target, to this long from now. Returns when
-it ends. If another transaction has locked the row, the lease stays unchanged, and its end is returned. Raises PS013 if
-another consumer has it by now or it has ended, and PS010 if it is unknown.';
+  is 'Extends the lease of an execution that was claimed, or deferred by its target, so that it lasts this long from
+now. Returns the end of the lease. If another transaction has locked the row, the lease stays unchanged, and its current
+end is returned. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if it is unknown.';
 
 create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
 begin
@@ -116,6 +118,6 @@ begin
   end if;
 end $$;
 comment on function pgsched.release(uuid, bigint)
-  is 'Hands an execution back as if it had not been claimed, as soon as no other transaction has its row locked. If it
-was cancelled meanwhile, lets the next one of its ordering key begin. Raises PS013 if another consumer has it by now or
-it has ended, PS010 if it is unknown, and PS011 if a target deferred it.';
+  is 'Hands an execution back as if it had not been claimed, once no other transaction has locked its row. If the
+execution was cancelled in the meantime, gives the next one of its ordering key its turn. Raises PS013 if it has ended
+or another consumer now has it, PS010 if it is unknown, and PS011 if its target deferred it.';
