@@ -30,7 +30,7 @@ def _check(url: str) -> None:
         check_schema(connection)
 
 
-def test_a_url_with_several_hosts_of_which_one_answers(empty_database_url: str) -> None:
+def test_migrate_accepts_several_hosts_if_one_of_them_is_reachable(empty_database_url: str) -> None:
     given = _parts(empty_database_url)
     hosts = f"127.0.0.1:{free_port()},{given['host']}:{given['port']}"
     login = f"{given['user']}:{given['password']}"
@@ -78,14 +78,14 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("form", ["postgresql://{login}@/{name}?host={place}", "postgresql://{login}@{quoted}/{name}"])
-def test_a_unix_socket(empty_database_url: str, directory: Path, form: str) -> None:
+def test_migrate_accepts_a_unix_socket_url(empty_database_url: str, directory: Path, form: str) -> None:
     given = _parts(empty_database_url)
     quoted = str(directory).replace("/", "%2F")
     login = f"{given['user']}:{given['password']}"
     _check(form.format(login=login, name=given["dbname"], place=directory, quoted=quoted))
 
 
-def test_a_password_with_special_characters(empty_database_url: str) -> None:
+def test_migrate_accepts_a_password_with_special_characters(empty_database_url: str) -> None:
     given = _parts(empty_database_url)
     with psycopg.connect(empty_database_url, autocommit=True) as admin:
         admin.execute("create role any_password superuser login password 'p@ss/w#rd'")
@@ -115,5 +115,5 @@ def test_an_unencoded_password_is_refused_with_advice(password: str) -> None:
         "postgres://h/shop?host=/var/run&user=me@corp",
     ],
 )
-def test_other_urls_are_unchanged(url: str) -> None:
+def test_valid_urls_are_left_unchanged(url: str) -> None:
     assert Settings(database_url=url).database_url == url

@@ -35,7 +35,7 @@ def environment(directory: Path, template: str, url: str) -> Config:
 
 
 @pytest.mark.parametrize("template", ["async", "generic"])
-def test_an_environment_from_alembics_template_is_upgraded(
+def test_upgrading_works_in_environments_from_alembics_templates(
     template: str, tmp_path: Path, empty_database_url: str
 ) -> None:
     config = environment(tmp_path, template, sqlalchemy_url(empty_database_url))
@@ -51,7 +51,7 @@ def test_an_environment_from_alembics_template_is_upgraded(
     assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_async_environment_waits_until_a_table_is_unlocked(
+def test_an_async_upgrade_waits_until_a_locked_table_is_unlocked(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = environment(tmp_path, "async", sqlalchemy_url(database_url))
@@ -72,7 +72,7 @@ def test_the_async_environment_waits_until_a_table_is_unlocked(
         assert replacing.is_current(blocker)
 
 
-def test_an_unsupported_driver_is_named_with_advice(tmp_path: Path, empty_database_url: str) -> None:
+def test_an_unsupported_driver_is_refused_with_advice(tmp_path: Path, empty_database_url: str) -> None:
     url = sqlalchemy_url(empty_database_url).replace("+psycopg:", "+asyncpg:")
     config = environment(tmp_path, "async", url)
     with pytest.raises(TypeError, match=r"use a postgresql\+psycopg:// address \(got one for asyncpg\)"):

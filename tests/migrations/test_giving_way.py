@@ -55,7 +55,7 @@ def _forget() -> None:
 
 @pytest.mark.usefixtures("a_later_version")
 @pytest.mark.parametrize("table", ["executions", "history"])
-def test_a_migration_waits_for_a_reader_without_blocking_others(database_url: str, table: str) -> None:
+def test_a_migration_waits_for_a_reader_without_blocking_clients(database_url: str, table: str) -> None:
     with (
         psycopg.connect(database_url) as reader,
         psycopg.connect(database_url, autocommit=True, options="-c statement_timeout=5s") as client,
@@ -74,7 +74,9 @@ def test_a_migration_waits_for_a_reader_without_blocking_others(database_url: st
 
 
 @pytest.mark.usefixtures("a_later_version")
-def test_a_migration_kept_from_its_tables_changes_nothing(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_cannot_lock_its_tables_changes_nothing(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 0.5)
     with psycopg.connect(database_url) as reader, psycopg.connect(database_url, autocommit=True) as client:
         reader.execute("select count(*) from pgsched.executions")

@@ -41,7 +41,7 @@ async def test_every_dropped_index_is_rebuilt(db: Connection, database_url: str)
     assert rebuild_indexes(database_url) == []
 
 
-async def test_a_dropped_partition_is_reported_and_recreated(db: Connection, database_url: str) -> None:
+async def test_a_dropped_executions_partition_is_reported_and_recreated(db: Connection, database_url: str) -> None:
     before = listed(db, THERE)
     db.execute("drop table pgsched_internal.executions_3")
     [(severity, text)] = await seen(database_url, "drift")
@@ -51,7 +51,7 @@ async def test_a_dropped_partition_is_reported_and_recreated(db: Connection, dat
     assert await seen(database_url, "drift") == []
 
 
-def test_an_interrupted_rebuild_is_continued(db: Connection, database_url: str) -> None:
+def test_rebuilding_replaces_invalid_indexes_of_an_interrupted_rebuild(db: Connection, database_url: str) -> None:
     before = listed(db, THERE)
     db.execute("drop index pgsched.executions_key")
     for text in (

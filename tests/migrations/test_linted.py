@@ -18,7 +18,7 @@ def _lint(*versions: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_no_migration_has_findings() -> None:
+def test_no_migration_has_lint_findings() -> None:
     linted = _lint(*sorted((migrations_dir() / "versions").glob("*.sql")))
     assert (linted.returncode, linted.stdout) == (0, "")
 
@@ -35,7 +35,7 @@ def test_no_migration_has_findings() -> None:
         ("alter table pgsched.jobs drop column runs;", "ban-drop-column"),
     ],
 )
-def test_blocking_changes_are_found(tmp_path: Path, sql: str, rule: str) -> None:
+def test_the_linter_reports_changes_that_block_clients(tmp_path: Path, sql: str, rule: str) -> None:
     version = tmp_path / "0002_later.sql"
     version.write_text(sql)
     linted = _lint(version)

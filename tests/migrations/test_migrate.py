@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 MIGRATE = "import sys; from pgsched.store.admin.migrate import migrate; print(migrate(sys.argv[1]))"
 
 
-def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
+def test_several_processes_can_migrate_at_once(empty_database_url: str) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", MIGRATE, empty_database_url],
@@ -45,7 +45,7 @@ def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
         assert connection.execute("select client_id from pgsched.clients").fetchall() == [("default",)]
 
 
-def test_the_revisions_read_are_those_that_alembic_finds() -> None:
+def test_known_revisions_match_the_revisions_that_alembic_finds() -> None:
     found = ScriptDirectory.from_config(alembic_config())
     assert expected_revision() == found.get_current_head()
     assert known_revisions() == {script.revision for script in found.walk_revisions()}
@@ -75,19 +75,19 @@ def test_a_downgrade_is_refused_and_changes_nothing(database_url: str) -> None:
         assert connection.execute("select count(*) from pgsched.executions").fetchall() == [(0,)]
 
 
-def test_an_empty_database_is_a_mismatch_with_advice(empty_database_url: str) -> None:
+def test_an_unmigrated_database_is_reported_with_advice_to_migrate(empty_database_url: str) -> None:
     with psycopg.connect(empty_database_url) as connection, pytest.raises(SchemaMismatch, match="run pgsched migrate"):
         check_schema(connection)
 
 
-def test_an_older_revision_is_a_mismatch_that_names_both(database_url: str) -> None:
+def test_an_older_schema_is_reported_with_both_revisions(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
         with pytest.raises(SchemaMismatch, match=rf"pgsched_0000.*{expected_revision()}.*run pgsched migrate"):
             check_schema(connection)
 
 
-def test_an_unreachable_database_is_unavailable() -> None:
+def test_migrating_an_unreachable_database_raises_unavailable() -> None:
     with pytest.raises(Unavailable, match="cannot reach the database"):
         migrate("postgresql://postgres@127.0.0.1:1/postgres")
 
@@ -103,7 +103,7 @@ def bare_server(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFacto
         yield running
 
 
-def test_without_the_right_to_create_roles_missing_ones_are_reported(bare_server: EmbeddedPostgres) -> None:
+def test_migrating_without_createrole_reports_the_missing_roles(bare_server: EmbeddedPostgres) -> None:
     with psycopg.connect(bare_server.url, autocommit=True) as superuser:
         superuser.execute("create role plain login password 'plain'")
         superuser.execute("create database shop owner plain")
@@ -135,14 +135,16 @@ select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_na
  where n.nspname in ('pgsched', 'pgsched_internal') and l.mode = 'AccessExclusiveLock'"""
 
 
-def test_a_migration_with_nothing_to_do_neither_waits_nor_blocks(database_url: str) -> None:
+def test_migrating_a_current_database_waits_for_no_lock(database_url: str) -> None:
     with psycopg.connect(database_url) as reader:
         reader.execute("select count(*) from pgsched.status")
         reader.execute("lock table pgsched.executions, pgsched.history in access exclusive mode")
         assert migrate(database_url) == []
 
 
-def test_a_replacement_gives_up_without_blocking_others(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacing_the_interface_gives_up_if_a_reader_holds_a_lock(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 1.0)
     with psycopg.connect(database_url, autocommit=True) as connection, psycopg.connect(database_url) as reader:
         connection.execute("update pgsched_internal.facts set value = 'of another release' where name = 'interface'")
@@ -181,7 +183,7 @@ def test_newly_created_roles_make_the_database_out_of_date(database_url: str) ->
         assert not is_current(connection)
 
 
-def test_an_advisory_lock_of_any_login_does_not_block_a_migration(empty_database_url: str) -> None:
+def test_an_outsiders_advisory_lock_does_not_block_a_migration(empty_database_url: str) -> None:
     with psycopg.connect(empty_database_url) as outsider:
         outsider.execute("select pg_advisory_xact_lock(hashtext('pgsched migrate'))")
         assert migrate(empty_database_url) == []
@@ -192,7 +194,7 @@ _SERVES = "update pgsched_internal.facts set value = %s where name = 'serves fro
 
 
 @pytest.mark.parametrize("revision", ["pgsched_9999", "a_later_one"])
-def test_a_contracted_newer_schema_names_the_release_to_install(database_url: str, revision: str) -> None:
+def test_an_incompatible_newer_schema_is_refused_with_advice_to_install(database_url: str, revision: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(_LATER, [revision])
         connection.execute(_SERVES, ["pgsched_9998"])
@@ -202,7 +204,7 @@ def test_a_contracted_newer_schema_names_the_release_to_install(database_url: st
             migrate(database_url)
 
 
-def test_processes_run_on_a_newer_schema_that_only_added_things(database_url: str) -> None:
+def test_processes_run_on_a_compatible_newer_schema(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert connection.execute("select value from pgsched_internal.facts where name = 'serves from'").fetchone() == (
             serves_from(),
@@ -213,7 +215,7 @@ def test_processes_run_on_a_newer_schema_that_only_added_things(database_url: st
             migrate(database_url)
 
 
-def test_each_version_serves_its_predecessor() -> None:
+def test_each_schema_version_still_serves_the_previous_one() -> None:
     """Only older releases may have used what a version removes."""
     versions = {script.revision: script for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
     for revision, script in versions.items():

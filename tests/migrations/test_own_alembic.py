@@ -76,13 +76,13 @@ def test_upgrading_again_is_a_no_op(own_config: Config, empty_database_url: str)
         assert connection.execute("select count(*) from pgsched.executions").fetchall() == [(0,)]
 
 
-def test_pgsched_finds_its_schema(own_config: Config, empty_database_url: str) -> None:
+def test_the_upgraded_database_passes_the_schema_check(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)
 
 
-def test_pgsched_migrate_afterwards_has_nothing_to_do(own_config: Config, empty_database_url: str) -> None:
+def test_pgsched_migrate_after_alembic_upgrade_is_a_no_op(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     migrate(empty_database_url)
     command.upgrade(own_config, "heads")
@@ -114,7 +114,7 @@ def settings_of_their_own(empty_database_url: str) -> None:
 
 
 @pytest.mark.usefixtures("settings_of_their_own")
-def test_session_settings_do_not_change_our_schema(own_config: Config, empty_database_url: str) -> None:
+def test_session_settings_do_not_change_the_pgsched_schema(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute(PINNED)
@@ -123,7 +123,9 @@ def test_session_settings_do_not_change_our_schema(own_config: Config, empty_dat
 
 
 @pytest.mark.usefixtures("settings_of_their_own")
-def test_the_projects_migrations_keep_its_session_settings(own_config: Config, empty_database_url: str) -> None:
+def test_the_projects_migrations_keep_the_projects_session_settings(
+    own_config: Config, empty_database_url: str
+) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute("select id from mine.orders")

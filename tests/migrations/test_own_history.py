@@ -118,7 +118,7 @@ def test_alembic_current_on_an_empty_database_changes_nothing(project: Config, e
     assert row == (True,)
 
 
-def test_the_projects_branch_can_be_upgraded_before_ours(project: Config, empty_database_url: str) -> None:
+def test_the_projects_branch_can_be_upgraded_first(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "shop@head")
     assert (_columns(empty_database_url), _has_pgsched(empty_database_url)) == (["id", "paid", "sent"], False)
     command.current(project)
@@ -127,7 +127,7 @@ def test_the_projects_branch_can_be_upgraded_before_ours(project: Config, empty_
         check_schema(connection)
 
 
-def test_our_branch_can_be_upgraded_before_the_projects(project: Config, empty_database_url: str) -> None:
+def test_the_pgsched_branch_can_be_upgraded_first(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "pgsched@head")
     command.upgrade(project, "shop@head")
     command.upgrade(project, "heads")
@@ -135,7 +135,7 @@ def test_our_branch_can_be_upgraded_before_the_projects(project: Config, empty_d
         check_schema(connection)
 
 
-def test_autogenerate_on_the_projects_branch_ignores_our_tables(
+def test_autogenerate_on_the_projects_branch_ignores_pgsched_tables(
     project: Config, empty_database_url: str, tmp_path: Path
 ) -> None:
     command.upgrade(project, "heads")
@@ -151,7 +151,7 @@ def test_autogenerate_on_the_projects_branch_ignores_our_tables(
     assert _columns(empty_database_url) == ["id", "paid", "sent", "note"]
 
 
-def test_a_downgrade_of_the_projects_branch_leaves_ours(project: Config, empty_database_url: str) -> None:
+def test_downgrading_the_projects_branch_keeps_the_pgsched_schema(project: Config, empty_database_url: str) -> None:
     command.upgrade(project, "heads")
     command.downgrade(project, "shop@-1")
     assert (_columns(empty_database_url), _has_pgsched(empty_database_url)) == (["id", "paid"], True)
@@ -159,7 +159,7 @@ def test_a_downgrade_of_the_projects_branch_leaves_ours(project: Config, empty_d
     assert _columns(empty_database_url) == ["id", "paid", "sent"]
 
 
-def test_a_database_migrated_by_pgsched_is_stamped_once(project: Config, empty_database_url: str) -> None:
+def test_a_database_migrated_by_pgsched_can_be_stamped_and_upgraded(project: Config, empty_database_url: str) -> None:
     migrate(empty_database_url)
     command.upgrade(project, "shop@head")
     with psycopg.connect(empty_database_url) as connection:

@@ -17,7 +17,7 @@ select coalesce(pg_get_expr(polqual, polrelid), '') || coalesce(pg_get_expr(polw
   from pg_policy where 'pgsched_api'::regrole = any (polroles)"""
 
 
-def test_the_api_may_execute_every_function_its_policies_and_verbs_reach(db: Connection) -> None:
+def test_the_api_role_may_execute_every_function_it_reaches(db: Connection) -> None:
     functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
     granted = {name for name, (_, is_granted, _) in functions.items() if is_granted}
     called = set[str]()
@@ -28,7 +28,7 @@ def test_the_api_may_execute_every_function_its_policies_and_verbs_reach(db: Con
     assert called - granted == set()
 
 
-def test_the_api_may_not_update_executions_or_read_partitions(db: Connection) -> None:
+def test_the_api_role_may_not_update_executions_or_read_partitions(db: Connection) -> None:
     assert not value(db, "select has_table_privilege('pgsched_api', 'pgsched.executions', 'update')")
     assert not value(db, "select has_table_privilege('pgsched_api', 'pgsched_internal.executions_0', 'select')")
 

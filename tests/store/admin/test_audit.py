@@ -46,14 +46,14 @@ def test_each_verb_logs_the_given_actor(db: Connection, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_without_an_actor_logs_the_current_role(db: Connection, verb: str) -> None:
+def test_without_an_actor_each_verb_logs_the_current_role(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
     call(db, verb, **{name: str(job)}, **arguments)
     assert logged(db) == [(value(db, "select current_user::text"), verb, job)]
 
 
-def test_set_role_is_logged_rather_than_the_login_role(db: Connection) -> None:
+def test_the_role_from_set_role_is_logged_instead_of_the_login(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction():
         db.execute("set local role pgsched_worker")
@@ -69,7 +69,7 @@ def test_resume_logs_its_note(db: Connection) -> None:
     assert found == ("ann", {"note": "open again"})
 
 
-def test_moving_an_execution_logs_the_old_and_the_new_fire_at(db: Connection) -> None:
+def test_rescheduling_logs_the_old_and_new_fire_at(db: Connection) -> None:
     id = schedule(db, fire_at="2030-01-01Z")
     call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"}, actor="ann")
     actor, action, before, after = row(db, "select actor, action, before, after from pgsched.audit_log")
@@ -94,7 +94,7 @@ def test_no_ops_are_not_logged(db: Connection) -> None:
     assert [action for _, action, _ in logged(db)] == ["pause", "cancel"]
 
 
-def test_a_rolled_back_change_is_not_logged(db: Connection) -> None:
+def test_a_rolled_back_action_is_not_logged(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction(force_rollback=True):
         call(db, "pause", kind="job", name=str(job))
@@ -119,7 +119,9 @@ def wrote(db: Connection, *, days: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [(400, ["399", "1"]), (365, ["1"]), (0, ["900", "401", "401", "399", "1"])])
-async def test_the_log_is_deleted_after_audit_days(db: Connection, store_url: str, kept: int, left: list[str]) -> None:
+async def test_audit_entries_are_deleted_after_audit_days(
+    db: Connection, store_url: str, kept: int, left: list[str]
+) -> None:
     db.execute("update pgsched.installation set audit_days = %s", [kept])
     db.execute("delete from pgsched.audit_log")  # the update above is logged
     wrote(db, days=[900, 401, 401, 399, 1])
@@ -133,7 +135,7 @@ async def test_the_log_is_deleted_after_audit_days(db: Connection, store_url: st
     assert [fields["rows"] for event, fields in seen if event == "audit.deleted"] == [5 - len(left)] * (kept > 0)
 
 
-async def test_the_log_is_deleted_in_batches(db: Connection, worker: connect.Connection) -> None:
+async def test_old_audit_entries_are_deleted_in_batches(db: Connection, worker: connect.Connection) -> None:
     wrote(db, days=[500, 501, 502])
     assert await expired_rows.delete_audit(worker, kept=400, most=2) == 2
     assert column(db, "select action from pgsched.audit_log") == ["500"]

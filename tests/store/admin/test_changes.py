@@ -109,7 +109,7 @@ def do(db: Connection, verb: str) -> None:
     db.execute(f"select {asked}".encode(), {"id": id})
 
 
-def test_verbs_lists_each_function_that_writes_the_log(db: Connection) -> None:
+def test_the_tested_verbs_include_every_function_that_logs(db: Connection) -> None:
     writing = column(
         db,
         "select distinct proname::text from pg_proc where pronamespace::regnamespace::text like 'pgsched%%'"
@@ -119,7 +119,7 @@ def test_verbs_lists_each_function_that_writes_the_log(db: Connection) -> None:
     assert set(writing) == VERBS.keys()
 
 
-def test_each_verb_logs_its_action_and_the_values_before_or_after(db: Connection) -> None:
+def test_each_verb_logs_its_action_and_the_changed_values(db: Connection) -> None:
     for verb in VERBS:
         with db.transaction(force_rollback=True):
             do(db, verb)
@@ -144,7 +144,7 @@ PAUSED: dict[str, tuple[Callable[[Connection], Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", PAUSED)
-def test_pause_and_resume_log_the_same_fields_for_each_kind(db: Connection, kind: str) -> None:
+def test_pause_and_resume_are_logged_alike_for_each_kind(db: Connection, kind: str) -> None:
     made, named = PAUSED[kind]
     if (name := made(db)) is not None:
         named = named | {"name": str(name)}
@@ -174,7 +174,7 @@ def test_an_edit_logs_only_the_changed_fields(db: Connection) -> None:
     assert found == ("ann", "job", str(id), before, after)
 
 
-def test_changes_by_plain_sql_are_logged(db: Connection) -> None:
+def test_changes_made_with_plain_sql_are_logged(db: Connection) -> None:
     id = job(db)
     db.execute("update pgsched.jobs set cron = '0 2 * * *', every = null where id = %s", [id])
     db.execute("insert into pgsched.clients (client_id, weight) values ('shop', 3)")
@@ -190,7 +190,7 @@ def test_changes_by_plain_sql_are_logged(db: Connection) -> None:
     assert (found[4][2]["weight"], found[4][3]) == (4, None)
 
 
-def test_changes_of_a_row_in_one_transaction_are_one_log_entry(db: Connection) -> None:
+def test_changes_to_a_row_in_one_transaction_make_one_log_entry(db: Connection) -> None:
     with db.transaction():
         id = job(db)
         call(db, "edit", id=id, changes={"declared_by": "jobs.toml"}, actor="ann")
@@ -198,7 +198,7 @@ def test_changes_of_a_row_in_one_transaction_are_one_log_entry(db: Connection) -
     assert found == ("ann", "edit", None, "jobs.toml", "01:00:00")
 
 
-def test_changes_of_two_jobs_in_one_transaction_are_logged_separately(db: Connection) -> None:
+def test_changes_to_two_jobs_in_one_transaction_make_two_log_entries(db: Connection) -> None:
     other = job(db)
     with db.transaction():
         schedule(db, every="1 hour", key="k")
@@ -235,7 +235,7 @@ def test_the_size_of_a_log_entry_is_bounded(db: Connection) -> None:
     assert value(db, "select pg_column_size(after) < 20000 from pgsched.audit_log")
 
 
-def test_columns_that_workers_update_are_not_logged(db: Connection) -> None:
+def test_updates_to_worker_columns_are_not_logged(db: Connection) -> None:
     id = job(db)
     db.execute("delete from pgsched.audit_log")
     db.execute(
@@ -249,7 +249,7 @@ def test_columns_that_workers_update_are_not_logged(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log") == []
 
 
-def test_each_settings_column_is_logged_or_belongs_to_workers(db: Connection) -> None:
+def test_each_settings_column_is_logged_or_listed_as_unlogged(db: Connection) -> None:
     text = value(db, "select substring(prosrc from 'ours constant.*?];') from pg_proc where proname = 'log_change'")
     ours = set(re.findall(r"'(\w+)'", text))
     query = """

@@ -32,13 +32,13 @@ def test_set_client_changes_only_the_given_settings(db: Connection) -> None:
     assert settings(db, "shop") == ("nothing", {"timeout": "5s"}, 5, "active")
 
 
-def test_null_restores_the_default(db: Connection) -> None:
+def test_set_client_with_null_restores_the_default(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5, "keep": "nothing", "options": {"timeout": "5s"}})
     call(db, "set_client", client="shop", changes={"weight": None, "keep": None, "options": None})
     assert settings(db, "shop") == ("all", None, 1, "active")
 
 
-def test_the_dead_letter_target_and_retention_are_set_and_reset(db: Connection) -> None:
+def test_set_client_sets_and_resets_the_dead_letter_settings(db: Connection) -> None:
     stored = "select dead_letter_target, dead_letters_for from pgsched.clients where client_id = 'shop'"
     call(db, "set_client", client="shop", changes={"dead_letter_target": "python:dead", "dead_letters_for": "P90D"})
     assert row(db, stored) == ("python:dead", timedelta(days=90))
@@ -46,7 +46,7 @@ def test_the_dead_letter_target_and_retention_are_set_and_reset(db: Connection) 
     assert row(db, stored) == (None, timedelta(days=365))
 
 
-def test_setting_the_current_value_is_a_no_op(db: Connection) -> None:
+def test_set_client_with_the_current_value_is_a_no_op(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5})
     assert call(db, "set_client", client="shop", changes={"weight": 5}) is False
     assert column(db, "select action from pgsched.audit_log") == ["set client"]
@@ -114,7 +114,7 @@ def test_an_invalid_client_name_is_refused(db: Connection, function: str, client
         call(db, function, client=client)
 
 
-def test_a_client_is_paused_with_a_reason_and_resumed(db: Connection) -> None:
+def test_pausing_a_client_stores_a_reason_until_it_is_resumed(db: Connection) -> None:
     assert call(db, "pause", kind="client", name="shop", note="unpaid") is True
     assert call(db, "pause", kind="client", name="shop") is False
     held = "select state, reason from pgsched.clients where client_id = 'shop'"
@@ -125,7 +125,7 @@ def test_a_client_is_paused_with_a_reason_and_resumed(db: Connection) -> None:
     assert column(db, "select detail ->> 'note' from pgsched.audit_log order by id") == ["unpaid", "paid"]
 
 
-def test_set_client_does_not_resume_a_held_client(db: Connection) -> None:
+def test_set_client_does_not_resume_a_paused_client(db: Connection) -> None:
     call(db, "pause", kind="client", name="shop", note="unpaid")
     call(db, "set_client", client="shop", changes={"weight": 2})
     assert settings(db, "shop")[3] == "held"
@@ -166,7 +166,7 @@ def test_only_the_last_four_characters_of_a_secret_are_shown_and_logged(db: Conn
     assert made not in logged[3]
 
 
-def test_the_former_secret_stays_valid_for_a_day(db: Connection) -> None:
+def test_the_previous_secret_stays_valid_for_a_day_after_a_rotation(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     former = "select hint, valid_until - pgsched.now() > '23:59' from pgsched.signing_secrets('shop')"
@@ -174,20 +174,20 @@ def test_the_former_secret_stays_valid_for_a_day(db: Connection) -> None:
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA", "whsec_…LaSw"]
 
 
-def test_rotating_with_keep_for_0_ends_the_former_secrets(db: Connection) -> None:
+def test_rotating_with_keep_for_zero_invalidates_previous_secrets(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     rotate(db, keep_for="0")
     assert column(db, "select valid_until from pgsched_internal.signing_secrets") == [None]
 
 
-def test_a_former_secret_can_become_current_again(db: Connection) -> None:
+def test_a_previous_secret_can_become_current_again(db: Connection) -> None:
     for secret in (SECRET, OTHER, SECRET):
         rotate(db, secret)
     assert column(db, "select hint from pgsched.signing_secrets('shop')")[:2] == ["whsec_…LaSw", "whsec_…AAAA"]
 
 
-def test_expired_secrets_are_not_shown(db: Connection) -> None:
+def test_expired_signing_secrets_are_not_listed(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     db.execute("update pgsched_internal.signing_secrets set valid_until = now() - interval '1 s' where hint = 'LaSw'")
@@ -207,7 +207,7 @@ def test_a_sixth_valid_secret_is_refused(db: Connection) -> None:
         rotate(db)
 
 
-def test_dropping_the_secret_ends_the_former_secrets_too(db: Connection) -> None:
+def test_dropping_the_signing_secret_drops_previous_secrets_too(db: Connection) -> None:
     rotate(db)
     rotate(db)
     assert call(db, "drop_signing_secret", client="shop") is True
@@ -215,7 +215,7 @@ def test_dropping_the_secret_ends_the_former_secrets_too(db: Connection) -> None
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == []
 
 
-def test_a_client_reads_its_own_settings_and_hints_but_no_secret(db: Connection, payments: Connection) -> None:
+def test_a_client_reads_its_own_settings_and_secret_hints_only(db: Connection, payments: Connection) -> None:
     call(db, "set_client", client="payments", changes={"options": {"timeout": "5s"}, "weight": 3})
     call(db, "set_client", client="billing", changes={"weight": 2})
     rotate(db, SECRET, client="payments")
@@ -236,7 +236,7 @@ def test_a_client_may_not_change_its_settings(payments: Connection, function: st
 
 
 @pytest.mark.parametrize("kind", ["client", "queue", "worker", "target", "installation"])
-def test_a_client_may_pause_nothing_but_its_own_jobs(payments: Connection, kind: str) -> None:
+def test_a_client_may_not_pause_or_resume_anything_but_jobs(payments: Connection, kind: str) -> None:
     named = {"name": "payments"} if kind != "installation" else {}
     for verb in ("pause", "resume"):
         with refused("PS012"):
@@ -256,14 +256,14 @@ def test_a_client_granted_set_client_changes_only_its_own_settings(db: Connectio
         call(payments, "set_client", client="payments", changes={"database_role": role})
 
 
-def test_dropping_a_held_client_opens_its_gate(db: Connection) -> None:
+def test_dropping_a_paused_client_opens_the_gate(db: Connection) -> None:
     call(db, "pause", kind="client", name="shop")
     assert call(db, "drop_client", client="shop")
     shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
     assert value(db, shut) == 0
 
 
-def test_only_a_clients_own_cancel_without_a_note_is_not_logged(db: Connection, payments: Connection) -> None:
+def test_every_cancel_is_logged_except_a_clients_own_without_a_note(db: Connection, payments: Connection) -> None:
     first, second, third = (schedule(db, client="payments") for _ in range(3))
     db.execute("delete from pgsched.audit_log")
     call(payments, "cancel", id=first)

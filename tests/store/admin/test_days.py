@@ -45,12 +45,12 @@ def old_day(db: Connection) -> str:
     return f"history_{day:%Y%m%d}"
 
 
-async def test_two_weeks_are_made_ahead(db: Connection, link: Link) -> None:
+async def test_retention_creates_days_two_weeks_ahead(db: Connection, link: Link) -> None:
     assert await service(link).turn() == 3600.0
     assert value(db, ATTACHED) == 15
 
 
-async def test_a_reader_of_history_delays_a_new_day_but_blocks_nobody(
+async def test_a_history_reader_delays_attaching_a_day_without_blocking_settling(
     db: Connection, link: Link, store_url: str
 ) -> None:
     finish(db, schedule(db))
@@ -66,7 +66,7 @@ async def test_a_reader_of_history_delays_a_new_day_but_blocks_nobody(
     db.execute("drop table pgsched_internal.history_20900101")
 
 
-async def test_retention_retries_soon_if_it_cannot_get_the_locks(
+async def test_retention_retries_sooner_if_it_cannot_get_its_locks(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as reader:
@@ -76,7 +76,7 @@ async def test_retention_retries_soon_if_it_cannot_get_the_locks(
     assert old_day not in column(db, NAMES)
 
 
-async def test_a_reader_of_history_delays_dropping_a_day_but_blocks_nobody(
+async def test_a_history_reader_delays_dropping_a_day_without_blocking_settling(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as reader:
@@ -89,7 +89,7 @@ async def test_a_reader_of_history_delays_dropping_a_day_but_blocks_nobody(
     assert old_day not in column(db, NAMES)
 
 
-async def test_an_open_settle_delays_dropping_a_day_but_blocks_no_settle(
+async def test_an_open_settle_delays_dropping_a_day_without_blocking_settling(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as settling:
@@ -107,16 +107,14 @@ async def test_a_day_older_than_history_days_is_dropped(db: Connection, link: Li
     assert old_day not in column(db, NAMES)
 
 
-async def test_advisory_locks_of_other_logins_do_not_prevent_new_days(
-    db: Connection, link: Link, store_url: str
-) -> None:
+async def test_an_outsiders_advisory_lock_does_not_prevent_new_days(db: Connection, link: Link, store_url: str) -> None:
     with psycopg.connect(store_url, autocommit=True) as outsider:
         outsider.execute("select pg_advisory_lock(hashtext('pgsched days'))")
         await service(link).turn()
     assert value(db, ATTACHED) == 15
 
 
-async def test_no_day_is_made_while_another_worker_makes_days(db: Connection, link: Link, store_url: str) -> None:
+async def test_only_one_worker_creates_days_at_a_time(db: Connection, link: Link, store_url: str) -> None:
     with psycopg.connect(store_url) as other:
         other.execute("select pgsched_internal.try_lock('days')")
         assert not await internal_verbs.make_day(await link.get(), "history", date(2020, 1, 1))

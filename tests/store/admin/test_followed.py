@@ -47,7 +47,7 @@ def reading(url: str) -> Iterator[None]:
         yield
 
 
-def test_every_table_has_a_primary_key_including_days_and_queues(db: Connection) -> None:
+def test_every_table_has_a_primary_key_including_new_days_and_queues(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         db.execute("select pgsched.create_queue('orders')")
         for parent in ("history", "attempts"):
@@ -56,19 +56,19 @@ def test_every_table_has_a_primary_key_including_days_and_queues(db: Connection)
         assert column(db, KEYLESS) == []
 
 
-def test_a_replicated_day_is_made(applying: Connection) -> None:
+def test_a_replicated_day_is_created_on_the_subscriber(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["history_20950101"]
 
 
-def test_a_day_dropped_by_the_publisher_is_dropped(applying: Connection) -> None:
+def test_a_day_dropped_on_the_publisher_is_dropped_on_the_subscriber(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["attempts_20950101"])
     applying.execute(END, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["attempts_20950101"]
 
 
-def test_a_day_replicated_while_history_is_read_is_attached_later(applying: Connection, store_url: str) -> None:
+def test_a_day_replicated_during_a_history_read_is_attached_later(applying: Connection, store_url: str) -> None:
     with reading(store_url):
         applying.execute(ADD, ["history_20950101"])
         assert column(applying, DAYS, [False]) == ["history_20950101"]
@@ -76,7 +76,7 @@ def test_a_day_replicated_while_history_is_read_is_attached_later(applying: Conn
     assert column(applying, DAYS, [True]) == ["history_20950101", "history_20950102"]
 
 
-def test_a_day_dropped_while_history_is_read_is_dropped_later(applying: Connection, store_url: str) -> None:
+def test_a_day_dropped_during_a_history_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["history_20950102"])
     with reading(store_url):
@@ -86,7 +86,7 @@ def test_a_day_dropped_while_history_is_read_is_dropped_later(applying: Connecti
     assert column(applying, DAYS, [True]) == []
 
 
-def test_a_day_with_rows_in_the_default_partition_is_dropped_with_them(applying: Connection, store_url: str) -> None:
+def test_dropping_a_day_deletes_its_rows_in_the_default_partition(applying: Connection, store_url: str) -> None:
     with reading(store_url):
         applying.execute(ADD, ["history_20950101"])
         applying.execute(OLD_ROW, ["2095-01-01 12:00+00"])
@@ -98,7 +98,7 @@ def test_a_day_with_rows_in_the_default_partition_is_dropped_with_them(applying:
     assert value(applying, "select count(*) from pgsched.history") == 1
 
 
-def test_a_replicated_queue_is_made_and_dropped(applying: Connection) -> None:
+def test_a_replicated_queues_tables_are_created_and_dropped(applying: Connection) -> None:
     applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 64)")
     tables = "select count(*) from pg_inherits where inhparent = 'pgsched.executions'::regclass"
     assert value(applying, tables) == 32
@@ -108,7 +108,7 @@ def test_a_replicated_queue_is_made_and_dropped(applying: Connection) -> None:
     assert value(applying, "select to_regclass('pgsched_internal.watch_4') is null")
 
 
-def test_a_queue_dropped_while_executions_are_read_is_dropped_later(applying: Connection, store_url: str) -> None:
+def test_a_queue_dropped_during_an_executions_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 80)")
     with psycopg.connect(store_url) as reader:
         reader.execute("select count(*) from pgsched.executions")
@@ -118,7 +118,7 @@ def test_a_queue_dropped_while_executions_are_read_is_dropped_later(applying: Co
     assert value(applying, "select to_regclass('pgsched_internal.executions_80') is null")
 
 
-def test_rows_written_locally_make_no_tables(db: Connection) -> None:
+def test_rows_written_locally_create_no_tables(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         db.execute(ADD, ["history_20950101"])
         db.execute("insert into pgsched.queues (name, first_partition) values ('orders', 96)")
@@ -126,7 +126,7 @@ def test_rows_written_locally_make_no_tables(db: Connection) -> None:
         assert value(db, "select to_regclass('pgsched_internal.executions_96') is null")
 
 
-def test_sequences_advance_to_their_rows_and_never_go_back(db: Connection) -> None:
+def test_sequences_advance_past_replicated_ids(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         ids = "insert into pgsched.audit_log (actor, action) values ('ann', 'pause') returning id"
         first = value(db, ids)

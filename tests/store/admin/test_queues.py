@@ -49,7 +49,7 @@ def test_a_new_queue_has_sixteen_partitions(db: Connection) -> None:
     assert {16 <= partition < 32 for partition in column(db, PARTITIONS)} == {True}
 
 
-def test_tables_of_a_new_queue_match_those_of_the_default_queue(db: Connection) -> None:
+def test_a_new_queues_tables_match_the_default_queues_tables(db: Connection) -> None:
     queue(db, "orders")
     like = """
       select c.reloptions, array(select x::text from unnest(c.relacl) x order by 1),
@@ -65,7 +65,7 @@ def test_tables_of_a_new_queue_match_those_of_the_default_queue(db: Connection) 
     assert {str(row(db, like, [f"pgsched_internal.executions_{n}"])) for n in range(16, 32)} == {str(model)}
 
 
-def test_creating_a_queue_blocks_no_insert(db: Connection, database_url: str) -> None:
+def test_creating_a_queue_and_scheduling_do_not_block_each_other(db: Connection, database_url: str) -> None:
     with session(database_url) as writer, session(database_url) as maker, writer.transaction():
         schedule(writer)
         with maker.transaction():
@@ -74,7 +74,7 @@ def test_creating_a_queue_blocks_no_insert(db: Connection, database_url: str) ->
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_a_queue_takes_keys_jobs_and_many_rows(db: Connection) -> None:
+def test_keys_jobs_and_batches_go_to_the_given_queues_partitions(db: Connection) -> None:
     first = queue(db, "orders")
     schedule(db, queue="orders", key="k", ordering_key="o")
     planned(db, schedule(db, queue="orders", every="1 hour"))
@@ -147,7 +147,7 @@ def test_an_unknown_queue_is_not_found(db: Connection, function: str) -> None:
         call(db, function, name="nowhere", **more)
 
 
-def test_a_queue_is_paused_with_a_reason_and_resumed(db: Connection, database_url: str) -> None:
+def test_pausing_a_queue_stores_a_reason_until_it_is_resumed(db: Connection, database_url: str) -> None:
     with listening(database_url) as listener:
         assert call(db, "pause", kind="queue", name="default", note="maintenance") is True
         assert "queues" in heard(listener, db)
@@ -159,7 +159,7 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(db: Connection, database_ur
     assert column(db, "select action from pgsched.audit_log order by id") == ["pause", "resume"]
 
 
-def test_dropping_a_queue_drops_its_tables_and_never_reuses_its_partitions(db: Connection) -> None:
+def test_a_dropped_queues_partition_numbers_are_never_reused(db: Connection) -> None:
     queue(db, "orders")
     id = schedule(db, queue="orders")
     call(db, "cancel", id=id)
@@ -193,7 +193,7 @@ def test_a_dead_letter_of_a_dropped_queue_cannot_be_replayed(db: Connection) -> 
 
 
 @pytest.mark.parametrize(("pulled", "target", "other"), [(True, "queue:", TARGET), (False, TARGET, "queue:")])
-def test_replay_refuses_a_target_that_does_not_fit_the_queue(
+def test_replay_refuses_a_target_that_the_queue_does_not_accept(
     db: Connection, pulled: bool, target: str, other: str
 ) -> None:
     queue(db, "orders", pulled=pulled)
@@ -222,7 +222,7 @@ def test_a_queue_with_waiting_or_running_executions_is_not_dropped(db: Connectio
         call(db, "drop_queue", name="orders")
 
 
-def test_a_queue_with_jobs_is_not_dropped_until_they_are_cancelled(db: Connection) -> None:
+def test_a_queue_is_not_dropped_until_its_jobs_are_cancelled(db: Connection) -> None:
     queue(db, "orders")
     job = schedule(db, queue="orders", every="1 hour")
     with refused("PS011", hint="pgsched.edit"):
@@ -319,7 +319,7 @@ def test_schedule_many_into_a_full_queue_is_refused(db: Connection) -> None:
     assert column(db, PARTITIONS) == []
 
 
-def test_a_full_queue_does_not_affect_other_queues(db: Connection) -> None:
+def test_scheduling_works_in_other_queues_while_one_is_full(db: Connection) -> None:
     queue(db, "orders")
     fill(db, "default")
     schedule(db, queue="orders")
@@ -328,13 +328,13 @@ def test_a_full_queue_does_not_affect_other_queues(db: Connection) -> None:
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_a_waiting_key_in_a_full_queue_is_replaced(db: Connection) -> None:
+def test_scheduling_a_waiting_key_in_a_full_queue_replaces_the_row(db: Connection) -> None:
     id = schedule(db, key="k")
     fill(db, "default")
     assert schedule(db, key="k", payload={"n": 2}) == id
 
 
-def test_a_full_queue_does_not_stop_jobs(db: Connection) -> None:
+def test_jobs_are_still_planned_and_triggered_in_a_full_queue(db: Connection) -> None:
     fill(db, "default")
     job = schedule(db, every="1 hour")
     planned(db, job)
@@ -342,7 +342,7 @@ def test_a_full_queue_does_not_stop_jobs(db: Connection) -> None:
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_a_full_queue_accepts_notifications_of_outcomes(db: Connection) -> None:
+def test_a_full_queue_accepts_outcome_notifications(db: Connection) -> None:
     fill(db, "default")
     db.execute(
         "select pgsched_internal.tell_outcome(jsonb_populate_record(null::pgsched.executions, jsonb_build_object("
@@ -354,7 +354,7 @@ def test_a_full_queue_accepts_notifications_of_outcomes(db: Connection) -> None:
         schedule(db)
 
 
-def test_a_client_cannot_exempt_itself_from_max_waiting(db: Connection, database_url: str) -> None:
+def test_a_client_cannot_bypass_max_waiting_with_pgsched_unbounded(db: Connection, database_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     fill(db, "default")
@@ -365,7 +365,7 @@ def test_a_client_cannot_exempt_itself_from_max_waiting(db: Connection, database
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_only_removing_max_waiting_reopens_a_full_queue_at_once(db: Connection) -> None:
+def test_removing_max_waiting_but_not_raising_it_reopens_a_full_queue(db: Connection) -> None:
     db.execute("update pgsched.queues set max_waiting = 10, full_since = now()")
     call(db, "set_queue", name="default", changes={"max_waiting": 20})
     assert value(db, "select full_since from pgsched.queues") is not None
@@ -375,7 +375,7 @@ def test_only_removing_max_waiting_reopens_a_full_queue_at_once(db: Connection) 
 
 @pytest.mark.parametrize(("notify", "unbounded"), [("told", "off"), ("off", "on"), ("told", "on")])
 @pytest.mark.parametrize("way", [one_by_one, keyed, held, plain])
-def test_no_session_setting_of_a_client_opens_a_full_queue(
+def test_a_client_cannot_bypass_max_waiting_with_session_settings(
     db: Connection, database_url: str, way: Any, notify: str, unbounded: str
 ) -> None:
     schedule(db, key="k")
@@ -392,7 +392,7 @@ def test_no_session_setting_of_a_client_opens_a_full_queue(
         db.execute("update pgsched.clients set database_role = null; drop role a_client")
 
 
-def test_a_bulk_replay_waits_while_its_queue_is_full(db: Connection) -> None:
+def test_a_bulk_replay_waits_while_the_queue_is_full(db: Connection) -> None:
     letters = [dead_letter(db) for _ in range(3)]
     id = bulk(db, "replay", {"client": "default"}, rate=100)
     fill(db, "default")

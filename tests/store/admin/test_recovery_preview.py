@@ -48,13 +48,13 @@ _SAME |= {"in_order": False, "followed": True, "known": None}
         ({"away": "31 days"}, False),  # a clock that ran behind and was corrected
     ],
 )
-def test_only_another_server_or_a_suspicious_gap_holds_the_installation(
+def test_a_copied_server_or_suspicious_gap_holds_the_installation(
     db: Connection, found: dict[str, Any], held: bool
 ) -> None:
     assert db.execute(_RULE, _SAME | found).fetchone() == (held,)
 
 
-def test_hold_after_absence_holds_after_a_longer_gap(db: Connection) -> None:
+def test_hold_after_absence_sets_the_gap_that_holds_the_installation(db: Connection) -> None:
     db.execute('select pgsched.set_installation(\'{"hold_after_absence": "2d"}\')')
     found = [db.execute(_RULE, _SAME | {"away": f"{days} days"}).fetchone() for days in (1, 3)]
     db.execute("select pgsched.set_installation('{\"hold_after_absence\": null}')")
@@ -67,7 +67,7 @@ def _move(db: Connection) -> None:
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
 
 
-def test_a_copy_with_work_stays_held_until_it_is_resumed(db: Connection) -> None:
+def test_a_copied_database_with_executions_is_held_until_resumed(db: Connection) -> None:
     _move(db)
     schedule(db, delay="1 hour")
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_a_copy_with_work_stays_held_until_it_is_resumed(db: Connection) -> None
     assert value(db, "select why from pgsched_internal.check_same_server()") is None
 
 
-def test_a_copy_without_work_is_adopted(db: Connection) -> None:
+def test_a_copied_database_without_executions_is_adopted(db: Connection) -> None:
     _move(db)
     assert value(db, "select why from pgsched_internal.check_same_server()") is None
     schedule(db, delay="1 hour")
@@ -102,7 +102,7 @@ def test_consumers_claim_nothing_while_the_installation_is_held(database_url: st
 
 
 @pytest.mark.parametrize("column", ["system_identifier", "database", "timeline", "relation"])
-def test_consumers_claim_nothing_from_a_copy_that_no_worker_has_checked(database_url: str, column: str) -> None:
+def test_consumers_claim_nothing_from_an_unchecked_copy(database_url: str, column: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
         db.execute("select pgsched.schedule('queue:', queue => 'orders') from generate_series(1, 3)")
@@ -117,7 +117,7 @@ def test_consumers_claim_nothing_from_a_copy_that_no_worker_has_checked(database
         assert value(db, claim) == 1
 
 
-async def test_the_preview_counts_what_fires_at_once_by_client_and_queue(
+async def test_the_preview_counts_overdue_executions_by_client_and_queue(
     db: Connection, planning: psycopg.AsyncConnection[Any]
 ) -> None:
     for client, fire_at in (("shop", "2 days"), ("shop", "2 hours"), ("bank", "1 minute"), ("bank", "-5 days")):
@@ -132,7 +132,7 @@ async def test_the_preview_counts_what_fires_at_once_by_client_and_queue(
     assert [one.executions for one in found.calls] == [3]
 
 
-async def test_spread_keeps_the_order_of_due_executions_and_moves_no_others(
+async def test_spread_moves_only_due_executions_and_keeps_their_order(
     db: Connection, planning: psycopg.AsyncConnection[Any]
 ) -> None:
     db.execute(
@@ -155,7 +155,9 @@ async def test_spread_keeps_the_order_of_due_executions_and_moves_no_others(
     assert {b - a for a, b in itertools.pairwise(instants)} == {timedelta(seconds=0.1)}
 
 
-async def test_settings_are_set_read_back_and_reset(db: Connection, planning: psycopg.AsyncConnection[Any]) -> None:
+async def test_set_installation_sets_and_resets_settings(
+    db: Connection, planning: psycopg.AsyncConnection[Any]
+) -> None:
     assert await verbs.set_installation(planning, {"history_days": 60, "hold_after_restart": None}, actor="ann")
     found = await installation_settings.get_installation(planning)
     assert (found.history_days, found.hold_after_restart, found.hold_after_promotion) == (
@@ -179,7 +181,7 @@ async def test_settings_are_set_read_back_and_reset(db: Connection, planning: ps
         "[]",
     ],
 )
-def test_invalid_settings_are_refused(db: Connection, changes: str) -> None:
+def test_set_installation_refuses_invalid_settings(db: Connection, changes: str) -> None:
     with pytest.raises(psycopg.Error) as refused:
         db.execute("select pgsched.set_installation(%s)", [changes])
     assert refused.value.sqlstate == "PS000"

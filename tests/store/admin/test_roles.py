@@ -47,7 +47,7 @@ def anybody(db: Connection, store_url: str) -> Iterator[Connection]:
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_client_schedules_replaces_and_cancels_its_own_executions(payments: Connection) -> None:
+def test_a_client_can_schedule_edit_and_cancel_its_own_executions(payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
     call(payments, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
@@ -56,7 +56,7 @@ def test_a_client_schedules_replaces_and_cancels_its_own_executions(payments: Co
     assert call(payments, "cancel", id=schedule(payments, client="payments")) is True
 
 
-def test_a_client_schedules_and_controls_its_own_jobs(payments: Connection) -> None:
+def test_a_client_can_schedule_and_control_its_own_jobs(payments: Connection) -> None:
     job = schedule(payments, client="payments", key="nightly", cron="@daily")
     assert schedule(payments, client="payments", key="nightly", cron="@hourly") == job
     assert call(payments, "pause", kind="job", name=str(job), note="closed") is True
@@ -91,7 +91,7 @@ def test_a_client_changes_only_its_own_jobs_in_bulk(db: Connection, payments: Co
     ]
 
 
-def test_actions_of_a_client_are_logged_under_its_role(db: Connection, payments: Connection) -> None:
+def test_a_clients_actions_are_logged_under_its_role_by_default(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     call(payments, "pause", kind="job", name=str(job))
     call(payments, "resume", kind="job", name=str(job), actor="ann")
@@ -131,7 +131,7 @@ def test_a_client_scheduling_a_running_key_leaves_it_unchanged(db: Connection, p
     assert call(payments, "cancel", id=id) is True
 
 
-def test_a_client_does_not_see_rows_of_other_clients(db: Connection, payments: Connection) -> None:
+def test_a_client_does_not_see_other_clients_rows(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", key="k")
     schedule(db, client="billing", every="1 hour")
     ended = schedule(db, client="billing")
@@ -149,7 +149,7 @@ def test_a_client_does_not_see_rows_of_other_clients(db: Connection, payments: C
     assert column(payments, "select client_id from pgsched.clients") == ["payments"]
 
 
-def test_a_client_cannot_act_on_rows_of_other_clients(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_act_on_other_clients_rows(db: Connection, payments: Connection) -> None:
     execution = schedule(db, client="billing", key="k")
     job = schedule(db, client="billing", every="1 hour")
     for id in (execution, job):
@@ -184,7 +184,7 @@ def test_a_client_cannot_act_on_rows_of_other_clients(db: Connection, payments: 
         " '@daily', 'payments')",
     ],
 )
-def test_a_client_may_not_update_delete_or_lock_its_rows(payments: Connection, statement: str) -> None:
+def test_a_client_may_not_update_delete_or_lock_its_own_rows(payments: Connection, statement: str) -> None:
     schedule(payments, client="payments")
     schedule(payments, client="payments", every="1 hour")
     if "lock table" in statement and payments.info.server_version >= 160000:
@@ -211,14 +211,14 @@ def test_a_client_cannot_schedule_for_other_clients(payments: Connection, client
     assert counts(payments) == (0, 0, 0)
 
 
-def test_a_client_cannot_replace_the_key_of_another_client(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_replace_another_clients_key(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", key="k", payload={"n": 1})
     with refused("PS012"):
         schedule(payments, client="billing", key="k", payload={"n": 2})
     assert column(db, "select payload from pgsched.executions") == [{"n": 1}]
 
 
-def test_a_client_cannot_give_its_rows_to_another_client(payments: Connection) -> None:
+def test_a_client_may_not_reassign_its_executions(payments: Connection) -> None:
     schedule(payments, client="payments")
     with refused(DENIED):
         payments.execute("update pgsched.executions set client_id = 'billing'")
@@ -235,7 +235,7 @@ def test_a_client_cannot_give_its_rows_to_another_client(payments: Connection) -
         "id = pgsched_internal.new_id()",
     ],
 )
-def test_a_client_may_not_update_columns_of_workers(payments: Connection, change: str) -> None:
+def test_a_client_may_not_update_worker_columns(payments: Connection, change: str) -> None:
     schedule(payments, client="payments")
     with refused(DENIED):
         payments.execute(f"update pgsched.executions set {change}".encode())
@@ -292,7 +292,7 @@ def test_two_clients_may_share_a_role(db: Connection, payments: Connection) -> N
     assert set(column(payments, "select client_id from pgsched.status")) == {"payments", "billing"}
 
 
-def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
+def test_a_reader_sees_every_clients_rows(db: Connection, reader: Connection) -> None:
     id: UUID = schedule(db, client="billing")
     schedule(db, client="payments", every="1 hour")
     assert counts(reader) == (1, 1, 0)
@@ -338,14 +338,14 @@ def test_a_role_without_rights_may_do_nothing(anybody: Connection, query: str) -
         anybody.execute(query.encode())
 
 
-def test_a_client_debounces_while_its_key_runs(db: Connection, payments: Connection) -> None:
+def test_a_client_can_debounce_a_running_key(db: Connection, payments: Connection) -> None:
     running = schedule(payments, client="payments", key="k")
     lease(db, running)
     following = schedule(payments, client="payments", key="k", on_conflict="debounce")
     assert (status(db, running), status(db, following)) == ("running", "scheduled")
 
 
-def test_a_client_may_depend_on_its_own_executions_even_running_ones(db: Connection, payments: Connection) -> None:
+def test_a_client_may_depend_on_its_own_running_executions(db: Connection, payments: Connection) -> None:
     first, second = schedule(payments, client="payments"), schedule(payments, client="payments", key="k")
     lease(db, first)
     last = schedule(payments, client="payments", after=[str(first), "k"])
@@ -362,7 +362,7 @@ def test_a_client_cannot_depend_on_another_clients_execution(db: Connection, pay
             schedule(payments, client="payments", after=[name])
 
 
-def test_a_client_does_not_see_dependencies_of_other_clients(db: Connection, payments: Connection) -> None:
+def test_a_client_does_not_see_other_clients_dependencies(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", after=[str(schedule(db, client="billing"))])
     assert column(payments, "select 1 from pgsched.dependencies") == []
     for statement in ("delete from pgsched.dependencies", "update pgsched.dependencies set status = 'succeeded'"):
@@ -405,7 +405,7 @@ def locked_rows(db: Connection, table: str) -> int:
         ("stop_bulk(%s)", "pgsched.bulk_operations"),
     ],
 )
-def test_another_clients_id_looks_unknown_and_locks_no_row(
+def test_another_clients_id_is_not_found_and_locks_no_row(
     db: Connection, payments: Connection, verb: str, table: str
 ) -> None:
     failed = schedule(db, client="billing")
@@ -425,7 +425,7 @@ def test_another_clients_id_looks_unknown_and_locks_no_row(
     assert said[0][0] == "PS010"
 
 
-def test_operators_made_by_a_client_do_not_affect_row_level_security(db: Connection, payments: Connection) -> None:
+def test_a_clients_operators_do_not_affect_row_level_security(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", payload={"secret": 1})
     db.execute("grant create on schema public to public")
     for types in ("name, name", "text, text", "text, name"):

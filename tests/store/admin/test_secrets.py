@@ -23,7 +23,7 @@ async def put(url: str, name: str, text: str, *, keys: str = OLD, client: str = 
         return await secrets.put(connection, KeyRing.parse(keys), client, name, text, actor="ann")
 
 
-async def test_a_secret_is_put_replaced_listed_and_dropped(store_url: str, db: Connection) -> None:
+async def test_secrets_can_be_put_replaced_listed_and_dropped(store_url: str, db: Connection) -> None:
     assert [await put(store_url, "token", text) for text in ("one", "two")] == [True, False]
     assert column(db, "select name from pgsched.secrets('shop')") == ["token"]
     assert [value(db, "select pgsched.drop_secret('shop', 'token')") for _ in range(2)] == [True, False]
@@ -36,7 +36,7 @@ async def test_a_secret_with_an_invalid_host_is_refused(db: Connection, name: st
         db.execute("select pgsched_internal.put_secret('shop', 'a', sha256('') || sha256(''), array[%s])", [name])
 
 
-async def test_a_new_secret_has_no_hosts_and_a_replaced_one_keeps_its_hosts(store_url: str, db: Connection) -> None:
+async def test_replacing_a_secret_keeps_its_hosts_unless_hosts_are_given(store_url: str, db: Connection) -> None:
     hosts = "select hosts from pgsched.secrets('shop')"
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
         given: list[Any] = [None, ["Shop.Example:443", "shop.example.", "b.example:08443"], None, []]
@@ -47,14 +47,14 @@ async def test_a_new_secret_has_no_hosts_and_a_replaced_one_keeps_its_hosts(stor
     assert kept == [[], ["b.example:8443", "shop.example"], ["b.example:8443", "shop.example"], []]
 
 
-async def test_putting_a_secret_logs_the_actor_but_not_the_text(store_url: str, db: Connection) -> None:
+async def test_putting_a_secret_logs_the_actor_but_not_the_secret(store_url: str, db: Connection) -> None:
     await put(store_url, "token", "hush-hush")
     found = row(db, "select actor, kind, name, a::text from pgsched.audit_log a where action = 'put secret'")
     assert found[:3] == ("ann", "secret", "shop/token")
     assert "hush" not in found[3]
 
 
-async def test_a_dump_contains_no_secret(store_url: str, db: Connection) -> None:
+async def test_a_database_dump_contains_no_plain_secret(store_url: str, db: Connection) -> None:
     await put(store_url, "token", "hush-hush")
     signing = [await rotate(store_url) for _ in range(2)]
     dump = await asyncio.create_subprocess_exec(
@@ -77,7 +77,7 @@ async def rotate(url: str, *, keys: str = OLD, secret: str | None = None) -> str
     "secret",
     ["", "secret", "whsec_", "whsec_c2hvcnQ=", "A" * 32, "whsec_" + "A" * 32 + "!", "whsec_" + "A" * 92, "whsec_é"],
 )
-async def test_an_invalid_signing_secret_is_refused_and_not_repeated(store_url: str, secret: str) -> None:
+async def test_an_invalid_signing_secret_is_refused_without_quoting_it(store_url: str, secret: str) -> None:
     with pytest.raises(InvalidInput, match="write whsec_ and the base64") as refused:
         await rotate(store_url, secret=secret)
     assert len(secret) < 10 or secret not in str(refused.value)
@@ -103,7 +103,7 @@ async def test_resealing_skips_expired_signing_secrets(store_url: str, db: Conne
         assert await secrets.reseal_all(connection, KeyRing.parse(NEW)) == 0
 
 
-def test_options_cannot_name_the_signing_secret(db: Connection) -> None:
+def test_header_options_cannot_refer_to_the_signing_secret(db: Connection) -> None:
     with pytest.raises(errors.DatabaseError, match="secrets by their names"):
         call(db, "schedule", target="https://a", options='{"headers": {"x": {"secret": "signing secret"}}}')
 
@@ -123,13 +123,13 @@ async def test_a_client_has_at_most_a_hundred_secrets(store_url: str, db: Connec
     ("name", "text"),
     [("", "x"), ("a b", "x"), ("-a", "x"), ("a" * 101, "x"), ("a", ""), ("a", "x" * 16_385), ("a", "\x00")],
 )
-async def test_an_invalid_name_or_text_is_refused_and_not_repeated(store_url: str, name: str, text: str) -> None:
+async def test_an_invalid_secret_is_refused_without_quoting_it(store_url: str, name: str, text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         await put(store_url, name, text)
     assert len(str(refused.value)) < 200
 
 
-async def test_without_keys_secrets_are_refused(store_url: str, db: Connection) -> None:
+async def test_secrets_are_refused_if_no_secret_keys_are_set(store_url: str, db: Connection) -> None:
     with pytest.raises(Conflict, match="new-key"):
         await put(store_url, "token", "hush", keys="")
     with pytest.raises(Conflict, match="new-key"):
@@ -151,7 +151,7 @@ async def test_secrets_are_resealed_with_the_newest_key(store_url: str, db: Conn
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 
-def test_invalid_references_to_secrets_in_headers_are_refused(db: Connection) -> None:
+def test_invalid_secret_references_in_headers_are_refused(db: Connection) -> None:
     for given in (
         '{"secret": "a b"}',
         '{"secret": 1}',

@@ -99,7 +99,7 @@ class Settling:
                     self._more.notify_all()
 
 
-async def test_the_default_partition_becomes_the_table_of_a_missing_day(
+async def test_the_default_partition_is_adopted_as_a_missing_days_table(
     db: Connection, link: Link, today: date
 ) -> None:
     shape, ids = column(db, SHAPE), ended(db, "0 seconds", "0 seconds")
@@ -115,7 +115,9 @@ async def test_the_default_partition_becomes_the_table_of_a_missing_day(
     assert column(db, HOMES) == before
 
 
-async def test_concurrent_settling_loses_and_doubles_no_row(db: Connection, link: Link, database_url: str) -> None:
+async def test_adoption_loses_and_duplicates_no_rows_during_settling(
+    db: Connection, link: Link, database_url: str
+) -> None:
     ids = ended(db, "0 seconds")
     with Settling(database_url) as settling:
         settling.wait_for(20)
@@ -126,7 +128,9 @@ async def test_concurrent_settling_loses_and_doubles_no_row(db: Connection, link
     assert value(db, STRAYS) == 0
 
 
-async def test_a_reader_delays_the_adoption_but_blocks_nobody(db: Connection, link: Link, database_url: str) -> None:
+async def test_adoption_waits_for_a_reader_without_blocking_settling(
+    db: Connection, link: Link, database_url: str
+) -> None:
     ids = ended(db, "0 seconds")
     await make_days(database_url, ahead=1)
     for found, expected in (("busy", "going on"), ("going on", "going on"), ("busy", "adopted")):
@@ -140,7 +144,7 @@ async def test_a_reader_delays_the_adoption_but_blocks_nobody(db: Connection, li
     assert column(db, ALL) == sorted(ids)
 
 
-async def test_an_adoption_killed_at_any_step_is_continued_without_loss(
+async def test_an_adoption_killed_at_any_step_resumes_without_loss(
     db: Connection, link: Link, database_url: str
 ) -> None:
     ids = ended(db, "0 seconds", "1 day")
@@ -155,7 +159,7 @@ async def test_an_adoption_killed_at_any_step_is_continued_without_loss(
     assert value(db, STEP) == "none"
 
 
-async def test_several_days_become_one_table_that_is_archived_and_dropped(
+async def test_a_table_adopted_for_several_days_is_archived_and_dropped(
     db: Connection, link: Link, today: date
 ) -> None:
     db.execute("select pgsched.set_installation('{\"archive_history\": true}')")
@@ -173,7 +177,9 @@ async def test_several_days_become_one_table_that_is_archived_and_dropped(
     assert column(db, ALL) == []
 
 
-async def test_a_constraint_for_the_wrong_days_is_replaced(db: Connection, database_url: str, today: date) -> None:
+async def test_adoption_replaces_a_constraint_for_the_wrong_days(
+    db: Connection, database_url: str, today: date
+) -> None:
     ids = ended(db, "0 seconds")
     await make_days(database_url, ahead=1)
     assert value(db, STEP) == "going on"  # from now on it accepts only rows of today
@@ -192,7 +198,7 @@ async def test_a_constraint_for_the_wrong_days_is_replaced(db: Connection, datab
     assert column(db, ALL) == ids
 
 
-async def test_days_on_both_sides_of_a_table_stay_until_one_side_is_gone(
+async def test_rows_on_both_sides_of_an_existing_day_delay_their_adoption(
     db: Connection, link: Link, today: date
 ) -> None:
     ids = ended(db, "0 seconds")

@@ -26,7 +26,7 @@ union all select pg_get_constraintdef(oid) from pg_constraint where connamespace
 union all select pg_get_expr(adbin, adrelid) from pg_attrdef"""
 
 
-def test_workers_may_execute_only_the_security_definers_they_call(db: Connection) -> None:
+def test_workers_may_execute_only_the_security_definers_they_use(db: Connection) -> None:
     functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
     package = Path(str(files("pgsched")))
     texts = [

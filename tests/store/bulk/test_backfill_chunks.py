@@ -32,7 +32,7 @@ async def test_a_backfill_plans_at_most_two_seconds_ahead(
     assert 9 <= len(planned(db, hourly)) <= 11
 
 
-async def test_rows_fire_at_the_given_rate_from_now_on(
+async def test_backfilled_rows_fire_at_the_given_rate_starting_now(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=2)
@@ -42,7 +42,7 @@ async def test_rows_fire_at_the_given_rate_from_now_on(
     assert value(db, "select now() - %s < interval '10 seconds'", [fires[0]])
 
 
-async def test_a_rate_below_one_plans_one_row_at_a_time(
+async def test_a_backfill_rate_below_one_plans_one_row_at_a_time(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=0.01)
@@ -52,7 +52,7 @@ async def test_a_rate_below_one_plans_one_row_at_a_time(
     assert (await plan(planning, id)).done == 1
 
 
-async def test_instants_that_succeeded_or_are_scheduled_are_skipped(
+async def test_a_backfill_skips_succeeded_and_scheduled_instants(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     ran(db, hourly, 1)
@@ -82,7 +82,7 @@ async def test_skipped_instants_do_not_count_towards_the_rate(
     assert planned(db, hourly) == [6, 7]
 
 
-async def test_a_chunk_continues_where_the_last_one_ended(
+async def test_a_chunk_continues_where_the_previous_chunk_ended(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=1000)
@@ -91,7 +91,7 @@ async def test_a_chunk_continues_where_the_last_one_ended(
     assert planned(db, hourly) == list(range(24))
 
 
-async def test_a_range_without_instants_is_finished_at_once(
+async def test_a_backfill_without_instants_finishes_at_once(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = backfill(db, hourly, MARCH + HOUR / 4, MARCH + HOUR / 2)
@@ -101,7 +101,7 @@ async def test_a_range_without_instants_is_finished_at_once(
     assert (found.state, found.total, found.done) == ("finished", 0, 0)
 
 
-async def test_a_backfill_finishes_when_its_last_row_ends(
+async def test_a_backfill_finishes_when_its_last_run_ends(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, hours=2, rate=100)
@@ -116,9 +116,7 @@ async def test_a_backfill_finishes_when_its_last_row_ends(
     assert (found.state, found.runs) == ("finished", Runs(live=0, finished=2, failed=1, cancelled=0))
 
 
-async def test_backfilled_rows_have_no_options_that_limit_their_age(
-    db: Connection, planning: connect.Connection
-) -> None:
+async def test_backfilled_rows_drop_options_that_limit_their_age(db: Connection, planning: connect.Connection) -> None:
     job = schedule(
         db,
         every="1 hour",
@@ -142,7 +140,7 @@ async def test_backfills_obey_the_rules_of_the_job(db: Connection, planning: con
     assert found == [MARCH + 24 * HOUR, MARCH + 24.5 * HOUR, MARCH + 25 * HOUR]
 
 
-async def test_a_schedule_that_became_invalid_stops_the_backfill(
+async def test_a_schedule_that_becomes_invalid_stops_the_backfill(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly)
@@ -157,7 +155,7 @@ async def test_a_schedule_that_became_invalid_stops_the_backfill(
     assert (found.state, "Atlantis" in str(found.reason)) == ("stopped", True)
 
 
-async def test_a_dry_run_counts_the_instants_of_a_range(
+async def test_a_dry_run_counts_instants_without_starting_a_backfill(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     ran(db, hourly, 1)

@@ -67,7 +67,7 @@ def test_a_job_with_after_completion_cannot_be_backfilled(db: Connection) -> Non
         backfill(db, job)
 
 
-def test_an_unknown_job_is_not_found(db: Connection) -> None:
+def test_backfilling_an_unknown_job_is_refused(db: Connection) -> None:
     with refused("PS010"):
         backfill(db, uuid4())
 
@@ -104,7 +104,7 @@ def test_an_overlapping_backfill_is_refused(db: Connection, job: UUID) -> None:
     assert backfill(db, job)
 
 
-def test_stopping_a_backfill_cancels_its_waiting_rows(db: Connection, job: UUID) -> None:
+def test_stopping_a_backfill_cancels_only_its_waiting_rows(db: Connection, job: UUID) -> None:
     id = backfill(db, job)
     waits, runs = (waiting_row(db, job, f"2026-03-01T0{hour}:00Z") for hour in (1, 2))
     regular = waiting_row(db, job, "2026-03-01T03:00Z", plan=1)
@@ -118,7 +118,7 @@ def test_stopping_a_backfill_cancels_its_waiting_rows(db: Connection, job: UUID)
     )
 
 
-def test_cancelling_the_job_stops_its_backfills(db: Connection, job: UUID) -> None:
+def test_cancelling_a_job_stops_its_backfills(db: Connection, job: UUID) -> None:
     backfill(db, job)
     waiting_row(db, job, "2026-03-01T01:00Z")
     call(db, "cancel", id=job)
@@ -126,14 +126,14 @@ def test_cancelling_the_job_stops_its_backfills(db: Connection, job: UUID) -> No
     assert column(db, "select id from pgsched.executions where job_id = %s", [job]) == []
 
 
-def test_pausing_the_job_does_not_affect_its_backfill(db: Connection, job: UUID) -> None:
+def test_pausing_a_job_does_not_affect_its_backfill(db: Connection, job: UUID) -> None:
     backfill(db, job)
     id = waiting_row(db, job, "2026-03-01T01:00Z")
     call(db, "pause", kind="job", name=str(job))
     assert column(db, "select id from pgsched.executions where job_id = %s", [job]) == [id]
 
 
-def test_a_client_starts_sees_and_stops_backfills_of_its_own_jobs(db: Connection, payments: Connection) -> None:
+def test_a_client_can_start_see_and_stop_backfills_of_its_own_jobs(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     id = backfill(payments, job, actor="ann")
     waiting_row(db, job, "2026-03-01T01:00Z")
@@ -143,7 +143,7 @@ def test_a_client_starts_sees_and_stops_backfills_of_its_own_jobs(db: Connection
     assert actors == ["ann", value(payments, "select current_user::text")]
 
 
-def test_a_client_neither_sees_nor_stops_backfills_of_others(db: Connection, payments: Connection, job: UUID) -> None:
+def test_a_client_cannot_see_or_stop_another_clients_backfills(db: Connection, payments: Connection, job: UUID) -> None:
     id = backfill(db, job)
     assert column(payments, "select id from pgsched.bulk_operations") == []
     with refused("PS010"):
@@ -154,7 +154,7 @@ def test_a_client_neither_sees_nor_stops_backfills_of_others(db: Connection, pay
         payments.execute("insert into pgsched.bulk_operations (action, filter, actor) values ('backfill', '{}', 'me')")
 
 
-def test_a_client_cancels_a_job_with_its_backfill(payments: Connection) -> None:
+def test_a_clients_job_cancel_stops_the_backfill(payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     backfill(payments, job)
     assert call(payments, "cancel", id=job) is True

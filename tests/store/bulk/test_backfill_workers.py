@@ -19,7 +19,7 @@ from tests.store.store_arrange import Connection, call, column, finish, lease, s
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_a_backfill_waits_while_its_partition_has_late_rows(
+async def test_a_backfill_waits_until_its_partition_has_no_late_rows(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly)
@@ -33,7 +33,7 @@ async def test_a_backfill_waits_while_its_partition_has_late_rows(
     assert (await plan(planning, id)).done == 20
 
 
-async def test_two_workers_plan_each_instant_once(
+async def test_two_workers_plan_each_backfilled_instant_once(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=1000)
@@ -66,7 +66,7 @@ async def test_a_backfill_locked_by_another_worker_is_skipped(
     assert (await plan(planning, id)).done == 20
 
 
-async def test_a_crash_within_a_chunk_rolls_it_back(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
+async def test_a_crash_rolls_back_the_whole_chunk(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
     id = start(db, hourly)
     async with planning.transaction(force_rollback=True):
         assert (await plan(planning, id)).done == 20
@@ -74,7 +74,7 @@ async def test_a_crash_within_a_chunk_rolls_it_back(db: Connection, hourly: UUID
     assert (await progress(planning, id)).total is None
 
 
-async def test_claiming_a_row_of_a_backfill_plans_no_successor(
+async def test_claiming_a_backfilled_row_plans_no_successor(
     db: Connection, hourly: UUID, planning: connect.Connection, worker: connect.Connection
 ) -> None:
     await plan(planning, start(db, hourly, hours=1))
@@ -84,7 +84,7 @@ async def test_claiming_a_row_of_a_backfill_plans_no_successor(
     assert value(db, "select count(*) from pgsched.executions") == 1
 
 
-async def test_a_released_row_still_belongs_to_the_backfill(
+async def test_stopping_a_backfill_cancels_released_rows_too(
     db: Connection, hourly: UUID, planning: connect.Connection, worker: connect.Connection
 ) -> None:
     id = start(db, hourly, hours=1)
@@ -96,7 +96,7 @@ async def test_a_released_row_still_belongs_to_the_backfill(
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_turns_are_rare_while_there_is_no_backfill(db: Connection, hourly: UUID, store_url: str) -> None:
+async def test_turns_are_less_frequent_without_an_active_backfill(db: Connection, hourly: UUID, store_url: str) -> None:
     told: list[tuple[str, dict[str, Field]]] = []
     chores, link = Link(store_url, "chores"), Link(store_url, "bulk", raw=False)
     backfiller = Bulk(chores, link, Events(lambda name, fields: told.append((name, fields))))
@@ -112,7 +112,7 @@ async def test_turns_are_rare_while_there_is_no_backfill(db: Connection, hourly:
     await link.drop()
 
 
-async def test_another_worker_continues_a_backfill(
+async def test_a_second_worker_can_continue_a_backfill(
     db: Connection, hourly: UUID, store_url: str, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=2)

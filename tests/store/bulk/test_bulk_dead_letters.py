@@ -34,7 +34,7 @@ select now() - interval '1 hour', now(), now(), now(),
     ],
     ids=str,
 )
-def test_each_filter_selects_matching_dead_letters(db: Connection, filter: dict[str, Any]) -> None:
+def test_each_filter_selects_only_matching_dead_letters(db: Connection, filter: dict[str, Any]) -> None:
     id = dead_letter(
         db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
     )
@@ -45,7 +45,7 @@ def test_each_filter_selects_matching_dead_letters(db: Connection, filter: dict[
     assert state(db, id) == "replayed"
 
 
-def test_the_job_filter_selects_dead_letters_of_the_job(db: Connection) -> None:
+def test_the_job_filter_selects_only_the_jobs_dead_letters(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = call(db, "trigger", job_id=job)
     fail(db, id)
@@ -54,7 +54,7 @@ def test_the_job_filter_selects_dead_letters_of_the_job(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("bound", [{"from": "2090-01-01T00:00:00Z"}, {"to": "2020-01-01T00:00:00Z"}])
-def test_failures_outside_the_range_are_not_selected(db: Connection, bound: dict[str, str]) -> None:
+def test_a_time_range_excludes_earlier_and_later_failures(db: Connection, bound: dict[str, str]) -> None:
     dead_letter(db)
     assert count(db, "replay", bound) == (0, True)
 
@@ -71,13 +71,13 @@ def test_a_bulk_replay_notifies_workers_and_is_logged(db: Connection, store_url:
     )
 
 
-def test_a_given_target_replaces_the_original(db: Connection) -> None:
+def test_a_bulk_replay_can_replace_the_target(db: Connection) -> None:
     dead_letter(db)
     advance(db, bulk(db, "replay", ALL, target="https://moved.example/settle"))
     assert column(db, "select target::text from pgsched.executions") == ["https://moved.example/settle"]
 
 
-def test_replays_fire_at_the_rate_and_at_most_two_seconds_ahead(db: Connection) -> None:
+def test_bulk_replays_fire_at_the_rate_at_most_two_seconds_ahead(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = bulk(db, "replay", ALL, rate=2)
     assert advance(db, id) == (4, False, False)
@@ -91,7 +91,7 @@ def test_replays_fire_at_the_rate_and_at_most_two_seconds_ahead(db: Connection) 
     assert progress(db, id) == ("finished", 10, 0, 0)
 
 
-def test_a_slow_rate_replays_one_at_a_time(db: Connection) -> None:
+def test_a_rate_below_one_replays_one_dead_letter_at_a_time(db: Connection) -> None:
     db.execute(MANY, [TARGET, 2])
     id = bulk(db, "replay", ALL, rate=0.1)
     assert [advance(db, id)[0] for _ in range(2)] == [1, 0]
@@ -116,7 +116,7 @@ def test_two_thousand_dead_letters_are_replayed_once_in_small_chunks(db: Connect
     assert value(db, linked) == 2_000
 
 
-def test_a_replay_that_fails_again_is_not_replayed_again(db: Connection) -> None:
+def test_a_bulk_replay_does_not_replay_its_own_failures(db: Connection) -> None:
     dead_letter(db)
     id = bulk(db, "replay", ALL, rate=100)
     [new] = column(db, "select id from pgsched.executions") if advance(db, id, most=1)[0] else []
@@ -136,7 +136,7 @@ def test_a_dead_letter_whose_key_is_scheduled_is_skipped(db: Connection) -> None
     assert state(db, id) == "open"
 
 
-def test_an_unschedulable_dead_letter_does_not_stop_the_others(db: Connection) -> None:
+def test_an_unschedulable_dead_letter_does_not_stop_a_bulk_replay(db: Connection) -> None:
     db.execute(MANY, [TARGET, 3])
     db.execute(
         "update pgsched.history set partition = 999 where id = (select min(id::text)::uuid from pgsched.history)"
@@ -146,7 +146,7 @@ def test_an_unschedulable_dead_letter_does_not_stop_the_others(db: Connection) -
     assert progress(db, id) == ("finished", 2, 0, 1)
 
 
-def test_stopping_a_replay_leaves_the_rest_open(db: Connection) -> None:
+def test_stopping_a_bulk_replay_leaves_remaining_dead_letters_open(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = bulk(db, "replay", ALL, rate=1)
     assert advance(db, id)[0] == 2
@@ -170,7 +170,7 @@ def test_a_bulk_discard_discards_each_dead_letter_once(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log where detail ->> 'note' = 'known'") == ["bulk discard"]
 
 
-def test_counting_stops_when_its_time_is_up(db: Connection) -> None:
+def test_counting_stops_at_its_time_limit(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10_001])
     assert count(db, "replay", ALL, within="0 s") == (10_000, False)
     assert count(db, "replay", ALL) == (10_001, True)
@@ -201,7 +201,7 @@ def test_an_invalid_filter_is_refused(db: Connection, filter: Any, sqlstate: str
     assert count(db, "replay", ALL) == (1, True)
 
 
-def test_an_invalid_target_is_refused(db: Connection) -> None:
+def test_a_bulk_replay_to_an_invalid_target_is_refused(db: Connection) -> None:
     with refused("PS001"):
         bulk(db, "replay", ALL, target="moved.example")
     assert column(db, "select id from pgsched.bulk_operations") == []
@@ -219,7 +219,7 @@ def test_a_client_replays_and_discards_only_its_own_dead_letters(db: Connection,
     assert call(payments, "stop_bulk", id=id) is False
 
 
-def test_a_client_neither_starts_sees_nor_stops_replays_of_others(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_start_see_or_stop_another_clients_replays(db: Connection, payments: Connection) -> None:
     dead_letter(db, client="billing")
     with refused("PS012", hint="act as a role"):
         bulk(payments, "replay", {"client": "billing"})

@@ -87,7 +87,7 @@ def test_each_filter_counts_and_cancels_only_matching_executions(db: Connection,
     assert value(db, "select reason from pgsched.history") == "taken back"
 
 
-def test_the_job_filter_cancels_its_runs_and_keeps_the_job_active(db: Connection) -> None:
+def test_cancelling_by_job_cancels_runs_and_keeps_the_job_active(db: Connection) -> None:
     job = schedule(db, every="1 hour", client="shop")
     run = planned(db, job)
     assert carry_out(db, bulk(db, "cancel", {"job": str(job)}))[0] == 1
@@ -105,7 +105,7 @@ def test_cancelling_a_running_execution_notifies_its_worker(db: Connection, stor
 
 
 @pytest.mark.parametrize("given", [{"fire_at": AT}, {"shift": "1 hour"}, {"shift": "-1 hour"}])
-def test_reschedule_skips_running_executions_and_runs_of_jobs(db: Connection, given: dict[str, Any]) -> None:
+def test_bulk_reschedule_skips_running_executions_and_job_runs(db: Connection, given: dict[str, Any]) -> None:
     ids = each_of_a_kind(db)
     before: dict[Any, Any] = dict(
         db.execute("select id, coalesce(scheduled_for, fire_at) from pgsched.executions").fetchall()
@@ -130,7 +130,7 @@ def test_rescheduling_a_held_execution_drops_its_dependencies(db: Connection) ->
     assert column(db, "select after_id from pgsched.dependencies") == []
 
 
-def test_executions_scheduled_later_are_not_changed(db: Connection) -> None:
+def test_a_bulk_operation_ignores_executions_scheduled_after_it(db: Connection) -> None:
     one(db)
     asked = bulk(db, "cancel", MINE)
     later = one(db)
@@ -138,7 +138,7 @@ def test_executions_scheduled_later_are_not_changed(db: Connection) -> None:
     assert status(db, later) == "scheduled"
 
 
-def test_an_operation_without_matches_finishes_at_once(db: Connection) -> None:
+def test_a_bulk_operation_without_matches_finishes_at_once(db: Connection) -> None:
     one(db)
     for filter in ({"client": "nobody"}, {"queue": "nowhere"}, {"client": "shop", "status": []}):
         assert count(db, "cancel", filter) == (0, True)
@@ -147,7 +147,7 @@ def test_an_operation_without_matches_finishes_at_once(db: Connection) -> None:
         assert progress(db, asked) == ("finished", 0, 0, 0)
 
 
-def test_two_thousand_executions_are_changed_once_in_small_chunks(db: Connection) -> None:
+def test_two_thousand_executions_are_each_changed_once_in_chunks(db: Connection) -> None:
     db.execute("set pgsched.notify = off")
     db.execute(MANY, [2_000])
     assert count(db, "cancel", {"labels": {"team": "mail"}}) == (200, True)
@@ -160,7 +160,7 @@ def test_two_thousand_executions_are_changed_once_in_small_chunks(db: Connection
     assert column(db, "select count(*) from pgsched.history") == [200]
 
 
-def test_the_rate_limits_the_changes_until_the_operation_is_stopped(db: Connection) -> None:
+def test_the_rate_limits_a_bulk_operation_until_it_is_stopped(db: Connection) -> None:
     db.execute(MANY, [100])
     asked = bulk(db, "cancel", MINE, rate=10)
     done = sum(advance(db, asked)[0] for _ in range(40))
@@ -172,7 +172,7 @@ def test_the_rate_limits_the_changes_until_the_operation_is_stopped(db: Connecti
     assert value(db, "select count(*) from pgsched.executions") == 100 - done
 
 
-def test_locked_executions_are_tried_again_later(db: Connection, store_url: str) -> None:
+def test_a_bulk_operation_retries_locked_executions_later(db: Connection, store_url: str) -> None:
     locked, free = one(db), one(db)
     asked = bulk(db, "cancel", MINE)
     with psycopg.connect(store_url) as other:
@@ -188,7 +188,7 @@ def test_locked_executions_are_tried_again_later(db: Connection, store_url: str)
     assert column(db, "select id from pgsched_internal.rows_to_come_back_to") == []
 
 
-def test_an_execution_claimed_meanwhile_is_cancelled_but_not_moved(db: Connection, store_url: str) -> None:
+def test_bulk_cancel_but_not_reschedule_affects_a_claimed_execution(db: Connection, store_url: str) -> None:
     id = one(db)
     moved = bulk(db, "reschedule", MINE, fire_at=AT)
     with psycopg.connect(store_url) as worker:
@@ -203,7 +203,7 @@ def test_an_execution_claimed_meanwhile_is_cancelled_but_not_moved(db: Connectio
     assert status(db, id) == "cancelled"
 
 
-def test_an_execution_that_no_longer_matches_is_skipped(db: Connection, store_url: str) -> None:
+def test_a_bulk_operation_skips_executions_that_no_longer_match(db: Connection, store_url: str) -> None:
     id = one(db, labels={"team": "mail"})
     asked = bulk(db, "cancel", {"labels": {"team": "mail"}})
     with psycopg.connect(store_url) as other:
@@ -216,7 +216,7 @@ def test_an_execution_that_no_longer_matches_is_skipped(db: Connection, store_ur
     assert (progress(db, asked), status(db, id)) == (("finished", 0, 1, 0), "scheduled")
 
 
-def test_an_execution_that_cannot_be_moved_counts_as_failed(db: Connection) -> None:
+def test_a_bulk_reschedule_counts_unmovable_executions_as_failed(db: Connection) -> None:
     far, near = one(db, fire_at="9999-06-01Z"), one(db)
     asked = bulk(db, "reschedule", MINE, shift="3653 days")
     assert carry_out(db, asked)[0] == 1
@@ -273,12 +273,12 @@ def test_an_invalid_rate_is_refused(db: Connection, rate: float) -> None:
 @pytest.mark.parametrize(
     "given", [{}, {"fire_at": AT, "shift": "1 hour"}, {"fire_at": "infinity"}, {"shift": "4000 days"}]
 )
-def test_reschedule_requires_either_fire_at_or_shift(db: Connection, given: dict[str, Any]) -> None:
+def test_bulk_reschedule_requires_either_fire_at_or_shift(db: Connection, given: dict[str, Any]) -> None:
     with refused("PS002", hint="give"):
         bulk(db, "reschedule", MINE, **given)
 
 
-def test_a_client_has_at_most_a_hundred_active_operations(db: Connection, payments: Connection) -> None:
+def test_a_client_has_at_most_a_hundred_active_bulk_operations(db: Connection, payments: Connection) -> None:
     ids = [bulk(payments, "cancel", {"key": "k"}) for _ in range(100)]
     with refused("PS011", hint="wait until one"):
         bulk(payments, "reschedule", {"key": "k"}, fire_at=AT)
@@ -287,12 +287,12 @@ def test_a_client_has_at_most_a_hundred_active_operations(db: Connection, paymen
     bulk(payments, "replay", {"key": "k"})
 
 
-def test_an_unknown_operation_is_not_found(db: Connection) -> None:
+def test_an_unknown_bulk_operation_is_not_found(db: Connection) -> None:
     with refused("PS010"):
         call(db, "stop_bulk", id=uuid4())
 
 
-def test_a_client_counts_changes_and_stops_only_its_own(db: Connection, payments: Connection) -> None:
+def test_a_clients_bulk_operations_affect_only_its_own_executions(db: Connection, payments: Connection) -> None:
     mine, theirs = one(db, client="payments"), one(db)
     both = {"from": "2020-01-01T00:00:00Z"}
     assert count(payments, "cancel", both) == (1, True)
@@ -311,7 +311,9 @@ def test_a_client_counts_changes_and_stops_only_its_own(db: Connection, payments
 
 
 @pytest.mark.parametrize("action", ["cancel", "replay", "pause"])
-def test_a_role_without_a_client_cannot_start_operations(db: Connection, payments: Connection, action: str) -> None:
+def test_a_role_without_a_client_cannot_start_bulk_operations(
+    db: Connection, payments: Connection, action: str
+) -> None:
     db.execute("update pgsched.clients set database_role = null")
     with refused("PS012", hint="database_role"):
         bulk(payments, action, {"labels": {"team": "mail"}})
@@ -332,7 +334,7 @@ def test_an_unknown_action_or_argument_is_refused(db: Connection, action: Any, g
         bulk(db, action, MINE, **given)
 
 
-def test_counting_leaves_no_lock_on_partitions(db: Connection, payments: Connection) -> None:
+def test_counting_matches_leaves_no_lock_on_partitions(db: Connection, payments: Connection) -> None:
     one(db, client="payments", target=TARGET)
     payments.execute("begin")
     assert count(payments, "cancel", {"client": "payments"}) == (1, True)

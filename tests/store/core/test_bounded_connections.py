@@ -83,7 +83,7 @@ async def test_each_kind_of_connection_has_timeouts_and_keepalives(
         assert int(parameters["connect_timeout"]) <= 10
 
 
-async def test_sessions_of_client_roles_have_timeouts_and_keepalives(database_url: str) -> None:
+async def test_client_role_sessions_have_timeouts_and_keepalives(database_url: str) -> None:
     found: list[Any] = []
 
     async def ask(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 @pytest.mark.parametrize("odd", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
-async def test_by_halves_does_the_work_for_all_rows_but_the_culprits(odd: set[int]) -> None:
+async def test_by_halves_processes_all_rows_except_the_culprits(odd: set[int]) -> None:
     done: list[int] = []
 
     async def work(part: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ async def test_by_halves_does_the_work_for_all_rows_but_the_culprits(odd: set[in
     assert sorted(done) == sorted(set(range(100)) - odd)
 
 
-async def test_by_halves_raises_errors_that_no_row_causes() -> None:
+async def test_by_halves_raises_errors_that_no_single_row_can_cause() -> None:
     async def work(part: Sequence[int]) -> None:
         raise psycopg.errors.AdminShutdown("bye")
 
@@ -72,7 +72,7 @@ async def test_by_halves_raises_errors_that_no_row_causes() -> None:
         (TimeoutError(), False),
     ],
 )
-def test_which_errors_a_single_row_can_cause(error: Exception, expected: bool) -> None:
+def test_is_of_a_row_recognizes_errors_that_a_single_row_can_cause(error: Exception, expected: bool) -> None:
     assert is_of_a_row(error) is expected
 
 
@@ -85,7 +85,7 @@ async def leased(db: Session, worker: Connection, *keys: str) -> list[ClaimedExe
     return (await executions.claim(worker, lease, [PartitionShare(home, LONG_AGO, 100)], now=0)).rows
 
 
-async def test_reaping_parks_a_row_that_fails_and_returns_the_others(db: Session, worker: Connection) -> None:
+async def test_reaping_parks_a_failing_row_and_reaps_the_rest(db: Session, worker: Connection) -> None:
     rows = await leased(db, worker, "a", "odd", "b", "c")
     db.execute(
         "alter table pgsched.executions add constraint odd"
@@ -110,7 +110,7 @@ async def test_renewing_skips_a_locked_row(db: Session, worker: Connection, stor
     assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 1
 
 
-async def test_planning_marks_a_job_that_fails_invalid_and_plans_the_others(db: Session, planning: Connection) -> None:
+async def test_planning_marks_a_failing_job_invalid_and_plans_the_rest(db: Session, planning: Connection) -> None:
     odd = schedule(db, every="1 hour", key="odd")
     for n in range(4):
         schedule(db, every="1 hour", key=f"fine-{n}")
@@ -125,7 +125,7 @@ async def test_planning_marks_a_job_that_fails_invalid_and_plans_the_others(db: 
     assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
 
 
-async def test_a_job_that_times_out_in_planning_does_not_use_up_the_turn(db: Session, planning: Connection) -> None:
+async def test_a_job_whose_planning_times_out_does_not_end_the_turn(db: Session, planning: Connection) -> None:
     schedule(db, every="1 hour", key="slow", target="python:slow")
     fine = schedule(db, every="1 hour", key="fine")
     db.execute(
@@ -141,7 +141,7 @@ async def test_a_job_that_times_out_in_planning_does_not_use_up_the_turn(db: Ses
     assert column(db, "select job_id from pgsched.executions") == [fine]
 
 
-async def test_locked_dependents_do_not_delay_the_release_of_others(
+async def test_locked_dependents_do_not_delay_releasing_other_dependents(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     before = [schedule(db, client="shop") for _ in range(12)]
@@ -159,7 +159,7 @@ async def test_locked_dependents_do_not_delay_the_release_of_others(
         assert status(db, following) == "scheduled"
 
 
-async def test_repair_marks_a_job_that_fails_invalid_and_repairs_the_others(db: Session, planning: Connection) -> None:
+async def test_repair_marks_a_failing_job_invalid_and_repairs_the_rest(db: Session, planning: Connection) -> None:
     ids = sorted(schedule(db, every="1 hour", key=f"k-{n}") for n in range(9))
     db.execute("update pgsched.jobs set planned_revision = revision")
     db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
@@ -187,7 +187,7 @@ async def turn_of_bulk_operations(url: str) -> None:
         await link.drop()
 
 
-async def test_a_backfill_that_fails_is_stopped_and_others_continue(db: Session, store_url: str) -> None:
+async def test_a_failing_backfill_is_stopped_and_the_rest_continue(db: Session, store_url: str) -> None:
     ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
     asked = [backfill(db, id, "2026-03-01T00:00Z", "2026-03-01T05:00Z") for id in ids]
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
@@ -199,7 +199,7 @@ async def test_a_backfill_that_fails_is_stopped_and_others_continue(db: Session,
     assert value(db, "select count(distinct job_id) from pgsched.executions") == 2
 
 
-async def test_a_bulk_replay_continues_without_a_row_that_fails(db: Session, store_url: str) -> None:
+async def test_a_bulk_replay_counts_a_failing_row_and_continues(db: Session, store_url: str) -> None:
     ids = [dead_letter(db, client="shop") for _ in range(5)]
     odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
     asked = bulk(db, "replay", {"status_code": 503}, rate=1000)
@@ -212,7 +212,7 @@ async def test_a_bulk_replay_continues_without_a_row_that_fails(db: Session, sto
     assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
 
 
-async def test_a_bulk_replay_that_fails_is_stopped_and_others_continue(db: Session, store_url: str) -> None:
+async def test_a_failing_bulk_replay_is_stopped_and_the_rest_continue(db: Session, store_url: str) -> None:
     dead_letter(db)
     odd, fine = [bulk(db, "replay", {"status_code": 503}, rate=1000) for _ in range(2)]
     db.execute(
@@ -225,7 +225,7 @@ async def test_a_bulk_replay_that_fails_is_stopped_and_others_continue(db: Sessi
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 
 
-async def test_passing_on_parks_a_run_that_fails_and_passes_on_the_others(
+async def test_passing_on_parks_a_failing_run_and_passes_on_the_rest(
     db: Session, worker: Connection, planning: Connection
 ) -> None:
     pulled_queue(db)

@@ -58,7 +58,7 @@ def test_public_has_no_rights_on_the_schema_tables_or_columns(db: Connection) ->
     )
 
 
-def test_every_table_with_rows_of_clients_has_row_level_security(db: Connection) -> None:
+def test_every_table_with_a_client_id_has_row_level_security(db: Connection) -> None:
     assert (
         column(
             db,
@@ -82,7 +82,7 @@ def test_clients_and_readers_have_no_rights_on_partitions(db: Connection) -> Non
     )
 
 
-def test_security_definers_pin_their_search_path(db: Connection) -> None:
+def test_every_security_definer_function_pins_its_search_path(db: Connection) -> None:
     assert (
         column(
             db,
@@ -93,7 +93,7 @@ def test_security_definers_pin_their_search_path(db: Connection) -> None:
     )
 
 
-def test_functions_that_clients_reach_pin_a_safe_search_path(db: Connection) -> None:
+def test_functions_that_clients_can_reach_pin_a_safe_search_path(db: Connection) -> None:
     """Otherwise, a user who can create operators could replace the comparisons that row-level security makes."""
     assert column(
         db,

@@ -82,7 +82,7 @@ def _reads_whole(scan: dict[str, Any]) -> bool:
     return not re.search(r"[a-z]", found)
 
 
-async def test_plans_made_on_nearly_empty_tables_scan_no_whole_table(db: Session, worker: Connection) -> None:
+async def test_plans_cached_on_nearly_empty_tables_never_scan_a_whole_table(db: Session, worker: Connection) -> None:
     for sentence in _FEW:
         db.execute(sentence.encode())
     whole = [

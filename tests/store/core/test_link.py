@@ -25,7 +25,7 @@ class _Heard:
         self.warmed.append(first)
 
 
-async def test_each_connection_is_greeted_and_warmed_with_the_first_marked(database_url: str) -> None:
+async def test_each_new_connection_is_greeted_and_warmed_as_first_or_later(database_url: str) -> None:
     heard = _Heard()
     link = Link(database_url, "test", greet=heard.greet, warm=heard.warm)
     first = await link.get()
@@ -56,7 +56,7 @@ async def test_cancelling_the_timeline_check_closes_the_connection(database_url:
         assert made.closed
 
 
-async def test_cancelling_drop_still_closes_the_connection(database_url: str) -> None:
+async def test_cancelling_a_drop_still_closes_the_connection(database_url: str) -> None:
     link = Link(database_url, "test")
     connection = await link.get()
     async with connection.lock:

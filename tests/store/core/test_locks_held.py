@@ -100,7 +100,7 @@ def test_scheduling_under_an_ended_key_holds_few_locks(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("made", [schedule, inserted])
-def test_cancelling_and_moving_by_id_hold_few_locks(db: Connection, made: Any) -> None:
+def test_cancelling_and_rescheduling_by_id_hold_few_locks(db: Connection, made: Any) -> None:
     assert_few(db, "edit", id=made(db), changes={"fire_at": "2040-01-01T00:00:00Z"})
     assert_few(db, "cancel", id=made(db))
 
@@ -130,7 +130,7 @@ def test_a_plain_insert_holds_few_locks(db: Connection) -> None:
             assert locks(db) <= MOST
 
 
-def test_scheduling_after_others_holds_few_locks(db: Connection) -> None:
+def test_scheduling_with_predecessors_holds_few_locks(db: Connection) -> None:
     before = schedule(db, key="before")
     assert_few(db, "schedule", target=TARGET, after=[str(before)])
     assert_few(db, "schedule", target=TARGET, key="k", after=["before"])
@@ -157,7 +157,7 @@ def test_changing_a_job_holds_few_locks(db: Connection) -> None:
     assert_few(db, "cancel", id=job)
 
 
-def test_scheduling_a_running_key_does_not_lock_its_execution(db: Connection, queues_url: str) -> None:
+def test_scheduling_a_running_key_does_not_lock_the_execution(db: Connection, queues_url: str) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     given: list[dict[str, Any]] = [
@@ -189,7 +189,7 @@ def test_a_refused_edit_does_not_lock_the_running_execution(db: Connection, queu
         assert column(worker, "select id from pgsched.executions for update nowait") == [running]
 
 
-def test_scheduling_a_key_waits_for_a_row_locked_by_another_session(db: Connection, queues_url: str) -> None:
+def test_scheduling_a_key_waits_while_another_session_edits_its_row(db: Connection, queues_url: str) -> None:
     id = schedule(db, key="k")
     with session(queues_url) as other:
         other.execute("set lock_timeout = '100ms'")
@@ -210,7 +210,7 @@ def test_settling_a_pulled_execution_holds_few_locks(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("waiting", [0, 1, 200])
-def test_a_pull_claim_locks_only_its_own_queue(db: Connection, waiting: int) -> None:
+def test_a_pull_claim_locks_only_the_claimed_queue(db: Connection, waiting: int) -> None:
     first = value(db, "select first_partition from pgsched.queues where name = 'pulled'")
     db.execute(
         "insert into pgsched.executions (target, fire_at, partition, ordering_key)"
@@ -230,7 +230,7 @@ def test_a_pull_claim_locks_only_its_own_queue(db: Connection, waiting: int) -> 
     assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
 
 
-def test_until_next_locks_only_its_own_queue(db: Connection) -> None:
+def test_until_next_locks_only_the_given_queue(db: Connection) -> None:
     with db.transaction():
         db.execute("select pgsched_internal.until_next('pulled')")
         assert locks(db) <= MOST_OF_A_QUEUE
@@ -254,7 +254,7 @@ def test_starting_a_bulk_operation_holds_few_locks(db: Connection) -> None:
     assert_few(db, "bulk", action="cancel", filter={"client": "shop"})
 
 
-def test_the_estimated_locks_of_a_status_reader_are_accurate(db: Connection) -> None:
+def test_the_lock_estimate_for_a_status_reader_is_accurate(db: Connection) -> None:
     known, _, _ = row(db, statement("core/room_for_locks"))
     with db.transaction():
         db.execute("select from pgsched.status where client_id = 'default' and key = 'k'")

@@ -24,7 +24,7 @@ def test_keys_are_spread_over_all_partitions_of_a_queue(db: Connection) -> None:
     assert column(db, slots) == list(partitions_of(0))
 
 
-def test_a_new_queue_has_consecutive_partitions_from_its_first(db: Connection) -> None:
+def test_a_new_queues_partitions_are_consecutive(db: Connection) -> None:
     call(db, "create_queue", name="orders")
     first = value(db, "select first_partition from pgsched.queues where name = 'orders'")
     assert first == first_of(first) == PARTITIONS_PER_QUEUE

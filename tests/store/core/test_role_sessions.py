@@ -28,7 +28,7 @@ async def nothing(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(("refused_for", "tries"), [(3600.0, 1), (0.0, 20)])
-async def test_a_failed_login_is_not_retried_for_a_while(
+async def test_a_failed_login_is_retried_only_after_a_pause(
     monkeypatch: pytest.MonkeyPatch, refused_for: float, tries: int
 ) -> None:
     monkeypatch.setattr(role_sessions, "_REFUSED_FOR", refused_for)

@@ -87,7 +87,7 @@ async def show(connection: Any, setting: str) -> str:
 
 
 @pytest.mark.parametrize("setting", sorted(HOSTILE))
-async def test_a_workers_session_ignores_settings_of_the_database(
+async def test_a_worker_session_ignores_database_settings(
     session: connect.Connection, hostile: str, setting: str
 ) -> None:
     with transaction(hostile) as other:
@@ -97,7 +97,7 @@ async def test_a_workers_session_ignores_settings_of_the_database(
     assert found.casefold() != HOSTILE[setting].strip("'").casefold()
 
 
-async def test_claim_and_settle_ignore_operators_in_the_search_path(
+async def test_claiming_and_settling_ignore_operators_in_the_search_path(
     db: Connection, session: connect.Connection
 ) -> None:
     for n in range(5):
@@ -111,7 +111,7 @@ async def test_claim_and_settle_ignore_operators_in_the_search_path(
     assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 5
 
 
-async def test_planning_and_claiming_jobs_ignore_settings_of_the_database(db: Connection, hostile: str) -> None:
+async def test_planning_and_claiming_jobs_ignore_database_settings(db: Connection, hostile: str) -> None:
     schedule(db, every="90 minutes", key="often")
     schedule(db, cron="30 9 * * *", timezone="Europe/Berlin", key="daily")
     planner = await connect.connect(hostile, "test", raw=False)
@@ -129,7 +129,7 @@ async def test_planning_and_claiming_jobs_ignore_settings_of_the_database(db: Co
     )
 
 
-async def test_the_api_reads_values_correctly_whatever_the_settings(hostile: str) -> None:
+async def test_the_api_reads_values_correctly_despite_database_settings(hostile: str) -> None:
     database = Database(hostile, Events())
     await database.open()
     try:
@@ -146,7 +146,7 @@ async def test_the_api_reads_values_correctly_whatever_the_settings(hostile: str
         await database.close()
 
 
-def test_an_edit_ignores_settings_of_the_session(hostile: str) -> None:
+def test_an_edit_ignores_session_settings(hostile: str) -> None:
     with psycopg.connect(hostile, autocommit=True) as client:  # IST, its zone's abbreviation, is ambiguous
         client.execute("set search_path = public")
         job = schedule(client, every="1 hour", key="often")
@@ -155,7 +155,7 @@ def test_an_edit_ignores_settings_of_the_session(hostile: str) -> None:
         assert value(client, away) is True
 
 
-def test_scheduling_and_its_checks_ignore_settings_of_the_session(hostile: str) -> None:
+def test_scheduling_and_validation_ignore_session_settings(hostile: str) -> None:
     options = {"timeout": "5.5s", "headers": {"x-a": "b"}, "priority": 3}
     with psycopg.connect(hostile, autocommit=True) as client:
         for target in ("https://shop.example:8443/a?b=c", "https://[::1]/x", "sql:billing.settle"):
@@ -172,7 +172,7 @@ def test_scheduling_and_its_checks_ignore_settings_of_the_session(hostile: str) 
         assert value(client, "select count(*) from pgsched.status") == 3
 
 
-def test_no_literal_depends_on_standard_conforming_strings() -> None:
+def test_no_sql_literal_depends_on_standard_conforming_strings() -> None:
     """A function's literals are read under the settings of the session that calls it."""
     plain = re.compile(r"(?<![A-Za-z0-9_])(E?)'((?:[^']|'')*)'")
     for text in interface_sql():
@@ -181,7 +181,7 @@ def test_no_literal_depends_on_standard_conforming_strings() -> None:
                 assert [found[2] for found in plain.finditer(line) if "\\" in found[2] and not found[1]] == []
 
 
-def test_migrate_ignores_settings_of_the_database(hostile: str) -> None:
+def test_migrate_ignores_database_settings(hostile: str) -> None:
     migrate(hostile)
     with transaction(hostile) as connection:
         check_schema(connection)
@@ -214,7 +214,7 @@ async def test_commands_have_no_transaction_timeout(hasty: str) -> None:
                 await session.execute(_LONGER)
 
 
-async def test_sessions_of_client_roles_have_no_transaction_timeout(hasty: str) -> None:
+async def test_client_role_sessions_have_no_transaction_timeout(hasty: str) -> None:
     login = psycopg.conninfo.conninfo_to_dict(hasty)
     lent = Sessions(hasty, "user={role}", most=1)
     found: list[Any] = []

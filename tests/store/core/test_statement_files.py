@@ -41,7 +41,7 @@ def names() -> list[str]:
     return sorted(path.relative_to(_STATEMENTS).with_suffix("").as_posix() for path in _STATEMENTS.rglob("*.sql"))
 
 
-def test_no_python_module_contains_a_statement() -> None:
+def test_only_listed_python_modules_contain_sql_statements() -> None:
     modules = {path.relative_to(_PACKAGE).as_posix(): path for path in sorted(_PACKAGE.rglob("*.py"))}
     found = [
         f"{name}: {text[:60]!r}"
@@ -53,12 +53,12 @@ def test_no_python_module_contains_a_statement() -> None:
     assert found == []
 
 
-def test_every_statement_is_used() -> None:
+def test_every_statement_file_is_used() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in _PACKAGE.rglob("*.py"))
     assert [name for name in names() if f'"{name}"' not in source] == []
 
 
-def test_no_file_only_calls_a_function() -> None:
+def test_only_listed_statement_files_are_bare_function_calls() -> None:
     bare = [name for name in names() if _CALL.fullmatch(_without_comments(name))]
     assert bare == sorted(_SENT_OTHERWISE)
 
@@ -68,14 +68,14 @@ def _without_comments(name: str) -> str:
     return " ".join(line.strip() for line in text.splitlines() if not line.startswith("--"))
 
 
-def test_each_statement_begins_with_a_comment() -> None:
+def test_each_statement_file_begins_with_a_comment() -> None:
     texts = {name: (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8") for name in names()}
     assert [name for name, text in texts.items() if not re.match(r"-- [A-Za-z][^\n]+", text)] == []
     assert [name for name, text in texts.items() if not text.endswith("\n")] == []
 
 
 @pytest.mark.parametrize("name", ["core/clauses", "lookup/objectives"])
-def test_statements_sum_all_buckets_of_a_histogram(name: str) -> None:
+def test_histogram_statements_sum_every_bucket(name: str) -> None:
     text = (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8")
     added = re.findall(r"sum\(r\.(\w+)\[(\d+)\]\)", text)
     assert added

@@ -48,15 +48,15 @@ def test_a_statement_has_no_unfilled_placeholder(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OVER_PARTITIONS)
-def test_the_text_of_a_statement_is_cached(name: str) -> None:
+def test_statement_texts_are_cached(name: str) -> None:
     assert statement_over(name, (3, 7)) is statement_over(name, (3, 7))
 
 
-def test_statements_of_two_partitions_differ_only_in_the_number() -> None:
+def test_statements_for_two_partitions_differ_only_in_the_number() -> None:
     assert statement_over("live/claim", (4,)).replace("4", "5") == statement_over("live/claim", (5,)).replace("4", "5")
 
 
-def test_a_statement_for_one_partition_has_no_form_over_several() -> None:
+def test_a_single_partition_statement_cannot_span_several_partitions() -> None:
     with pytest.raises(ValueError, match="unpack"):
         statement_over("live/reap", (1,))
     assert "{p}" not in statement("live/reap")
@@ -87,13 +87,13 @@ async def prepared(worker: Connection) -> int:
     return int(found[0]) if found else 0
 
 
-async def test_claims_from_several_partitions_of_a_queue_share_one_text(db: Session, worker: Connection) -> None:
+async def test_claims_from_any_partitions_of_a_queue_share_one_statement(db: Session, worker: Connection) -> None:
     for partitions in ((1, 2), (2, 5, 9), tuple(range(16)), (15, 0)):
         await claimed_partitions(worker, *partitions)
     assert await prepared(worker) == 1
 
 
-async def test_a_claim_from_two_queues_is_one_statement_per_queue(db: Session, worker: Connection) -> None:
+async def test_a_claim_from_two_queues_uses_one_statement_per_queue(db: Session, worker: Connection) -> None:
     due(db, 1, 2, 20, 30)
     assert await claimed_partitions(worker, 1, 2, 20, 30) == [1, 2, 20, 30]
     assert await prepared(worker) == 2
@@ -102,7 +102,7 @@ async def test_a_claim_from_two_queues_is_one_statement_per_queue(db: Session, w
 @pytest.mark.parametrize(
     ("asked", "found"), [((1,), [1]), ((1, 2), [1, 2]), ((16,), []), ((2, 17), [2, 17]), ((1, 16, 18), [1])]
 )
-async def test_a_claim_takes_only_rows_of_the_given_partitions(
+async def test_a_claim_takes_rows_only_from_the_given_partitions(
     db: Session, worker: Connection, asked: Sequence[int], found: list[int]
 ) -> None:
     due(db, 1, 2, 3, 17)
@@ -111,7 +111,7 @@ async def test_a_claim_takes_only_rows_of_the_given_partitions(
     assert len(column(db, "select id from pgsched.executions where lease_token is not null")) == len(found)
 
 
-async def test_next_due_over_two_queues_answers_for_both(db: Session, worker: Connection) -> None:
+async def test_next_due_covers_partitions_of_two_queues(db: Session, worker: Connection) -> None:
     due(db, 3, 25)
     found, now, _ = await next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
@@ -119,21 +119,21 @@ async def test_next_due_over_two_queues_answers_for_both(db: Session, worker: Co
     assert now > instant
 
 
-async def test_next_due_starts_at_the_watermark_of_each_partition(db: Session, worker: Connection) -> None:
+async def test_next_due_starts_at_each_partitions_watermark(db: Session, worker: Connection) -> None:
     due(db, 3, 4)
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
     found, _, _ = await next_due(worker, {3: instant, 4: instant + 1})
     assert found == {3: instant}
 
 
-async def test_next_due_ignores_partitions_that_are_not_given(db: Session, worker: Connection) -> None:
+async def test_next_due_returns_only_the_given_partitions(db: Session, worker: Connection) -> None:
     due(db, 3, 4, 5)
     found, _, _ = await next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
     assert set(found) == {3, 5}
 
 
 @pytest.mark.parametrize("how", ["succeeded", "discarded"])
-async def test_rows_of_two_queues_are_settled_together(db: Session, worker: Connection, how: str) -> None:
+async def test_rows_from_two_queues_are_settled_together(db: Session, worker: Connection, how: str) -> None:
     due(db, 1, 2, 20)
     await claimed_partitions(worker, 1, 2, 20)
     rows = db.execute("select partition, id from pgsched.executions where lease_token = 7").fetchall()
@@ -146,7 +146,7 @@ async def test_rows_of_two_queues_are_settled_together(db: Session, worker: Conn
     assert (len(answers), counts(db)) == (2, (0, 0, 3 if how == "succeeded" else 0))
 
 
-async def test_settling_in_one_partition_does_not_affect_others(db: Session, worker: Connection) -> None:
+async def test_settling_affects_only_the_given_partitions(db: Session, worker: Connection) -> None:
     due(db, 1, 2)
     await claimed_partitions(worker, 1, 2)
     ids: dict[int, Any] = dict(db.execute("select partition, id from pgsched.executions").fetchall())
@@ -173,7 +173,9 @@ async def test_a_claim_that_fails_in_one_partition_claims_nothing(
         await other.close()
 
 
-async def test_watching_several_queues_is_all_or_nothing(db: Session, worker: Connection, store_url: str) -> None:
+async def test_watching_queues_fails_if_one_of_them_is_already_watched(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     watched = "select pgsched_internal.is_watched(n) from unnest(array[0, 1]) n"
     other = await connect(store_url, "other")
     try:

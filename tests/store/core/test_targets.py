@@ -14,7 +14,7 @@ from tests.domain.test_target import BAD, GOOD, SPELLINGS
 from tests.store.store_arrange import Connection, value
 
 
-def test_the_valid_targets_have_every_scheme() -> None:
+def test_the_valid_examples_cover_every_scheme() -> None:
     assert {scheme for _, scheme, _ in GOOD} == set(Scheme)
 
 
@@ -35,7 +35,7 @@ def test_the_database_refuses_invalid_targets(db: Connection) -> None:
         assert refusal.value.sqlstate == "PS001"
 
 
-def test_the_domain_type_accepts_and_refuses_the_same_targets(db: Connection) -> None:
+def test_the_target_domain_accepts_and_refuses_the_same_targets(db: Connection) -> None:
     for target, _, _ in GOOD:
         assert value(db, "select %s::pgsched_internal.target", [target]) == target
     for target in BAD:
@@ -51,7 +51,7 @@ def test_the_database_and_python_agree_on_the_canonical_host(db: Connection) -> 
             assert value(db, "select pgsched_internal.target_host(%s)", [target]) == parse_target(target).name
 
 
-def test_the_database_and_python_accept_the_same_forms_of_addresses(db: Connection) -> None:
+def test_the_database_and_python_accept_the_same_ip_address_forms(db: Connection) -> None:
     chance = random.Random(7)
     words = [0, 0, 0, 1, 0xFFFF, 0x7F00, 0xDB8, 0x10]
     for _ in range(300):

@@ -80,7 +80,7 @@ def _kind(annotation: Any) -> Any:
 
 @pytest.mark.oldest_postgresql
 @pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: f"{declared.schema}.{declared.name}")
-def test_a_declaration_matches_the_functions_names_and_types(db: Session, declared: verb[..., Any]) -> None:
+def test_each_verb_declaration_matches_its_sql_function(db: Session, declared: verb[..., Any]) -> None:
     functions = _functions(db, declared)
     assert functions, "there is no such function"
     _, *parameters = declared.signature.parameters.values()
@@ -110,27 +110,27 @@ def _compare_answers(answer: Any, function: _Function) -> None:
 
 
 @pytest.mark.parametrize("module", [verbs, internal_verbs])
-def test_a_declaration_has_no_body(module: Any) -> None:
+def test_verb_declarations_have_no_body(module: Any) -> None:
     tree = ast.parse(inspect.getsource(module))
     functions = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
     assert [one.name for one in functions if [ast.unparse(line) for line in one.body] != ["..."]] == []
     assert {one.name for one in functions} == {one.name for one in DECLARED if one.__module__ == module.__name__}
 
 
-def test_every_declaration_is_used() -> None:
+def test_every_verb_declaration_is_used() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in _PACKAGE.rglob("*.py"))
     modules = {verb.schema: "verbs", internal_verb.schema: "internal_verbs"}
     used = [f"{modules[one.schema]}.{one.name}" for one in DECLARED]
     assert [name for name in used if not re.search(rf"\b{re.escape(name)}\b", source)] == []
 
 
-async def test_only_given_arguments_are_sent(db: Session, worker: Connection) -> None:
+async def test_a_verb_sends_only_the_given_arguments(db: Session, worker: Connection) -> None:
     assert verbs.drop_client.text("client") == "select pgsched.drop_client(client => %(client)s)"
     assert await verbs.pause(worker, "client", "shop", note=None, actor=None)
     assert not await verbs.pause(worker, "client", name="shop", note="again", actor="somebody")
 
 
-def test_integers_are_cast_and_rows_are_selected_with_their_columns() -> None:
+def test_verb_calls_cast_integers_and_select_from_row_functions() -> None:
     assert internal_verbs.tidy_keys.text("most") == "select pgsched_internal.tidy_keys(most => %(most)s::integer)"
     assert verbs.release.text("id", "token") == "select pgsched.release(id => %(id)s, token => %(token)s::bigint)"
     assert internal_verbs.look_up_keys.text("ids") == "select * from pgsched_internal.look_up_keys(ids => %(ids)s)"

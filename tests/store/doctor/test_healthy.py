@@ -45,7 +45,7 @@ async def test_a_healthy_database_has_no_findings(db: Connection, database_url: 
     assert report.server
 
 
-async def test_an_unreachable_database_is_the_only_finding() -> None:
+async def test_an_unreachable_database_is_reported_as_the_only_finding() -> None:
     report = await _report("postgresql://nobody@127.0.0.1:1/nothing")
     assert (report.status, report.checks) == ("error", [])
     [found] = report.findings
@@ -53,7 +53,7 @@ async def test_an_unreachable_database_is_the_only_finding() -> None:
     assert "cannot be reached" in found.seen
 
 
-async def test_a_database_without_pgsched_is_only_asked_to_be_migrated(empty_database_url: str) -> None:
+async def test_an_unmigrated_database_gets_only_the_advice_to_migrate(empty_database_url: str) -> None:
     report = await _report(empty_database_url)
     assert [(one.check, one.severity, one.do) for one in report.findings if one.severity != "note"] == [
         ("schema", "error", "run pgsched migrate.")
@@ -63,7 +63,7 @@ async def test_a_database_without_pgsched_is_only_asked_to_be_migrated(empty_dat
     assert "queues" not in report.checks
 
 
-async def test_a_check_that_fails_hangs_or_disconnects_does_not_end_others(database_url: str) -> None:
+async def test_a_failing_or_hanging_check_does_not_stop_other_checks(database_url: str) -> None:
     async def fails(ground: CheckContext) -> list[Finding]:
         await ground.connection.execute("select 1 / 0")
         return []
@@ -93,7 +93,7 @@ async def test_a_check_that_fails_hangs_or_disconnects_does_not_end_others(datab
 
 
 @pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker"])
-async def test_readers_and_workers_may_run_every_check(db: Connection, database_url: str, group: str) -> None:
+async def test_reader_and_worker_logins_can_run_every_check(db: Connection, database_url: str, group: str) -> None:
     await register(database_url)
     rotate(db)
     with session_of_the_worker(database_url), login_as(db, database_url, group) as url:
@@ -103,9 +103,7 @@ async def test_readers_and_workers_may_run_every_check(db: Connection, database_
 
 
 @pytest.mark.parametrize("group", ["pgsched_client", "pg_monitor"])
-async def test_a_login_without_rights_is_warned_about_skipped_checks(
-    db: Connection, database_url: str, group: str
-) -> None:
+async def test_checks_skipped_for_lack_of_rights_are_reported(db: Connection, database_url: str, group: str) -> None:
     with login_as(db, database_url, group) as url:
         report = await _report(url)
     unseen = {finding.check for finding in report.findings if "lacks privileges" in finding.seen}

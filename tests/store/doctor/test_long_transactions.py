@@ -29,9 +29,7 @@ async def test_a_long_open_transaction_is_reported_with_its_session(database_url
     assert "cannot clean up dead rows" in found[0].why
 
 
-async def test_a_transaction_in_another_database_counts_once_it_has_written(
-    janitor: Janitor, database_url: str
-) -> None:
+async def test_another_databases_transaction_is_reported_once_it_writes(janitor: Janitor, database_url: str) -> None:
     with psycopg.connect(janitor.url_of("postgres")) as elsewhere:
         pid = str(elsewhere.info.backend_pid)
         elsewhere.execute("set transaction isolation level repeatable read; select 1")
@@ -44,7 +42,7 @@ async def test_a_transaction_in_another_database_counts_once_it_has_written(
     assert "events" in found[0].why
 
 
-async def test_an_old_prepared_transaction_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_an_old_prepared_transaction_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     for statement in ("begin", "select pg_current_xact_id()", "prepare transaction 'left over'"):
         db.execute(statement)
     try:
@@ -68,7 +66,7 @@ async def _under_way(url: str, name: str, statement: str) -> AsyncIterator[Async
                 await task
 
 
-async def test_a_lock_wait_is_reported_with_the_holder_of_the_lock(db: Connection, database_url: str) -> None:
+async def test_a_lock_wait_is_reported_with_the_lock_holder(db: Connection, database_url: str) -> None:
     with psycopg.connect(database_url) as holder:
         pid = holder.info.backend_pid
         holder.execute("lock table pgsched.jobs")
@@ -85,7 +83,7 @@ async def test_a_lock_wait_is_reported_with_the_holder_of_the_lock(db: Connectio
     assert f"pg_terminate_backend({pid})" in found.do
 
 
-async def test_a_wait_for_a_prepared_transaction_names_pg_prepared_xacts(db: Connection, database_url: str) -> None:
+async def test_a_wait_for_a_prepared_transaction_points_to_pg_prepared_xacts(db: Connection, database_url: str) -> None:
     for statement in ("begin", "lock table pgsched.jobs", "prepare transaction 'keeps jobs'"):
         db.execute(statement)
     try:
@@ -98,7 +96,7 @@ async def test_a_wait_for_a_prepared_transaction_names_pg_prepared_xacts(db: Con
     assert ("pg_prepared_xacts" in found.do, "pg_terminate_backend" in found.do) == (True, False)
 
 
-async def test_a_lock_of_another_login_is_reported_without_its_age(db: Connection, database_url: str) -> None:
+async def test_another_logins_lock_is_reported_without_an_age(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as holder:
         holder.execute("lock table pgsched.jobs")
         [(severity, text)] = await seen(url, "lock waits")
@@ -114,7 +112,7 @@ def _wait_until_asleep(db: Connection, pid: int) -> None:
         pass
 
 
-async def test_a_slow_statement_of_a_worker_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_a_workers_slow_statement_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     async with _under_way(database_url, "pgsched claim abc", "select pg_sleep(60)") as slow:
         await asyncio.to_thread(_wait_until_asleep, db, slow.info.backend_pid)
         [(severity, text)] = await seen(database_url, "slow statements", statement=0.0)
@@ -123,7 +121,7 @@ async def test_a_slow_statement_of_a_worker_is_a_warning(db: Connection, databas
     assert text.endswith("select pg_sleep(60)")
 
 
-async def test_an_unused_slot_that_retains_the_log_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_an_unused_slot_that_retains_wal_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     name = f"kept_{db.info.dbname}"
     db.execute("select pg_create_physical_replication_slot(%s, true)", [name])
     try:
@@ -136,7 +134,7 @@ async def test_an_unused_slot_that_retains_the_log_is_a_warning(db: Connection, 
     assert f"pg_drop_replication_slot('{name}')" in found[0].do
 
 
-async def test_a_login_that_cannot_see_ages_is_advised_to_get_pg_monitor(db: Connection, database_url: str) -> None:
+async def test_hidden_transaction_ages_yield_advice_to_grant_pg_monitor(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as other:
         other.execute("select pg_current_xact_id()")
         found = [one for one in await look(url, "horizon") if "of other logins" in one.seen]
@@ -166,7 +164,7 @@ def _snapshot(url: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker", "pgsched_api"])
-async def test_a_login_that_cannot_see_ages_reports_a_minimum_age(
+async def test_hidden_transaction_ages_are_reported_as_a_minimum_age(
     db: Connection, database_url: str, group: str
 ) -> None:
     _record_minutes(db, 40, 31)

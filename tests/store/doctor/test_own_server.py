@@ -21,7 +21,7 @@ _SETTINGS = {
 }
 
 
-async def test_failing_archiving_slots_and_statistics_are_reported(tmp_path: Path) -> None:
+async def test_archiving_failures_bad_slots_and_slow_statements_are_reported(tmp_path: Path) -> None:
     bin_dir = conftest.tested_bin_dir()
     with EmbeddedPostgres(tmp_path / "server", bin_dir=bin_dir, settings=_SETTINGS) as server:
         migrate(server.url)

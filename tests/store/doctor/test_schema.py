@@ -50,7 +50,7 @@ TOLD = {
         ("default_transaction_read_only = on", "accepts no writes"),
     ],
 )
-async def test_a_setting_that_pgsched_cannot_work_with_is_an_error(
+async def test_an_incompatible_setting_is_reported_as_an_error(
     db: Connection, database_url: str, setting: str, text: str
 ) -> None:
     db.execute(sql.SQL("alter database {} set " + setting).format(sql.Identifier(db.info.dbname)))
@@ -59,7 +59,7 @@ async def test_a_setting_that_pgsched_cannot_work_with_is_an_error(
     assert f"alter database … reset {setting.partition(' ')[0]}, or the same for the role" in found.do
 
 
-async def test_an_older_schema_is_an_error_and_other_functions_are_a_warning(db: Connection, database_url: str) -> None:
+async def test_an_older_schema_is_an_error_and_changed_functions_a_warning(db: Connection, database_url: str) -> None:
     db.execute("update pgsched_internal.facts set value = 'another' where name = 'interface'")
     assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]
     db.execute("update pgsched.schema_version set version_num = 'pgsched_9999'")
@@ -72,7 +72,7 @@ async def test_an_older_schema_is_an_error_and_other_functions_are_a_warning(db:
     assert "pgsched_0000" in found.seen
 
 
-async def test_an_unfinished_index_is_an_error(db: Connection, database_url: str) -> None:
+async def test_an_invalid_index_is_reported_as_an_error(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', every => '1 hour') from generate_series(1, 2)")
     with pytest.raises(psycopg.errors.UniqueViolation):
         db.execute("create unique index concurrently one_job_each on pgsched.jobs (client_id)")
@@ -88,7 +88,7 @@ def _altered(db: Connection, there: str, back: str) -> Iterator[None]:
         db.execute(back.encode())
 
 
-async def test_a_role_with_too_many_rights_or_missing_is_reported(db: Connection, database_url: str) -> None:
+async def test_missing_and_overprivileged_roles_are_reported(db: Connection, database_url: str) -> None:
     too_much, as_before = "createrole bypassrls", "nocreaterole nobypassrls"
     with _altered(db, f"alter role pgsched_worker {too_much}", f"alter role pgsched_worker {as_before}"):
         [found] = await look(database_url, "roles")
@@ -98,13 +98,13 @@ async def test_a_role_with_too_many_rights_or_missing_is_reported(db: Connection
         assert await seen(database_url, "roles") == [("error", "the role pgsched_reader is missing")]
 
 
-async def test_a_worker_with_a_superuser_login_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_a_worker_with_a_superuser_login_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     await register(database_url)
     [(severity, text)] = await seen(database_url, "roles")
     assert (severity, text.startswith("a worker logs in as postgres, which has")) == ("warning", True)
 
 
-async def test_too_little_room_for_locks_is_a_warning_with_the_setting(
+async def test_too_little_lock_capacity_is_reported_with_the_setting(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock_capacity, "READERS", 1_000_000)
@@ -145,9 +145,7 @@ _BY_HAND = (
 
 
 @pytest.mark.parametrize("number", range(_GROUPS))
-async def test_drift_that_migrate_can_repair_is_reported_and_repaired(
-    db: Connection, database_url: str, number: int
-) -> None:
+async def test_repairable_drift_is_reported_and_repaired(db: Connection, database_url: str, number: int) -> None:
     db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
     db.execute("select pgsched.schedule('python:note', delay => '1 day') from generate_series(1, 50)")
     await make_days(database_url, ahead=1)
@@ -169,7 +167,7 @@ def _severity(text: str) -> str:
     return "error" if text.startswith("missing") else "warning"
 
 
-async def test_drift_that_migrate_cannot_repair_is_still_reported(db: Connection, database_url: str) -> None:
+async def test_drift_that_migrate_cannot_repair_remains_reported(db: Connection, database_url: str) -> None:
     for by_hand, told in TOLD.items():
         db.execute(by_hand.encode())
         assert told in str(await seen(database_url, "drift"))
@@ -178,7 +176,7 @@ async def test_drift_that_migrate_cannot_repair_is_still_reported(db: Connection
     assert [told for told in TOLD.values() if told not in found] == []
 
 
-async def test_objects_with_another_owner_are_reported_and_given_back(db: Connection, database_url: str) -> None:
+async def test_changed_object_owners_are_reported_and_restored_by_migrate(db: Connection, database_url: str) -> None:
     db.execute("create role another")
     try:
         for what in ("table pgsched_internal.executions_3", "view pgsched.status", "function pgsched.now()"):
@@ -226,7 +224,7 @@ async def test_a_sequence_restarted_at_free_numbers_is_no_finding(db: Connection
     assert await seen(database_url, "drift") == []
 
 
-async def test_a_catalog_record_of_another_postgresql_is_not_compared(db: Connection, database_url: str) -> None:
+async def test_another_postgresql_versions_catalog_record_is_not_compared(db: Connection, database_url: str) -> None:
     db.execute(
         "update pgsched_internal.facts set value = jsonb_set(value::jsonb, '{server}', '\"9\"')::text"
         " where name = 'catalogue'"

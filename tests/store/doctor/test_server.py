@@ -10,7 +10,7 @@ from tests.databases import login_as
 from tests.store.doctor.doctor_arrange import look, seen
 
 
-async def test_a_database_without_free_connections_is_an_error(db: Connection, database_url: str) -> None:
+async def test_a_full_database_connection_limit_is_reported_as_an_error(db: Connection, database_url: str) -> None:
     limited = sql.SQL("alter database {} connection limit {}")
     name = sql.Identifier(db.info.dbname)
     db.execute(limited.format(name, sql.Literal(2)))
@@ -21,7 +21,7 @@ async def test_a_database_without_free_connections_is_an_error(db: Connection, d
     assert await seen(database_url, "connections") == []
 
 
-async def test_a_worker_login_without_free_connections_is_an_error(db: Connection, database_url: str) -> None:
+async def test_a_full_worker_login_connection_limit_is_an_error(db: Connection, database_url: str) -> None:
     with login_as(db, database_url, "pgsched_worker") as url:
         db.execute("alter role looks connection limit 1")
         with psycopg.connect(url):
@@ -29,7 +29,7 @@ async def test_a_worker_login_without_free_connections_is_an_error(db: Connectio
     assert (severity, text) == ("error", "1 of the 1 connections of the login looks are in use")
 
 
-async def test_any_login_sees_all_connections_of_the_server(db: Connection, database_url: str) -> None:
+async def test_any_login_counts_all_connections_of_the_server(db: Connection, database_url: str) -> None:
     [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
     assert text.endswith("connections of the server are in use")
     with login_as(db, database_url, "pgsched_reader") as url:
@@ -37,7 +37,7 @@ async def test_any_login_sees_all_connections_of_the_server(db: Connection, data
     assert int(as_reader.split()[0]) > 2  # not only its own
 
 
-async def test_a_listener_that_never_reads_fills_the_notification_queue(db: Connection, database_url: str) -> None:
+async def test_a_filling_notification_queue_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as listener:
         listener.execute("listen filled")
         listener.execute("begin")
@@ -49,13 +49,13 @@ async def test_a_listener_that_never_reads_fills_the_notification_queue(db: Conn
     assert "notification queue is used" in text
 
 
-async def test_a_database_near_wraparound_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_a_database_near_wraparound_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     found = await look(database_url, "wraparound", of_wraparound=0.0)
     assert any(f"oldest unfrozen transaction of the database {db.info.dbname}" in one.seen for one in found)
     assert {one.severity for one in found} == {"warning"}
 
 
-async def test_any_login_sees_that_worker_ids_are_used_up(db: Connection, database_url: str) -> None:
+async def test_exhausted_worker_ids_are_reported_to_any_login(db: Connection, database_url: str) -> None:
     last = 2**31 - 1
     db.execute("select setval('pgsched.workers_id_seq', %s)", [last])
     with login_as(db, database_url, "pgsched_reader") as url:
@@ -68,7 +68,7 @@ async def test_any_login_sees_that_worker_ids_are_used_up(db: Connection, databa
     assert await seen(database_url, "wraparound") == []
 
 
-async def test_tables_without_autovacuum_are_a_warning(db: Connection, database_url: str) -> None:
+async def test_tables_without_autovacuum_are_reported_as_a_warning(db: Connection, database_url: str) -> None:
     db.execute("alter table pgsched_internal.executions_3 set (autovacuum_enabled = false)")
     db.execute("alter table pgsched_internal.executions_4 reset (fillfactor)")
     db.execute(sql.SQL("alter database {} set track_counts = off").format(sql.Identifier(db.info.dbname)))
@@ -83,7 +83,7 @@ async def test_tables_without_autovacuum_are_a_warning(db: Connection, database_
     assert [one.seen for one in await look(database_url, "autovacuum")] == ["the server has track_counts = off"]
 
 
-async def test_a_table_with_many_dead_rows_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_a_table_with_many_dead_rows_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     # Autovacuum could overwrite the statistics with a count from before the rows died.
     db.execute("alter table pgsched.clients set (autovacuum_enabled = false)")
     with psycopg.connect(database_url) as reader:  # its snapshot keeps the dead rows

@@ -10,7 +10,7 @@ from tests.store.store_arrange import KEY, rotate, schedule
 
 
 @pytest.mark.parametrize(("ago", "severity"), [("2 minutes", "warning"), ("1 hour", "error")])
-async def test_a_late_queue_with_a_worker_is_reported(
+async def test_a_queue_running_late_with_a_worker_is_reported(
     db: Connection, database_url: str, ago: str, severity: str
 ) -> None:
     await register(database_url)
@@ -26,7 +26,7 @@ async def test_a_late_pull_queue_is_reported(db: Connection, database_url: str) 
     assert [severity for severity, _ in await seen(database_url, "late")] == ["warning"]
 
 
-async def test_a_late_queue_without_a_worker_is_left_to_another_check(db: Connection, database_url: str) -> None:
+async def test_a_late_queue_without_a_worker_is_not_reported_as_late(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '1 hour')")
     assert await seen(database_url, "late") == []
 
@@ -51,7 +51,7 @@ async def test_an_objective_missed_in_the_last_hour_is_a_warning(db: Connection,
     assert await seen(database_url, "objectives") == [("warning", told)]
 
 
-async def test_unplanned_and_invalid_jobs_are_counted(db: Connection, database_url: str) -> None:
+async def test_unplanned_and_invalid_jobs_are_reported_with_their_count(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', every => '1 hour') from generate_series(1, 2)")
     assert await seen(database_url, "jobs") == []
     db.execute("update pgsched.jobs set updated_at = now() - interval '2 minutes', planned_revision = 0")
@@ -72,7 +72,7 @@ async def test_a_bulk_operation_without_progress_is_reported(db: Connection, dat
     assert (await seen(database_url, "changes"))[0][1].endswith("is making no progress (waits: its queue is full)")
 
 
-async def test_missing_days_ahead_are_a_warning(database_url: str) -> None:
+async def test_too_few_days_ahead_are_reported_as_a_warning(database_url: str) -> None:
     assert [severity for severity, _ in await seen(database_url, "days")] == ["warning"]
     await make_days(database_url, ahead=5)
     [(_, text)] = await seen(database_url, "days")
@@ -81,7 +81,7 @@ async def test_missing_days_ahead_are_a_warning(database_url: str) -> None:
     assert await seen(database_url, "days") == []
 
 
-async def test_secrets_that_no_key_opens_are_an_error(db: Connection, database_url: str) -> None:
+async def test_secrets_that_no_key_opens_are_reported_as_an_error(db: Connection, database_url: str) -> None:
     assert await seen(database_url, "secrets") == []
     rotate(db)
     assert [severity for severity, _ in await seen(database_url, "secrets")] == ["note"]

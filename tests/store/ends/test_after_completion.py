@@ -45,13 +45,13 @@ def until_next(db: Session, of: UUID) -> timedelta:
     return found - now
 
 
-async def test_an_edit_does_not_delay_the_first_run(db: Session, worker: Connection) -> None:
+async def test_editing_a_job_before_its_first_run_keeps_the_original_start(db: Session, worker: Connection) -> None:
     id = await made(db, worker, ago=40 * MINUTE)
     assert await edited(db, worker) == id
     assert abs(until_next(db, id) - 20 * MINUTE) < MINUTE
 
 
-async def test_after_an_edit_the_interval_counts_from_the_end_of_the_last_run(db: Session, worker: Connection) -> None:
+async def test_an_edited_interval_counts_from_the_end_of_the_last_run(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="50 minutes")
     run(db, id, ago="10 minutes")
@@ -66,7 +66,7 @@ async def test_a_run_overdue_by_the_edited_interval_runs_at_once(db: Session, wo
     assert abs(until_next(db, id)) < MINUTE
 
 
-async def test_during_a_run_the_interval_counts_from_the_edit(db: Session, worker: Connection) -> None:
+async def test_an_interval_edited_during_a_run_counts_from_the_edit(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="3 hours")
     lease(db, call(db, "trigger", job_id=id))
@@ -75,7 +75,7 @@ async def test_during_a_run_the_interval_counts_from_the_edit(db: Session, worke
 
 
 @pytest.mark.parametrize("keep", ["nothing", "failures"])
-async def test_without_full_history_the_interval_counts_from_the_edit(
+async def test_without_full_history_an_edited_interval_counts_from_the_edit(
     db: Session, worker: Connection, keep: str
 ) -> None:
     id = await made(db, worker)
@@ -85,7 +85,7 @@ async def test_without_full_history_the_interval_counts_from_the_edit(
     assert abs(until_next(db, id) - HOUR) < MINUTE
 
 
-async def test_after_a_pause_the_interval_counts_from_its_end(db: Session, worker: Connection) -> None:
+async def test_after_a_pause_the_interval_counts_from_the_resume(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     call(db, "pause", kind="job", name=str(id))
     call(db, "resume", kind="job", name=str(id))

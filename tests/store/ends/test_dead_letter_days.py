@@ -39,7 +39,7 @@ def days(db: Connection) -> list[str]:
     )
 
 
-def test_an_open_dead_letter_is_kept_with_its_attempts(db: Connection) -> None:
+def test_an_open_dead_letter_survives_its_day_with_its_attempts(db: Connection) -> None:
     id = dead_letter(db, ago="40 days", payload={"n": 1}, key="k")
     keep_days(db, 30)
     assert days(db) == []
@@ -53,14 +53,14 @@ def test_an_open_dead_letter_is_kept_with_its_attempts(db: Connection) -> None:
     assert status(db, id) == "failed"
 
 
-def test_a_dead_letter_in_the_default_partition_is_kept(db: Connection) -> None:
+def test_an_open_dead_letter_in_the_default_partition_is_kept(db: Connection) -> None:
     id = dead_letter(db, ago="50 days")
     keep_days(db, 30)
     assert column(db, "select id from pgsched_internal.history_default") == []
     assert column(db, KEPT) == [id]
 
 
-def test_successes_and_discarded_dead_letters_go_with_their_day(db: Connection) -> None:
+def test_successes_and_discarded_dead_letters_are_dropped_with_the_day(db: Connection) -> None:
     finish(db, schedule(db), ago="40 days")
     call(db, "discard", id=dead_letter(db, ago="40 days"))
     keep_days(db, 30)
@@ -74,7 +74,7 @@ def test_a_day_with_open_dead_letters_is_not_dropped(db: Connection) -> None:
     assert state(db, id) == "open"
 
 
-def test_expired_dead_letters_go_with_their_day(db: Connection) -> None:
+def test_expired_dead_letters_are_dropped_with_the_day(db: Connection) -> None:
     dead_letter(db, ago="40 days")
     db.execute("update pgsched.clients set dead_letters_for = '35 days'")
     keep_days(db, 30)

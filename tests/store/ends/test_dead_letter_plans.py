@@ -53,7 +53,7 @@ def _read(nodes: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(("client", "most"), [("", 50), ("and client_id = 'payments'", 100)])
-def test_a_page_reads_only_open_dead_letters_of_the_client(db: Connection, client: str, most: int) -> None:
+def test_a_page_reads_only_the_clients_open_dead_letters(db: Connection, client: str, most: int) -> None:
     query = f"select * from pgsched.dead_letters where dealt_with_at is null {client} order by id desc limit 50"
     nodes = scans(db, query)
     assert {node["Node Type"] for node in nodes} == {"Index Scan"}
@@ -61,7 +61,7 @@ def test_a_page_reads_only_open_dead_letters_of_the_client(db: Connection, clien
     assert _read(nodes) <= most
 
 
-def test_a_chunk_reads_no_more_rows_than_its_limit(db: Connection) -> None:
+def test_a_bulk_replay_chunk_reads_no_more_rows_than_its_limit(db: Connection) -> None:
     db.execute("set enable_sort = off; set enable_hashjoin = off; set plan_cache_mode = force_generic_plan")
     nodes = scans(
         db,

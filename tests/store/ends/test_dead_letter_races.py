@@ -27,7 +27,7 @@ def test_two_concurrent_replays_return_the_same_execution(db: Connection, store_
     assert column(db, "select id from pgsched.executions") == [*set(answers)]
 
 
-def test_a_replay_succeeds_after_a_concurrent_one_rolls_back(db: Connection, store_url: str) -> None:
+def test_a_replay_succeeds_after_a_concurrent_replay_rolls_back(db: Connection, store_url: str) -> None:
     id = dead_letter(db)
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
@@ -62,7 +62,7 @@ def test_a_concurrently_discarded_dead_letter_is_not_replayed(db: Connection, st
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_bulk_replay_returns_to_a_locked_dead_letter(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_retries_a_locked_dead_letter_later(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
     many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
@@ -76,7 +76,7 @@ def test_a_bulk_replay_returns_to_a_locked_dead_letter(db: Connection, store_url
     assert (state(db, id), column(db, "select id from pgsched_internal.rows_to_come_back_to")) == ("replayed", [])
 
 
-def test_locked_dead_letters_do_not_delay_others_of_a_bulk_replay(db: Connection, store_url: str) -> None:
+def test_locked_dead_letters_do_not_delay_the_rest_of_a_bulk_replay(db: Connection, store_url: str) -> None:
     mine = [dead_letter(db, client="mine") for _ in range(70)]
     theirs = [dead_letter(db, client="theirs") for _ in range(3)]
     many = bulk(db, "replay", {"status_code": 503}, rate=10000)
@@ -93,7 +93,7 @@ def test_locked_dead_letters_do_not_delay_others_of_a_bulk_replay(db: Connection
     assert {state(db, id) for id in mine} == {"replayed"}
 
 
-def test_a_bulk_replay_skips_a_dead_letter_replayed_meanwhile(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_skips_a_concurrently_replayed_dead_letter(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
     many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
@@ -118,7 +118,7 @@ def test_a_bulk_replay_is_advanced_by_one_worker_at_a_time(db: Connection, store
     assert len(column(db, "select id from pgsched.executions")) == 4
 
 
-def test_a_dead_letter_moved_out_of_its_day_meanwhile_is_replayed(db: Connection, store_url: str) -> None:
+def test_a_replay_finds_a_dead_letter_moved_out_of_its_day_meanwhile(db: Connection, store_url: str) -> None:
     id = dead_letter(db, ago="40 days")
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:

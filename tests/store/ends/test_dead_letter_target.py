@@ -17,7 +17,7 @@ def _told(db: Session) -> None:
     db.execute("insert into pgsched.clients (client_id, dead_letter_target) values ('payments', %s)", [TOLD])
 
 
-async def test_the_target_is_notified_of_a_final_failure(db: Session, worker: Connection) -> None:
+async def test_the_dead_letter_target_is_notified_of_a_final_failure(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", key="k")
     await finish(worker, found, "failed", code=503, reason="why")
     target, payload = row(db, "select target::text, payload from pgsched.executions")
@@ -27,7 +27,7 @@ async def test_the_target_is_notified_of_a_final_failure(db: Session, worker: Co
     )  # fmt: skip
 
 
-async def test_the_target_is_notified_of_an_execution_lost_with_its_worker(db: Session, worker: Connection) -> None:
+async def test_the_dead_letter_target_is_notified_of_a_lost_execution(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"max_attempts": 1})
     run_out(db, begun=True)
     assert await reap(worker, found.partition, [1]) == (0, 1)
@@ -41,19 +41,21 @@ async def test_on_failure_replaces_the_dead_letter_target(db: Session, worker: C
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "expired"])
-async def test_the_target_is_not_notified_of_other_ends(db: Session, worker: Connection, ended: str) -> None:
+async def test_the_dead_letter_target_is_not_notified_of_success_or_expiry(
+    db: Session, worker: Connection, ended: str
+) -> None:
     found = await leased(db, worker, client="payments")
     await finish(worker, found, ended, result="1")
     assert column(db, "select target::text from pgsched.executions") == []
 
 
-async def test_the_target_is_not_notified_of_other_clients_failures(db: Session, worker: Connection) -> None:
+async def test_the_dead_letter_target_gets_only_its_own_clients_failures(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="billing")
     await finish(worker, found, "failed")
     assert column(db, "select target::text from pgsched.executions") == []
 
 
-async def test_a_failed_notification_is_not_reported_again(db: Session, worker: Connection) -> None:
+async def test_a_failed_notification_triggers_no_further_notification(db: Session, worker: Connection) -> None:
     await finish(worker, await leased(db, worker, client="payments"), "failed")
     db.execute("update pgsched.executions set fire_at = '2020-01-01Z'")
     word = await leased(db, worker, client="billing", fire_at="2090-01-01Z")
@@ -63,7 +65,7 @@ async def test_a_failed_notification_is_not_reported_again(db: Session, worker: 
     assert value(db, "select count(*) from pgsched.dead_letters") == 2
 
 
-async def test_the_target_is_notified_even_if_no_history_is_kept(db: Session, worker: Connection) -> None:
+async def test_the_dead_letter_target_is_notified_if_no_history_is_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     await finish(worker, await leased(db, worker, client="payments"), "failed")
     assert column(db, "select target::text from pgsched.executions") == [TOLD]

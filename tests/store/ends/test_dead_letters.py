@@ -30,7 +30,7 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.oldest_postgresql
 
 
-def test_a_replay_precedes_its_successor_at_the_same_instant(db: Connection) -> None:
+def test_a_replay_keeps_its_place_before_a_successor_at_the_same_instant(db: Connection) -> None:
     instant = value(db, "select now()")
     first, _ = (schedule(db, fire_at=instant, ordering_key="k") for _ in range(2))
     fail(db, first)
@@ -40,7 +40,7 @@ def test_a_replay_precedes_its_successor_at_the_same_instant(db: Connection) -> 
     assert column(db, "select id from pgsched.executions where at_head") == []  # only workers set it
 
 
-def test_a_replay_stays_behind_its_predecessor(db: Connection) -> None:
+def test_a_replay_keeps_its_place_behind_its_predecessor(db: Connection) -> None:
     instant = value(db, "select now()")
     schedule(db, fire_at=instant, ordering_key="k")
     id = schedule(db, fire_at=instant + timedelta(seconds=1), ordering_key="k")
@@ -84,13 +84,13 @@ def test_a_replay_may_change_target_payload_and_options(db: Connection) -> None:
     assert found == ("python:repaired", {"n": 2}, {"timeout": "9s"})
 
 
-def test_a_replay_has_no_options_that_limit_its_age(db: Connection) -> None:
+def test_a_replay_drops_options_that_limit_its_age(db: Connection) -> None:
     bounds = {"relevant_for": "1m", "max_retry_age": "1m", "deadline": "1m"}
     new = replay(db, dead_letter(db, options={"timeout": "5s", **bounds}))
     assert row(db, "select options, plan from pgsched.executions where id = %s", [new]) == ({"timeout": "5s"}, 0)
 
 
-def test_replay_is_idempotent(db: Connection) -> None:
+def test_replaying_twice_returns_the_same_execution(db: Connection) -> None:
     id = dead_letter(db)
     new = replay(db, id)
     assert replay(db, id, target="python:other") == new
@@ -101,7 +101,7 @@ def test_replay_is_idempotent(db: Connection) -> None:
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_failed_replay_can_be_replayed_by_either_id(db: Connection) -> None:
+def test_a_failed_replay_can_be_replayed_by_its_own_or_the_original_id(db: Connection) -> None:
     id = dead_letter(db)
     first = replay(db, id)
     fail(db, first)
@@ -128,7 +128,7 @@ def test_a_replay_keeps_the_key_of_the_dead_letter(db: Connection) -> None:
     assert schedule(db, key="k") == new
 
 
-def test_a_dead_letter_whose_key_was_scheduled_again_is_not_replayed(db: Connection) -> None:
+def test_a_dead_letter_is_not_replayed_if_its_key_was_scheduled_again(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     other = schedule(db, key="k")
     with refused("PS011", hint="discard"):
@@ -154,14 +154,14 @@ def failed_instant(db: Connection) -> tuple[UUID, UUID]:
     return job, id
 
 
-def test_a_replay_of_a_run_does_not_belong_to_the_job(db: Connection, failed_instant: tuple[UUID, UUID]) -> None:
+def test_a_replayed_run_no_longer_belongs_to_the_job(db: Connection, failed_instant: tuple[UUID, UUID]) -> None:
     new = replay(db, failed_instant[1])
     found = row(db, "select job_id, scheduled_for = '2026-03-01Z', plan from pgsched.executions where id = %s", [new])
     assert found == (None, True, 0)
 
 
 @pytest.mark.parametrize("ended", [None, "succeeded"])
-def test_a_run_whose_instant_ran_again_is_not_replayed(
+def test_a_run_whose_instant_is_scheduled_or_succeeded_is_not_replayed(
     db: Connection, failed_instant: tuple[UUID, UUID], ended: str | None
 ) -> None:
     job, id = failed_instant
@@ -189,7 +189,7 @@ def blocked(db: Connection) -> UUID:
     return id
 
 
-def test_a_replay_runs_before_executions_that_its_failure_blocked(db: Connection) -> None:
+def test_replaying_unblocks_the_key_but_runs_before_held_executions(db: Connection) -> None:
     id = blocked(db)
     held = schedule(db, ordering_key="o")
     db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
@@ -212,7 +212,7 @@ def test_discarding_unblocks_the_ordering_key(db: Connection) -> None:
         db.execute("delete from pgsched.executions")
 
 
-def test_a_discarded_dead_letter_stays_in_history(db: Connection) -> None:
+def test_a_discarded_dead_letter_stays_in_history_and_is_not_replayed(db: Connection) -> None:
     id = dead_letter(db)
     assert [call(db, "discard", id=id, note="known", actor="ann") for _ in range(2)] == [True, False]
     assert (state(db, id), status(db, id)) == ("discarded", "failed")
@@ -241,7 +241,7 @@ def test_replay_and_discard_are_logged(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("verb", ["replay", "discard"])
-def test_only_failed_executions_are_replayed_or_discarded(db: Connection, verb: str) -> None:
+def test_only_failed_executions_can_be_replayed_or_discarded(db: Connection, verb: str) -> None:
     waits, succeeded = schedule(db), schedule(db)
     finish(db, succeeded)
     for id, hint in ((waits, "wait until it has ended"), (succeeded, "schedule it again")):
@@ -280,7 +280,7 @@ def test_a_dead_letter_expires_after_dead_letters_for(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("span", ["1 minute", "4000 days"])
-def test_dead_letters_for_is_bounded(db: Connection, span: str) -> None:
+def test_dead_letters_for_outside_its_bounds_is_refused(db: Connection, span: str) -> None:
     with refused("23514", constraint="dead_letters_for_is_1_hour_to_3653_days"):
         db.execute("update pgsched.clients set dead_letters_for = %s", [span])
 

@@ -35,18 +35,18 @@ def test_a_dependent_is_held_until_its_predecessor_succeeds(db: Connection) -> N
     assert column(db, "select 1 from pgsched.dependencies") == []
 
 
-def test_a_predecessor_may_be_named_by_its_key(db: Connection) -> None:
+def test_a_predecessor_can_be_given_by_key(db: Connection) -> None:
     first = schedule(db, key="extract")
     assert waits_for(db, after(db, "extract")) == [first]
 
 
-def test_a_key_that_looks_like_an_id_is_found(db: Connection) -> None:
+def test_a_predecessor_key_that_looks_like_an_id_is_found(db: Connection) -> None:
     key = str(uuid4())
     first = schedule(db, key=key)
     assert waits_for(db, after(db, key)) == [first]
 
 
-def test_a_dependent_waits_for_all_its_predecessors(db: Connection) -> None:
+def test_a_dependent_is_held_until_all_predecessors_have_ended(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     end(db, first)
@@ -61,7 +61,7 @@ def test_a_predecessor_named_twice_counts_once(db: Connection) -> None:
     assert waits_for(db, after(db, first, "extract")) == [first]
 
 
-def test_a_dependent_fires_no_earlier_than_its_fire_at(db: Connection) -> None:
+def test_a_released_dependent_fires_no_earlier_than_its_fire_at(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first, fire_at="2090-01-01Z")
     end(db, first)
@@ -70,7 +70,7 @@ def test_a_dependent_fires_no_earlier_than_its_fire_at(db: Connection) -> None:
     )
 
 
-def test_a_dependent_released_late_keeps_its_scheduled_for(db: Connection) -> None:
+def test_a_dependent_released_after_its_fire_at_keeps_scheduled_for(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first, fire_at="2020-01-01Z")
     end(db, first)
@@ -78,7 +78,7 @@ def test_a_dependent_released_late_keeps_its_scheduled_for(db: Connection) -> No
     assert value(db, "select scheduled_for = '2020-01-01Z' from pgsched.executions where id = %s", [last])
 
 
-def test_a_dependent_without_fire_at_is_scheduled_for_its_release(db: Connection) -> None:
+def test_a_dependent_without_fire_at_is_scheduled_for_the_release(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first)
@@ -86,7 +86,7 @@ def test_a_dependent_without_fire_at_is_scheduled_for_its_release(db: Connection
 
 
 @pytest.mark.parametrize("ended", ["failed", "cancelled", "expired", "skipped"])
-def test_a_predecessor_without_success_skips_the_dependent(db: Connection, ended: str) -> None:
+def test_an_unsuccessful_predecessor_skips_the_dependent(db: Connection, ended: str) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first, ended)
@@ -127,7 +127,7 @@ def test_one_failed_predecessor_of_several_skips_the_dependent(db: Connection) -
     assert column(db, "select 1 from pgsched.history where awaited") == []
 
 
-def test_predecessors_that_have_succeeded_are_not_waited_for(db: Connection) -> None:
+def test_a_dependent_of_succeeded_predecessors_is_due_at_once(db: Connection) -> None:
     first, second = schedule(db), schedule(db, key="k")
     finish(db, first)
     finish(db, second)
@@ -136,14 +136,14 @@ def test_predecessors_that_have_succeeded_are_not_waited_for(db: Connection) -> 
     assert is_due(db, last)
 
 
-def test_after_an_ended_predecessor_a_dependent_fires_at_its_fire_at(db: Connection) -> None:
+def test_a_dependent_of_a_succeeded_predecessor_fires_at_its_fire_at(db: Connection) -> None:
     first = schedule(db)
     finish(db, first)
     last = after(db, first, fire_at="2090-01-01Z")
     assert value(db, "select fire_at = '2090-01-01Z' from pgsched.executions where id = %s", [last])
 
 
-def test_a_dependent_that_need_not_wait_wakes_workers(db: Connection, store_url: str) -> None:
+def test_a_dependent_of_a_succeeded_predecessor_wakes_workers(db: Connection, store_url: str) -> None:
     first = schedule(db)
     finish(db, first)
     with listening(store_url) as listener:
@@ -169,7 +169,7 @@ def test_scheduling_after_a_failed_execution_is_refused(db: Connection) -> None:
     assert is_due(db, after(db, first, after_outcome="any"))
 
 
-def test_a_key_names_its_live_execution_before_ended_ones(db: Connection) -> None:
+def test_a_predecessor_key_prefers_the_live_execution_to_an_ended_one(db: Connection) -> None:
     old = schedule(db, key="k")
     finish(db, old, ended="failed", ago="2 days")
     new = schedule(db, key="k")
@@ -182,7 +182,7 @@ def test_an_unknown_predecessor_is_not_found(db: Connection, name: str) -> None:
         after(db, name)
 
 
-def test_another_clients_execution_is_not_found(db: Connection) -> None:
+def test_another_clients_execution_is_not_found_as_a_predecessor(db: Connection) -> None:
     theirs = schedule(db, client="theirs", key="k")
     for name in (str(theirs), "k"):
         with refused("PS010"):
@@ -209,13 +209,13 @@ def test_depending_on_a_job_is_refused(db: Connection, by_key: bool) -> None:
         ("PS000", {"key": "k", "on_conflict": "debounce"}),
     ],
 )
-def test_invalid_arguments_are_refused(db: Connection, sqlstate: str, arguments: dict[str, Any]) -> None:
+def test_invalid_dependency_arguments_are_refused(db: Connection, sqlstate: str, arguments: dict[str, Any]) -> None:
     schedule(db, key="a")
     with refused(sqlstate):
         schedule_now(db, **{"after": ["a"], **arguments})
 
 
-def test_an_empty_list_of_predecessors_is_due_at_once(db: Connection) -> None:
+def test_an_execution_with_an_empty_predecessor_list_is_due_at_once(db: Connection) -> None:
     assert is_due(db, schedule_now(db, after=[]))
 
 
@@ -229,7 +229,7 @@ def test_a_deleted_predecessor_counts_as_cancelled(db: Connection) -> None:
     assert "was cancelled" in value(db, "select reason from pgsched.status where id = %s", [last])
 
 
-def test_the_sweep_for_missing_predecessors_works_in_chunks(db: Connection) -> None:
+def test_the_missing_predecessor_sweep_works_in_chunks(db: Connection) -> None:
     before = sorted(schedule(db) for _ in range(5))
     waiting = {id: [after(db, id) for _ in range(3)] for id in before}
     db.execute("delete from pgsched.executions where id = any (%s)", [[before[0], before[3]]])
@@ -240,7 +240,7 @@ def test_the_sweep_for_missing_predecessors_works_in_chunks(db: Connection) -> N
     assert {status(db, id) for id in waiting[before[4]]} == {"held"}
 
 
-def test_wait_for_adds_a_delay_after_the_end(db: Connection) -> None:
+def test_wait_for_adds_the_delay_to_the_predecessors_end(db: Connection) -> None:
     first, last = schedule(db), held(db)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first, outcome="any", delay="1 hour")
     end(db, first, "failed")
@@ -252,7 +252,7 @@ def test_wait_for_adds_a_delay_after_the_end(db: Connection) -> None:
     )
 
 
-def test_wait_for_returns_false_if_the_other_has_ended(db: Connection) -> None:
+def test_wait_for_returns_false_if_the_predecessor_has_ended(db: Connection) -> None:
     first, last = schedule(db), held(db)
     finish(db, first)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first) is False

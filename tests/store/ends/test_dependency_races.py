@@ -22,7 +22,7 @@ from tests.store.store_arrange import (
 )
 
 
-def test_settling_waits_for_an_open_schedule_of_a_dependent(db: Connection, store_url: str) -> None:
+def test_settling_waits_while_a_dependent_is_being_scheduled(db: Connection, store_url: str) -> None:
     first = schedule(db)
     with psycopg.connect(store_url) as scheduler, psycopg.connect(store_url, autocommit=True) as settler:
         last = after(scheduler, first)
@@ -41,7 +41,7 @@ def test_settling_waits_for_an_open_schedule_of_a_dependent(db: Connection, stor
     assert is_due(db, last)
 
 
-def test_two_concurrent_releases_release_a_dependent_once(db: Connection, store_url: str) -> None:
+def test_concurrent_release_turns_release_a_dependent_once(db: Connection, store_url: str) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     finish(db, first)
@@ -56,7 +56,7 @@ def test_two_concurrent_releases_release_a_dependent_once(db: Connection, store_
     assert release(db) == 0
 
 
-def test_a_release_skips_a_locked_dependent(db: Connection, store_url: str) -> None:
+def test_a_release_turn_skips_a_locked_dependent(db: Connection, store_url: str) -> None:
     first = schedule(db)
     last, other = after(db, first), after(db, first)
     finish(db, first)
@@ -69,7 +69,7 @@ def test_a_release_skips_a_locked_dependent(db: Connection, store_url: str) -> N
     assert is_due(db, last)
 
 
-def test_of_two_concurrent_schedules_that_form_a_cycle_one_is_refused(db: Connection, store_url: str) -> None:
+def test_a_cycle_formed_by_two_concurrent_schedules_is_refused(db: Connection, store_url: str) -> None:
     first, second = schedule(db, key="a"), schedule(db, key="b")
     refusals: list[str | None] = []
 
@@ -102,7 +102,7 @@ def free(session: Connection, id: UUID) -> bool:
     return column(session, "select id from pgsched.executions where id = %s for update skip locked", [id]) == [id]
 
 
-def test_scheduling_after_a_running_execution_does_not_block_settling(db: Connection, store_url: str) -> None:
+def test_depending_on_a_running_execution_does_not_block_settling(db: Connection, store_url: str) -> None:
     running = leased(db)
     with psycopg.connect(store_url) as scheduler:
         last = after(scheduler, running)
@@ -116,7 +116,9 @@ def test_scheduling_after_a_running_execution_does_not_block_settling(db: Connec
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "failed"])
-def test_an_end_right_after_the_commit_decides_the_dependent(db: Connection, store_url: str, ended: str) -> None:
+def test_an_end_right_after_scheduling_commits_decides_the_dependent(
+    db: Connection, store_url: str, ended: str
+) -> None:
     running = leased(db)
     with psycopg.connect(store_url) as scheduler:
         last = after(scheduler, running)
@@ -126,7 +128,7 @@ def test_an_end_right_after_the_commit_decides_the_dependent(db: Connection, sto
     assert status(db, last) == ("scheduled" if ended == "succeeded" else "skipped")
 
 
-def test_a_release_marks_a_running_predecessor_as_awaited(db: Connection) -> None:
+def test_a_release_turn_marks_a_running_predecessor_as_awaited(db: Connection) -> None:
     running = leased(db)
     last = after(db, running)
     assert release(db) == 0
@@ -137,7 +139,7 @@ def test_a_release_marks_a_running_predecessor_as_awaited(db: Connection) -> Non
     assert is_due(db, last)
 
 
-def test_a_release_does_not_wait_for_an_open_settle(db: Connection, store_url: str) -> None:
+def test_a_release_turn_does_not_wait_for_an_open_settle(db: Connection, store_url: str) -> None:
     running = leased(db)
     last = after(db, running)
     with psycopg.connect(store_url) as settler:
@@ -148,7 +150,7 @@ def test_a_release_does_not_wait_for_an_open_settle(db: Connection, store_url: s
     assert is_due(db, last)
 
 
-def test_without_history_scheduling_after_a_running_one_locks_it(db: Connection, store_url: str) -> None:
+def test_without_history_a_new_dependent_locks_a_running_predecessor(db: Connection, store_url: str) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     running = leased(db, client="quiet")
     with psycopg.connect(store_url) as scheduler:
@@ -156,7 +158,7 @@ def test_without_history_scheduling_after_a_running_one_locks_it(db: Connection,
         assert not free(db, running)
 
 
-def test_a_cycle_through_a_predecessor_that_ran_is_refused(db: Connection) -> None:
+def test_a_cycle_through_a_formerly_running_predecessor_is_refused(db: Connection) -> None:
     running = leased(db, key="r")
     waiting = after(db, running, key="w")
     db.execute("update pgsched.executions set lease_token = null, lease_expires_at = null, fire_at = 'infinity'"

@@ -25,7 +25,7 @@ def many_after(db: Connection, before: UUID, count: int) -> list[UUID]:
 TURN = "select noted, decided, read_to, behind_to from pgsched_internal.release_dependents(200, %s, %s)"
 
 
-def test_many_dependents_of_one_end_are_released_in_chunks(db: Connection) -> None:
+def test_many_dependents_of_one_predecessor_are_released_in_chunks(db: Connection) -> None:
     before, small = schedule_now(db), schedule_now(db)
     ids = many_after(db, before, 1_200)
     follower = many_after(db, small, 1)
@@ -38,7 +38,7 @@ def test_many_dependents_of_one_end_are_released_in_chunks(db: Connection) -> No
     assert is_due(db, follower[0])
 
 
-def test_locked_dependents_do_not_delay_others_of_the_same_end(db: Connection, store_url: str) -> None:
+def test_locked_dependents_do_not_delay_dependents_in_later_chunks(db: Connection, store_url: str) -> None:
     before = schedule_now(db)
     ids = many_after(db, before, 900)
     finish(db, before)
@@ -50,7 +50,7 @@ def test_locked_dependents_do_not_delay_others_of_the_same_end(db: Connection, s
     assert row(db, TURN, [before, ids[499]]) == (1, 100, None, None)
 
 
-def test_a_plan_kept_from_an_empty_table_still_reads_ends_by_index(db: Connection) -> None:
+def test_a_plan_cached_on_an_empty_table_still_reads_ends_by_index(db: Connection) -> None:
     db.execute(WORKER)
     first, *ends = (schedule_now(db) for _ in range(41))
     many_after(db, first, 1)
@@ -67,7 +67,7 @@ def test_a_plan_kept_from_an_empty_table_still_reads_ends_by_index(db: Connectio
 READ = "select sum(idx_tup_fetch) from pg_stat_xact_all_tables where relname like 'history%%'"
 
 
-def test_the_sweep_does_not_search_for_live_predecessors(db: Connection) -> None:
+def test_the_sweep_searches_only_for_missing_predecessors(db: Connection) -> None:
     alive, gone = schedule_now(db), schedule_now(db)
     new = "pgsched_internal.new_id()"
     made = (

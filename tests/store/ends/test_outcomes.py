@@ -41,7 +41,7 @@ def id_of(found: ClaimedExecution) -> UUID:
 
 
 @pytest.mark.parametrize("how", ["succeeded", "discarded", "finished", "kept nothing", "reaped"])
-async def test_each_way_of_settling_lets_dependents_be_released(db: Session, worker: Connection, how: str) -> None:
+async def test_each_way_of_settling_releases_dependents(db: Session, worker: Connection, how: str) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('careless', 'nothing')")
     client = "default" if how == "succeeded" else "careless"
     found = await leased(db, worker, client=client, options={"max_attempts": 1})
@@ -64,7 +64,7 @@ async def test_each_way_of_settling_lets_dependents_be_released(db: Session, wor
     assert column(db, "select id from pgsched.history where awaited") == []
 
 
-async def test_releasing_an_execution_does_not_release_its_dependents(db: Session, worker: Connection) -> None:
+async def test_returning_a_claim_does_not_release_dependents(db: Session, worker: Connection) -> None:
     found = await leased(db, worker)
     last = after(db, id_of(found))
     await executions.release(worker, found.partition, Group([found.id], [found.token]))
@@ -75,9 +75,7 @@ async def test_releasing_an_execution_does_not_release_its_dependents(db: Sessio
 @pytest.mark.parametrize(
     ("ended", "told"), [("succeeded", "python:well"), ("failed", "python:alas"), ("expired", "python:late")]
 )
-async def test_the_target_of_an_outcome_is_notified_with_the_settle(
-    db: Session, worker: Connection, ended: str, told: str
-) -> None:
+async def test_settling_notifies_the_outcomes_target(db: Session, worker: Connection, ended: str, told: str) -> None:
     found = await leased(db, worker, client="payments", key="k", options=TOLD)
     await finish(worker, found, ended, code=503, result='{"n": 1}', reason="why")
     assert row(
@@ -101,13 +99,13 @@ async def test_the_target_of_an_outcome_is_notified_with_the_settle(
     }
 
 
-async def test_an_outcome_without_an_option_notifies_nobody(db: Session, worker: Connection) -> None:
+async def test_an_outcome_without_a_target_notifies_nobody(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options={"on_success": "python:well"})
     await finish(worker, found, "failed")
     assert column(db, "select target from pgsched.executions") == []
 
 
-async def test_a_stale_token_notifies_nobody(db: Session, worker: Connection) -> None:
+async def test_settling_with_a_stale_token_notifies_nobody(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     assert await finish(worker, found, "failed", token=6) == 0
     assert column(db, PAYLOAD) == []
@@ -127,13 +125,13 @@ async def test_reaping_the_last_attempt_notifies_of_the_failure(db: Session, wor
     assert (payload["status"], payload["reason"]) == ("failed", "the worker was lost on the last attempt")
 
 
-async def test_a_notification_leaves_out_a_result_that_is_too_large(db: Session, worker: Connection) -> None:
+async def test_a_notification_omits_a_result_that_is_too_large(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     await finish(worker, found, "succeeded", result=f'"{"x" * 600_000}"')
     assert "result" not in value(db, PAYLOAD)
 
 
-async def test_a_notification_of_an_outcome_wakes_workers(db: Session, worker: Connection, store_url: str) -> None:
+async def test_an_outcome_notification_wakes_workers(db: Session, worker: Connection, store_url: str) -> None:
     found = await leased(db, worker, options=TOLD)
     with listening(store_url) as listener:
         await finish(worker, found, "succeeded")

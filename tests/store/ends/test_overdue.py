@@ -84,7 +84,9 @@ async def test_a_default_relevant_for_expires_held_executions(
     assert [status(db, one) for one in (id, longer)] == ["expired", "held"]
 
 
-async def test_a_prolonged_default_does_not_delay_others(db: Connection, planning: Session) -> None:
+async def test_a_prolonged_default_relevant_for_does_not_delay_other_expiries(
+    db: Connection, planning: Session
+) -> None:
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "50s"}})
     prolonged, over = held(db), held(db, age="55 s", options={"relevant_for": "52s"})
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "2m"}})
@@ -92,19 +94,19 @@ async def test_a_prolonged_default_does_not_delay_others(db: Connection, plannin
     assert [status(db, one) for one in (prolonged, over)] == ["held", "expired"]
 
 
-async def test_a_parked_execution_does_not_expire(db: Connection, planning: Session) -> None:
+async def test_an_execution_parked_by_an_error_does_not_expire(db: Connection, planning: Session) -> None:
     held(db, gate="error", options={"relevant_for": "30s"})
     assert (await dependencies.pending(planning)).overdue_in is None
     assert await internal_verbs.end_overdue(planning, most=10) == 0
 
 
-async def test_expiry_notifies_on_expired(db: Connection, planning: Session) -> None:
+async def test_expiry_notifies_the_on_expired_target(db: Connection, planning: Session) -> None:
     held(db, options={"relevant_for": "30s", "on_expired": "python:told"})
     await internal_verbs.end_overdue(planning, most=10)
     assert value(db, "select payload ->> 'status' from pgsched.executions where target = 'python:told'") == "expired"
 
 
-async def test_a_locked_execution_is_skipped(db: Connection, planning: Session, store_url: str) -> None:
+async def test_expiry_skips_a_locked_execution(db: Connection, planning: Session, store_url: str) -> None:
     held(db, options={"relevant_for": "30s"})
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.executions for update")
@@ -113,7 +115,7 @@ async def test_a_locked_execution_is_skipped(db: Connection, planning: Session, 
 
 
 @pytest.mark.parametrize("what", ["pgsched.executions where client_id = 'shop'", "pgsched.jobs"])
-async def test_locked_rows_of_one_client_do_not_delay_another(
+async def test_one_clients_locked_rows_do_not_delay_another_clients_expiry(
     db: Connection, planning: Session, store_url: str, what: str
 ) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('shop'), ('bank')")
@@ -128,7 +130,7 @@ async def test_locked_rows_of_one_client_do_not_delay_another(
     assert await internal_verbs.end_overdue(planning, most=10) == 3
 
 
-async def test_an_execution_that_cannot_end_is_parked(db: Connection, planning: Session) -> None:
+async def test_an_execution_that_cannot_expire_is_parked(db: Connection, planning: Session) -> None:
     id, other = held(db, options={"relevant_for": "30s"}), held(db, options={"relevant_for": "30s"})
     db.execute(f"alter table pgsched.history add constraint odd check (id <> '{id}') not valid".encode())
     try:

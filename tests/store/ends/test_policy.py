@@ -67,7 +67,7 @@ def test_a_success_ends_the_execution(db: Connection) -> None:
     assert decide(db, "succeeded", error=None) == ("succeeded", None, None)
 
 
-def test_the_first_retry_comes_after_half_a_second_to_a_second(db: Connection) -> None:
+def test_the_first_retry_is_delayed_by_half_a_second_to_a_second(db: Connection) -> None:
     status, delay, reason = decide(db, "failed")
     assert (status, reason) == ("retrying", "busy")
     assert delay is not None
@@ -77,9 +77,7 @@ def test_the_first_retry_comes_after_half_a_second_to_a_second(db: Connection) -
 @pytest.mark.parametrize(
     ("options", "attempt"), [(None, DEFAULT_ATTEMPTS), ({"max_attempts": 3}, 3), ({"backoff": ["1s", "2s"]}, 3)]
 )
-def test_a_failure_of_the_last_attempt_ends_the_execution(
-    db: Connection, options: dict[str, Any] | None, attempt: int
-) -> None:
+def test_a_failed_last_attempt_ends_the_execution(db: Connection, options: dict[str, Any] | None, attempt: int) -> None:
     assert decide(db, "failed", options, attempt=attempt) == ("failed", None, "busy")
     assert decide(db, "failed", options, attempt=attempt - 1)[0] == "retrying"
 
@@ -93,12 +91,12 @@ def test_a_target_can_delay_its_retry_by_at_most_a_day(db: Connection, asked: fl
     assert decide(db, "failed", wait=asked)[1] == given
 
 
-def test_a_target_cannot_hasten_its_retry(db: Connection) -> None:
+def test_a_target_cannot_retry_sooner_than_the_backoff(db: Connection) -> None:
     assert decide(db, "failed", {"backoff": ["1m"]}, wait=0.0)[1] == 60
 
 
 @pytest.mark.parametrize("attempt", [1, 5, 1000])
-def test_a_postponed_execution_has_not_failed_whatever_its_attempt(db: Connection, attempt: int) -> None:
+def test_a_postponement_never_counts_as_a_failed_attempt(db: Connection, attempt: int) -> None:
     assert decide(db, "postponed", attempt=attempt, wait=HOUR)[:2] == ("scheduled", HOUR)
 
 
@@ -115,7 +113,7 @@ def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: 
         ("max_retry_age", "failed", "no retry starts later than 30m after its scheduled time"),
     ],
 )
-def test_an_execution_that_would_begin_too_late_ends_at_once(
+def test_an_execution_whose_next_start_is_too_late_ends_at_once(
     db: Connection, bound: str, status: str, reason: str
 ) -> None:
     late = (status, None, f"busy; {reason}")
@@ -125,7 +123,7 @@ def test_an_execution_that_would_begin_too_late_ends_at_once(
     assert decide(db, "late", {bound: "30m"}, attempt=2, age=1801.0, error=None) == (status, None, reason)
 
 
-def test_an_execution_not_late_by_the_databases_clock_is_scheduled_again(db: Connection) -> None:
+def test_an_execution_not_late_by_the_database_clock_is_rescheduled(db: Connection) -> None:
     assert decide(db, "late", {"relevant_for": "30m"}, age=1799.9, error=None) == ("scheduled", 0, None)
 
 
@@ -135,7 +133,7 @@ def test_a_postponement_past_a_week_counts_as_a_failed_attempt(db: Connection) -
     assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
 
 
-def test_a_backfill_inherits_no_options_that_limit_its_age(db: Connection) -> None:
+def test_a_backfill_drops_options_that_limit_its_age(db: Connection) -> None:
     query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
     db.execute(
         "insert into pgsched.clients (client_id, options) values ('payments', %s)",
@@ -150,7 +148,7 @@ def test_a_backfill_inherits_no_options_that_limit_its_age(db: Connection) -> No
     options=_OPTIONS, attempt=st.integers(1, 1000), age=_AGES, wait=st.sampled_from([None, 0, 1, 90_000]), share=_SHARES
 )
 @example(options={"relevant_for": "10m"}, attempt=1, age=599.5, wait=None, share=1e-9)
-def test_no_retry_exceeds_its_policy(
+def test_no_retry_violates_its_policy(
     db: Connection, options: dict[str, Any], attempt: int, age: float, wait: float | None, share: float
 ) -> None:
     policy = parse_options(orjson.dumps(options))
@@ -181,7 +179,7 @@ def test_workers_and_the_database_agree_on_lateness(
     attempt=st.integers(1, 10_000), initial=st.floats(0.001, 3600), factor=st.floats(1, 100), extra=st.floats(0, 1e5),
     share=_SHARES,
 )  # fmt: skip
-def test_a_backoff_is_drawn_from_the_upper_half_below_its_ceiling(
+def test_a_backoff_is_between_half_its_ceiling_and_the_ceiling(
     db: Connection, attempt: int, initial: float, factor: float, extra: float, share: float
 ) -> None:
     maximum = initial + extra
@@ -200,7 +198,7 @@ def backoff(db: Connection, options: dict[str, Any], attempt: int, share: float)
     return float(value(db, query, [orjson.dumps(options).decode(), attempt, share]))
 
 
-def test_default_retries_outlast_an_outage_of_an_hour(db: Connection) -> None:
+def test_default_retries_outlast_an_hour_long_outage(db: Connection) -> None:
     assert sum(backoff(db, {}, attempt, 0.0) for attempt in range(1, DEFAULT_ATTEMPTS)) > 3600
     assert backoff(db, {}, DEFAULT_ATTEMPTS, 1.0) <= 600
 
@@ -210,5 +208,5 @@ def test_a_backoff_list_repeats_its_last_entry(db: Connection) -> None:
     assert [backoff(db, options, attempt, 0.5) for attempt in range(1, 5)] == [5, 60, 60, 60]
 
 
-def test_an_error_is_cut_to_2000_characters(db: Connection) -> None:
+def test_an_error_is_truncated_to_2000_characters(db: Connection) -> None:
     assert decide(db, "failed", error="x" * 3_000)[2] == "x" * 2_000

@@ -19,7 +19,7 @@ def failed(db: Connection, *ids: UUID) -> None:
     release(db)
 
 
-def test_a_skipped_dependent_can_be_replayed_after_its_predecessor(db: Connection) -> None:
+def test_a_skipped_dependent_can_be_replayed_once_its_predecessor_is(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first, payload={"n": 2}, key="second")
     failed(db, first)
@@ -62,7 +62,7 @@ def test_a_skipped_chain_is_replayed_in_order(db: Connection) -> None:
     assert is_due(db, replay(db, third))
 
 
-def test_a_replayed_dependent_needs_all_its_predecessors(db: Connection) -> None:
+def test_a_replayed_dependent_still_waits_for_all_its_predecessors(db: Connection) -> None:
     one, other = schedule_now(db), schedule_now(db)
     second = after(db, one, other)
     failed(db, one)
@@ -78,7 +78,7 @@ def test_a_replayed_dependent_needs_all_its_predecessors(db: Connection) -> None
     assert is_due(db, replay(db, second))
 
 
-def test_a_dependent_is_not_replayed_before_its_predecessor(db: Connection) -> None:
+def test_a_skipped_dependent_is_not_replayed_before_its_predecessor(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first)
     failed(db, first)

@@ -131,7 +131,7 @@ _GIVEN = [
 
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])
-async def test_every_way_of_succeeding_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
+async def test_every_way_of_settling_a_success_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
     plain: list[Way] = [_succeeded, _answered] if keep == "all" else [_discarded]
     for given in _GIVEN:
         await _finished(db, worker, "succeeded", given | {"keep": keep})
@@ -144,7 +144,7 @@ async def test_every_way_of_succeeding_leaves_the_same_rows(db: Session, worker:
 
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])
-async def test_every_way_of_failing_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
+async def test_every_way_of_settling_a_failure_leaves_the_same_rows(db: Session, worker: Connection, keep: str) -> None:
     for given in [*_GIVEN, {"options": {"ordering": "block"}}]:
         given = {"keep": keep, **given, "options": {"max_attempts": 1, **given.get("options", {})}}
         await _finished(db, worker, "failed", given)

@@ -15,7 +15,7 @@ select 'flood', 'python:x', 'infinity', now() - n % 7 * interval '1 minute', 'cl
   from generate_series(1, 60) n"""
 
 
-async def test_held_rows_of_all_partitions_come_by_priority_then_instant(db: Session, worker: Connection) -> None:
+async def test_claim_held_orders_all_partitions_rows_by_priority_then_instant(db: Session, worker: Connection) -> None:
     db.execute(_HELD)
     lease = Lease(owner=1, token=7, length=timedelta(minutes=1), ahead=timedelta(0))
     rows = await gates.claim_held(worker, lease, "client:flood", range(16), batch=50)

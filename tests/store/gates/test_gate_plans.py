@@ -63,7 +63,7 @@ async def explain(worker: Connection, text: str, parameters: dict[str, Any]) -> 
     return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
 
 
-async def test_claim_held_reads_a_batch_by_the_gate_index(worker: Connection) -> None:
+async def test_claim_held_reads_only_a_batch_using_the_gate_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_among("gates/claim_held", tuple(range(16))), HELD)
         by_gate = await index_names(worker, "executions_gate")
@@ -72,21 +72,21 @@ async def test_claim_held_reads_a_batch_by_the_gate_index(worker: Connection) ->
     assert plan.rows_read <= 2 * BATCH + 16 * 2  # a merge reads the first row of each partition
 
 
-async def test_holding_gates_reads_one_entry_for_each_gate(worker: Connection) -> None:
+async def test_holding_gates_reads_one_index_entry_per_gate(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/holding_gates"), {"after": "", "most": 1000})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16 * 4
 
 
-async def test_waits_for_turn_reads_one_entry_for_each_partition(worker: Connection) -> None:
+async def test_waits_for_turn_reads_one_index_entry_per_partition(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/waits_for_turn"), {})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16
 
 
-async def test_hold_due_reads_due_rows_by_the_fire_at_index(worker: Connection) -> None:
+async def test_hold_due_reads_only_due_rows_using_the_fire_at_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         named = {"clients": ["flood"], "capabilities": [], "batch": BATCH}
@@ -96,7 +96,7 @@ async def test_hold_due_reads_due_rows_by_the_fire_at_index(worker: Connection) 
     assert plan.rows_read <= 4 * BATCH  # every second due row is another client's
 
 
-async def test_order_claimed_reads_a_few_entries_for_each_key(worker: Connection) -> None:
+async def test_order_claimed_reads_a_few_index_entries_per_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
             "update pgsched_internal.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
@@ -132,14 +132,14 @@ async def test_let_stuck_reads_no_more_keys_than_its_limit(worker: Connection) -
     assert plan.rows_read <= 2 * 5 + 2
 
 
-async def test_sidelined_counts_held_rows_by_the_gate_index(worker: Connection) -> None:
+async def test_sidelined_counts_held_rows_using_the_gate_index(worker: Connection) -> None:
     parameters = {"client": None, "after": None, "limit": 50}
     plan = await explain(worker, statement("gates/sidelined"), parameters)
     assert plan.indexes <= await index_names(worker, "executions_gate") | {"gates_pkey"}
     assert plan.rows_read <= 16
 
 
-async def test_plans_use_the_index_with_statistics_of_an_empty_table(worker: Connection) -> None:
+async def test_gate_plans_use_indexes_despite_statistics_of_an_empty_table(worker: Connection) -> None:
     """The table was analyzed while it was empty, and then a limit held many rows."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")

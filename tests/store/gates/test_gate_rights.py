@@ -46,7 +46,7 @@ def block(db: Connection, client: str) -> UUID:
     return second
 
 
-def test_after_a_client_cancels_the_head_a_worker_lets_the_next_run(
+def test_cancelling_the_head_of_a_key_lets_a_worker_release_its_successor(
     db: Connection, payments: Connection, store_url: str
 ) -> None:
     first, second = ordered(db, "payments")
@@ -59,7 +59,7 @@ def test_after_a_client_cancels_the_head_a_worker_lets_the_next_run(
     assert status(payments, second) == "scheduled"
 
 
-def test_a_client_sees_and_unblocks_its_own_ordering_keys(db: Connection, payments: Connection) -> None:
+def test_a_client_can_see_and_unblock_its_own_ordering_keys(db: Connection, payments: Connection) -> None:
     waiting = block(db, "payments")
     block(db, "billing")
     assert column(payments, "select client_id from pgsched.blocked_keys") == ["payments"]
@@ -99,12 +99,12 @@ def test_a_client_cannot_unblock_another_clients_ordering_key(
         "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('a', 'python:x', now(), true)",
     ],
 )  # fmt: skip
-def test_a_client_may_not_change_gates_or_the_order(payments: Connection, attempt: str) -> None:
+def test_a_client_may_not_change_gates_limits_or_blocked_keys(payments: Connection, attempt: str) -> None:
     with refused(DENIED):
         payments.execute(attempt.encode())
 
 
-def test_a_reader_sees_gates_and_blocked_keys_but_may_not_change_them(db: Connection, store_url: str) -> None:
+def test_a_reader_can_see_but_not_change_gates_and_blocked_keys(db: Connection, store_url: str) -> None:
     block(db, "billing")
     call(db, "pause", kind="target", name="shop.example", client="billing")
     role = login_role(db, "pgsched_reader")
@@ -118,7 +118,7 @@ def test_a_reader_sees_gates_and_blocked_keys_but_may_not_change_them(db: Connec
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_client_granted_set_client_sidelines_a_host_only_for_itself(db: Connection, payments: Connection) -> None:
+def test_a_client_granted_set_client_can_sideline_a_host_for_itself(db: Connection, payments: Connection) -> None:
     db.execute(
         sql.SQL("grant execute on function pgsched.set_client(text, jsonb, text) to {}").format(
             sql.Identifier(value(payments, "select session_user::text"))
@@ -131,7 +131,7 @@ def test_a_client_granted_set_client_sidelines_a_host_only_for_itself(db: Connec
     assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
 
 
-def test_an_execution_that_a_client_moves_is_no_longer_held(db: Connection, payments: Connection) -> None:
+def test_a_held_execution_that_its_client_reschedules_is_not_held(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     assert value(payments, "select held_by from pgsched.status") == "host:shop.example"
@@ -139,14 +139,14 @@ def test_an_execution_that_a_client_moves_is_no_longer_held(db: Connection, paym
     assert value(payments, "select held_by from pgsched.status") is None
 
 
-def test_an_execution_that_a_client_moves_loses_its_gate(db: Connection, payments: Connection) -> None:
+def test_rescheduling_a_held_execution_clears_its_gate(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     call(payments, "edit", id=id, changes={"fire_at": "2041-01-01T00:00:00Z"})
     assert column(db, "select gate from pgsched.executions") == [None]
 
 
-def test_an_execution_moved_before_its_turn_keeps_its_new_instant(db: Connection) -> None:
+def test_an_execution_rescheduled_before_its_turn_keeps_the_new_fire_at(db: Connection) -> None:
     first, second = ordered(db, "payments")
     call(db, "edit", id=second, changes={"fire_at": "2041-01-01T00:00:00Z"})
     call(db, "cancel", id=first)
@@ -154,7 +154,7 @@ def test_an_execution_moved_before_its_turn_keeps_its_new_instant(db: Connection
 
 
 @pytest.mark.parametrize("options", ['{"priority": "x"}', '{"priority": 1.5}', '{"priority": 40000}'])
-def test_a_priority_that_the_gate_index_cannot_store_is_refused(payments: Connection, options: str) -> None:
+def test_an_insert_with_an_invalid_priority_is_refused(payments: Connection, options: str) -> None:
     with pytest.raises(psycopg.Error) as caught:
         payments.execute(
             "insert into pgsched.executions (client_id, target, fire_at, options) values"

@@ -14,14 +14,14 @@ def _no_gates(db: Connection) -> Iterator[None]:
     db.execute("delete from pgsched_internal.gates")
 
 
-def test_set_limit_creates_a_gate(db: Connection) -> None:
+def test_set_limit_creates_a_gate_with_the_given_limits(db: Connection) -> None:
     limited = {"kind": "client", "name": "shop", "rate": 100, "per": "1 minute", "burst": 10, "concurrency": 5}
     assert call(db, "set_limit", **limited) is True
     gate = row(db, "select name, events, period::text, burst, concurrency from pgsched_internal.gates")
     assert gate == ("client:shop", 100, "00:01:00", 10, 5)
 
 
-def test_a_new_limit_replaces_the_former_one(db: Connection) -> None:
+def test_setting_a_new_limit_replaces_the_previous_limit(db: Connection) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="client", name="shop", concurrency=5)
     assert row(db, "select events, period, burst, concurrency from pgsched_internal.gates") == (None, None, 1, 5)
@@ -35,7 +35,7 @@ def test_setting_the_same_limit_again_is_a_no_op(db: Connection) -> None:
 
 
 @pytest.mark.parametrize(("burst", "most"), [(1, "10 ms"), (20, "200 ms")])
-def test_a_new_rate_shortens_the_wait_left_by_the_former_rate(db: Connection, burst: int, most: str) -> None:
+def test_a_higher_rate_shortens_the_wait_from_the_previous_rate(db: Connection, burst: int, most: str) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=1, per="1 hour")
     db.execute("update pgsched_internal.gates set next_at = now() + interval '1 hour'")
     with db.transaction():
@@ -44,7 +44,7 @@ def test_a_new_rate_shortens_the_wait_left_by_the_former_rate(db: Connection, bu
 
 
 @pytest.mark.parametrize("name", ["Shop.Example:8443", "shop.example.:08443"])
-def test_a_hosts_name_is_normalized_and_keeps_its_port(db: Connection, name: str) -> None:
+def test_a_host_name_is_normalized_and_keeps_its_port(db: Connection, name: str) -> None:
     call(db, "set_limit", kind="host", name=name, rate=1)
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example:8443"]
     assert call(db, "pause", kind="target", name=name, client="shop") is True
@@ -52,7 +52,7 @@ def test_a_hosts_name_is_normalized_and_keeps_its_port(db: Connection, name: str
     assert call(db, "drop_limit", kind="host", name="shop.example:8443") is True
 
 
-def test_a_hosts_name_drops_default_ports(db: Connection) -> None:
+def test_a_host_name_drops_default_ports(db: Connection) -> None:
     assert call(db, "set_limit", kind="host", name="shop.example:443", rate=1) is True
     assert call(db, "set_limit", kind="host", name="shop.example.:080", rate=1) is False
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example"]

@@ -20,7 +20,7 @@ def gate(db: Connection, name: str = CIRCUIT, **columns: Any) -> None:
     db.execute(f"insert into pgsched_internal.gates ({names}) values ({marks})".encode(), [name, *columns.values()])
 
 
-def test_a_host_is_sidelined_for_a_client_or_for_all(db: Connection) -> None:
+def test_a_host_can_be_sidelined_for_one_client_or_all(db: Connection) -> None:
     assert call(db, "pause", kind="target", name="Shop.example", client="payments", note="down") is True
     assert call(db, "pause", kind="target", name="shop.example") is True
     found = db.execute("select gate, host, client_id, state, reason from pgsched.sidelined order by gate").fetchall()
@@ -35,7 +35,7 @@ def test_sidelining_a_sidelined_host_is_a_no_op(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log") == ["pause"]
 
 
-async def test_a_host_sidelined_until_an_instant_recovers_from_then_on(
+async def test_a_host_sidelined_until_an_instant_starts_recovering_then(
     db: Connection, worker: WorkerConnection
 ) -> None:
     call(db, "pause", kind="target", name="shop.example", until="2040-01-01Z")
@@ -50,7 +50,7 @@ async def test_a_host_sidelined_until_an_instant_recovers_from_then_on(
 
 
 @pytest.mark.parametrize("limit", [False, True])
-async def test_closing_a_circuit_keeps_only_its_limit(db: Connection, worker: WorkerConnection, limit: bool) -> None:
+async def test_closing_a_circuit_keeps_the_hosts_limit(db: Connection, worker: WorkerConnection, limit: bool) -> None:
     if limit:
         call(db, "set_limit", kind="host", name="shop.example", rate=5)
     call(db, "pause", kind="target", name="shop.example", until="2040-01-01Z")
@@ -62,7 +62,7 @@ async def test_closing_a_circuit_keeps_only_its_limit(db: Connection, worker: Wo
     assert left == ([(5, None, None)] if limit else [])
 
 
-def test_a_restored_host_recovers(db: Connection, store_url: str) -> None:
+def test_a_restored_host_starts_recovering(db: Connection, store_url: str) -> None:
     call(db, "pause", kind="target", name="shop.example", client="payments")
     with listening(store_url) as listener:
         assert call(db, "resume", kind="target", name="shop.example", client="payments", actor="ann") is True
@@ -92,12 +92,12 @@ def test_sidelining_and_restoring_a_host_keeps_its_limit(db: Connection) -> None
         ({"shut_until": "2040-01-01Z"}, "by hand"),
     ],
 )
-def test_the_view_shows_the_state_of_a_circuit(db: Connection, columns: dict[str, Any], state: str) -> None:
+def test_the_sidelined_view_shows_each_circuits_state(db: Connection, columns: dict[str, Any], state: str) -> None:
     gate(db, **columns)
     assert value(db, "select state from pgsched.sidelined") == state
 
 
-def test_a_path_is_sidelined_for_a_client(db: Connection) -> None:
+def test_a_path_can_be_sidelined_for_a_client(db: Connection) -> None:
     assert call(db, "pause", kind="target", name="Shop.example:443/Settle", client="payments") is True
     assert row(db, "select gate, host, client_id from pgsched.sidelined") == (
         "circuit:shop.example/Settle payments",
@@ -108,7 +108,7 @@ def test_a_path_is_sidelined_for_a_client(db: Connection) -> None:
     assert call(db, "resume", kind="target", name="shop.example/Settle", client="payments") is True
 
 
-def test_restoring_a_host_restores_its_paths(db: Connection) -> None:
+def test_restoring_a_host_also_restores_the_clients_sidelined_paths(db: Connection) -> None:
     for host in ("shop.example/a", "shop.example/b", "shop.example2/a"):
         call(db, "pause", kind="target", name=host, client="payments")
     call(db, "pause", kind="target", name="shop.example/a", client="billing")
@@ -117,7 +117,7 @@ def test_restoring_a_host_restores_its_paths(db: Connection) -> None:
     assert column(db, left) == ["circuit:shop.example/a billing", "circuit:shop.example2/a payments"]
 
 
-def test_the_view_counts_executions_held_by_a_gate(db: Connection) -> None:
+def test_the_sidelined_view_counts_executions_held_by_a_circuit(db: Connection) -> None:
     gate(db, shut_until="infinity")
     db.execute(
         "insert into pgsched.executions (target, fire_at, gate) select 'python:x', 'infinity', g from"
@@ -128,12 +128,12 @@ def test_the_view_counts_executions_held_by_a_gate(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("name", ["host:shop.example", "client:payments", "queue:default", "key:payments/m"])
-def test_the_view_does_not_show_limits(db: Connection, name: str) -> None:
+def test_the_sidelined_view_does_not_show_limits(db: Connection, name: str) -> None:
     gate(db, name, events=1, period="1 second")
     assert column(db, "select gate from pgsched.sidelined") == []
 
 
-def test_the_view_does_not_show_held_clients(db: Connection) -> None:
+def test_the_sidelined_view_does_not_show_paused_clients(db: Connection) -> None:
     call(db, "pause", kind="client", name="payments")
     assert column(db, "select gate from pgsched.sidelined") == []
 
@@ -152,7 +152,7 @@ def test_the_view_does_not_show_held_clients(db: Connection) -> None:
         ({"actor": ""}, "ann"),
     ],
 )
-def test_invalid_arguments_are_refused(db: Connection, given: dict[str, Any], hint: str) -> None:
+def test_sidelining_with_invalid_arguments_is_refused(db: Connection, given: dict[str, Any], hint: str) -> None:
     with refused("PS000", hint=hint):
         call(db, "pause", kind="target", **{"name": "shop.example", **given})
     assert column(db, "select name from pgsched_internal.gates") == []

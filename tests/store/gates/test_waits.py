@@ -32,7 +32,7 @@ def held(db: Session) -> Any:
     return id
 
 
-async def test_another_gate_begins_a_new_wait_and_the_same_gate_continues_it(db: Session, worker: Connection) -> None:
+async def test_only_a_different_gate_begins_a_new_wait(db: Session, worker: Connection) -> None:
     id = held(db)
     [begun] = value(db, _WAITS, [id])
     await hold(worker, "client:shop", held_at="client:shop")
@@ -58,20 +58,20 @@ async def test_another_gate_begins_a_new_wait_and_the_same_gate_continues_it(db:
         "select pgsched_internal.let_next(partition, client_id, ordering_key) from pgsched.executions where id = %s",
     ],
 )
-def test_each_way_of_leaving_a_gate_ends_the_wait(db: Session, end: str) -> None:
+def test_each_way_of_leaving_a_gate_ends_the_recorded_wait(db: Session, end: str) -> None:
     id = held(db)
     db.execute("update pgsched.executions set gate = %s", ["order" if "let_next" in end else "client:shop"])
     db.execute(end.encode(), [id])
     assert "until" in value(db, _WAITS, [id])[0]
 
 
-def test_scheduling_again_clears_the_waits(db: Session) -> None:
+def test_scheduling_a_held_key_again_clears_the_recorded_waits(db: Session) -> None:
     id = held(db)
     assert schedule(db, client="shop", key="k", ordering_key="o") == id
     assert value(db, _WAITS, [id]) is None
 
 
-def test_the_last_twenty_waits_are_kept(db: Session) -> None:
+def test_only_the_last_twenty_waits_are_kept(db: Session) -> None:
     many = (
         "select jsonb_agg(jsonb_build_object('held_by', 'queue:' || n, 'until', now())) from generate_series(1, 20) n"
     )

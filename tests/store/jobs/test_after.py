@@ -54,7 +54,7 @@ def skipped(db: Session, id: UUID) -> list[str]:
     return column(db, "select reason from pgsched.history where job_id = %s and status = 'skipped'", [id])
 
 
-async def test_a_run_waits_as_one_row_for_the_other_run_of_its_day(db: Session, worker: Connection) -> None:
+async def test_a_run_waits_until_that_days_predecessor_run_has_ended(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
     planned_row(db, first, IMPORT_AT)
     assert await claimed(worker) == [first]
@@ -67,7 +67,7 @@ async def test_a_run_waits_as_one_row_for_the_other_run_of_its_day(db: Session, 
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_a_run_starts_at_once_if_the_other_succeeded_that_day(db: Session, worker: Connection) -> None:
+async def test_a_run_starts_at_once_if_the_predecessor_succeeded_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db, cron="0 1 * * *"), reports(db)
     planned_row(db, first, AT - timedelta(hours=1))
     finish(db, run_of(db, first))
@@ -75,7 +75,7 @@ async def test_a_run_starts_at_once_if_the_other_succeeded_that_day(db: Session,
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, False), ({"on_failure": "run"}, True)])
-async def test_on_failure_decides_whether_to_run_after_a_failure(
+async def test_on_failure_decides_whether_a_run_follows_a_failed_predecessor(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db), reports(db, **rule)
@@ -86,7 +86,7 @@ async def test_on_failure_decides_whether_to_run_after_a_failure(
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_on_failure_wait_waits_for_a_success_on_that_day(db: Session, worker: Connection) -> None:
+async def test_on_failure_wait_waits_until_the_predecessor_succeeds_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db, on_failure="wait")
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
@@ -101,7 +101,7 @@ async def test_on_failure_wait_waits_for_a_success_on_that_day(db: Session, work
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, True), ({"on_none": "skip"}, False)])
-async def test_on_none_decides_whether_to_run_on_a_day_without_other_run(
+async def test_on_none_decides_whether_to_run_on_a_day_without_a_predecessor(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
@@ -111,7 +111,7 @@ async def test_on_none_decides_whether_to_run_on_a_day_without_other_run(
 
 
 @pytest.mark.parametrize(("state", "why"), [("paused", "the job is paused"), ("cancelled", "there is no such job")])
-async def test_a_paused_or_cancelled_other_job_counts_as_failed(
+async def test_a_paused_or_cancelled_predecessor_job_counts_as_failed(
     db: Session, worker: Connection, state: str, why: str
 ) -> None:
     imports(db, state=state)
@@ -120,7 +120,7 @@ async def test_a_paused_or_cancelled_other_job_counts_as_failed(
     assert skipped(db, report) == [f"after import: {why}"]
 
 
-async def test_a_run_waits_for_one_that_has_no_row_yet(db: Session, worker: Connection) -> None:
+async def test_a_run_waits_for_a_predecessor_run_that_has_no_row_yet(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
     planned_row(db, first, IMPORT_AT - DAY)  # the import is a day behind
     late = run_of(db, first)
@@ -136,7 +136,7 @@ async def test_a_run_waits_for_one_that_has_no_row_yet(db: Session, worker: Conn
     assert report in await claimed(worker)
 
 
-async def test_a_run_is_put_off_while_the_other_job_is_unplanned(db: Session, worker: Connection) -> None:
+async def test_a_run_is_postponed_while_the_predecessor_job_is_unplanned(db: Session, worker: Connection) -> None:
     imports(db, planned_revision=0)
     report = reports(db)
     assert await claimed(worker) == []
@@ -144,7 +144,7 @@ async def test_a_run_is_put_off_while_the_other_job_is_unplanned(db: Session, wo
     assert reason == "waits: job import is about to be planned"
 
 
-async def test_a_run_decides_again_if_the_other_run_is_withdrawn(db: Session, worker: Connection) -> None:
+async def test_a_waiting_run_is_skipped_if_the_predecessor_job_is_paused(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db)
     planned_row(db, first, IMPORT_AT)
     db.execute("update pgsched.executions set fire_at = now() + interval '1 hour' where job_id = %s", [first])
@@ -156,7 +156,7 @@ async def test_a_run_decides_again_if_the_other_run_is_withdrawn(db: Session, wo
     assert skipped(db, report) == ["after import: the job is paused"]
 
 
-async def test_a_success_counts_even_if_its_client_keeps_only_failures(db: Session, worker: Connection) -> None:
+async def test_a_predecessors_success_counts_even_if_it_is_not_kept(db: Session, worker: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'failures')")
     first, report = imports(db, client_id="frugal"), reports(db)
     db.execute("update pgsched.jobs set client_id = 'frugal' where id = %s", [report])
@@ -165,7 +165,7 @@ async def test_a_success_counts_even_if_its_client_keeps_only_failures(db: Sessi
 
 
 @pytest.mark.parametrize("chain", [["a"], ["a", "b"], ["a", "b", "c"]])
-def test_a_cycle_of_jobs_is_refused(db: Session, chain: Sequence[str]) -> None:
+def test_a_cycle_of_after_rules_is_refused(db: Session, chain: Sequence[str]) -> None:
     def put(key: str, before: str) -> None:
         call(db, "schedule", target="python:x", every="1 day", key=key, rules=f'{{"after": {{"job": "{before}"}}}}')
 
@@ -186,12 +186,12 @@ def test_a_cycle_of_jobs_is_refused(db: Session, chain: Sequence[str]) -> None:
         '{"job": "a", "x": 1}',
     ],
 )
-def test_an_invalid_rule_is_refused(db: Session, rule: str) -> None:
+def test_an_invalid_after_rule_is_refused(db: Session, rule: str) -> None:
     with refused("PS002"):
         call(db, "schedule", target="python:x", every="1 day", rules=f'{{"after": {rule}}}')
 
 
-def test_after_with_after_completion_is_refused(db: Session) -> None:
+def test_after_combined_with_after_completion_is_refused(db: Session) -> None:
     with refused("PS002"):
         call(
             db, "schedule", target="python:x", every="1 day", rules='{"after": {"job": "a"}, "after_completion": true}'

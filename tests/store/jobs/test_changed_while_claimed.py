@@ -65,7 +65,7 @@ def account(db: Session) -> list[tuple[Any, ...]]:
     ).fetchall()
 
 
-async def test_instants_missed_before_a_pause_are_recorded_as_paused(
+async def test_instants_missed_before_a_pause_during_a_claim_count_as_paused(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -98,7 +98,9 @@ async def test_a_later_claim_records_instants_missed_before_a_cancellation(
     assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]
 
 
-async def test_an_edited_interval_counts_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
+async def test_an_interval_edited_during_a_claim_counts_from_the_claimed_row(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     hourly = overdue(db)
     edit: Change = lambda session: schedule(session, target="python:x", every="45 minutes", key="hourly")  # noqa: E731
     assert len(await claim_beside(db, worker, store_url, edit)) == 1
@@ -106,7 +108,7 @@ async def test_an_edited_interval_counts_from_the_claimed_row(db: Session, worke
     assert (waiting(db, hourly), account(db)) == ([BEGAN + timedelta(minutes=45)], [])
 
 
-async def test_the_same_schedule_continues_from_the_claimed_row(
+async def test_rescheduling_the_same_interval_continues_from_the_claimed_row(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -116,7 +118,7 @@ async def test_the_same_schedule_continues_from_the_claimed_row(
     assert (waiting(db, hourly), account(db)) == ([BEGAN + HOUR], [])
 
 
-async def test_a_skipped_row_does_not_overlap_with_the_previous_run(
+async def test_an_overlapping_row_of_a_just_paused_job_is_skipped(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -128,7 +130,7 @@ async def test_a_skipped_row_does_not_overlap_with_the_previous_run(
     assert account(db) == [(BEGAN + HOUR, None, None, "overlap")]
 
 
-async def test_a_run_of_a_job_paused_meanwhile_counts_towards_max_runs(
+async def test_a_run_claimed_while_its_job_is_paused_counts_towards_max_runs(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     counted = overdue(db, rules={"max_runs": 1})
@@ -145,7 +147,7 @@ async def test_a_run_of_a_job_paused_meanwhile_counts_towards_max_runs(
     assert value(db, "select state::text from pgsched.jobs") == "finished"
 
 
-async def test_a_skipped_and_unclaimed_row_accounts_for_its_own_instant(
+async def test_an_unclaimed_row_skipped_by_a_pause_records_one_instant(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -160,13 +162,13 @@ async def test_a_skipped_and_unclaimed_row_accounts_for_its_own_instant(
     assert due[0] == BEGAN + 4 * HOUR
 
 
-async def test_the_row_of_a_finished_job_still_runs(db: Session, worker: Connection) -> None:
+async def test_a_finished_jobs_last_row_still_runs(db: Session, worker: Connection) -> None:
     overdue(db, state="finished")
     assert len((await claim(worker, now=datetime(2025, 3, 2, tzinfo=UTC))).rows) == 1
     assert account(db) == []
 
 
-async def test_after_a_pause_and_an_edit_a_skipped_row_accounts_for_one_instant(
+async def test_a_row_skipped_by_a_pause_and_an_edit_records_one_instant(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)

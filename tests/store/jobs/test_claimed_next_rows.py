@@ -35,7 +35,7 @@ _KINDS = {
 }
 
 
-async def test_a_claim_returns_the_planned_instant_even_if_it_is_overdue(db: Session, worker: Connection) -> None:
+async def test_a_claim_returns_the_planned_successors_overdue_instant(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     answer = await claim(worker)
@@ -53,14 +53,14 @@ async def traced_claim(worker: Connection, folder: Path) -> tuple[Claimed, bytes
         return answer, sent.read()
 
 
-async def test_a_claim_returns_the_earliest_planned_instant_of_a_partition(db: Session, worker: Connection) -> None:
+async def test_a_claim_returns_each_partitions_earliest_planned_instant(db: Session, worker: Connection) -> None:
     for every in (timedelta(hours=3), HOUR, timedelta(hours=2)):
         planned_row(db, job(db, every=every, ordering_key="together"), BEGAN)
     answer = await claim(worker)
     assert list(answer.planned.values()) == [to_instant(BEGAN + HOUR)]
 
 
-async def test_a_claim_does_not_look_up_successors_that_it_planned(
+async def test_a_claim_does_not_look_up_the_successors_it_just_planned(
     db: Session, worker: Connection, tmp_path: Path
 ) -> None:
     """Also over many partitions, to which a claim sends all its statements before it reads an answer."""
@@ -80,7 +80,7 @@ async def test_a_claim_does_not_look_up_successors_that_it_planned(
         ({"after_completion": True}, b"the successors of jobs whose next instant is counted from the end of a run"),
     ],
 )
-async def test_rules_need_one_statement_for_all_jobs_of_a_claim(
+async def test_a_claim_sends_one_statement_per_rule_for_all_jobs(
     db: Session, worker: Connection, tmp_path: Path, rules: dict[str, object], asked: bytes
 ) -> None:
     """Within a partition, a claim sends as many statements for thousands of jobs as for one."""
@@ -91,7 +91,7 @@ async def test_rules_need_one_statement_for_all_jobs_of_a_claim(
 
 
 @pytest.mark.parametrize("name", ["plan_successors", "plan_completions", "hold_jobs", "unplanned_successors"])
-async def test_a_plan_made_with_few_jobs_looks_jobs_up_by_index(db: Session, worker: Connection, name: str) -> None:
+async def test_a_plan_cached_with_few_jobs_looks_jobs_up_by_index(db: Session, worker: Connection, name: str) -> None:
     """Sessions keep plans. One that scans all active jobs for each claim would still do so with thousands."""
     job(db)
     text = statement_in(f"jobs/{name}", 0)
@@ -113,7 +113,7 @@ async def test_one_shot_rows_have_no_successor(db: Session, worker: Connection) 
     assert (len(answer.rows), answer.planned) == (1, {})
 
 
-async def test_a_job_that_fell_behind_catches_up_instant_by_instant(db: Session, worker: Connection) -> None:
+async def test_a_late_job_catches_up_one_instant_per_claim(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     for n in range(1, 4):
@@ -121,7 +121,7 @@ async def test_a_job_that_fell_behind_catches_up_instant_by_instant(db: Session,
         assert waiting(db, late) == [BEGAN + n * HOUR]
 
 
-async def test_the_successor_counts_from_the_nominal_instant(db: Session, worker: Connection) -> None:
+async def test_a_delayed_rows_successor_counts_from_the_nominal_instant(db: Session, worker: Connection) -> None:
     retried = job(db)
     planned_row(db, retried, BEGAN, fire_at=BEGAN + timedelta(minutes=40))
     await claim(worker)
@@ -160,7 +160,7 @@ async def test_a_cron_job_has_successors_before_the_year_2000(db: Session, worke
     assert waiting(db, old) == [datetime(1999, 12, 31, 23, 30, tzinfo=UTC)]
 
 
-async def test_cron_jobs_with_the_same_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
+async def test_cron_jobs_with_the_same_schedule_and_second_share_a_search(db: Session, worker: Connection) -> None:
     definition_cache._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
@@ -206,7 +206,7 @@ async def test_a_schedule_that_became_invalid_does_not_affect_other_jobs(
 
 
 @pytest.mark.parametrize("first", ["the earlier", "the later"])
-async def test_of_two_claimed_rows_of_a_job_the_later_has_the_successor(
+async def test_of_a_jobs_two_claimed_rows_only_the_later_gets_a_successor(
     db: Session, worker: Connection, first: str
 ) -> None:
     double = job(db, rules=ALLOWED)
@@ -218,7 +218,7 @@ async def test_of_two_claimed_rows_of_a_job_the_later_has_the_successor(
 
 
 @pytest.mark.parametrize("revisions", [(1, 2), (2, 1)])
-async def test_of_two_claimed_revisions_the_current_has_the_successor(
+async def test_of_two_claimed_revisions_only_the_current_gets_a_successor(
     db: Session, worker: Connection, revisions: tuple[int, int]
 ) -> None:
     edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
@@ -228,7 +228,7 @@ async def test_of_two_claimed_revisions_the_current_has_the_successor(
     assert waiting(db, edited) == [BEGAN + HOUR]
 
 
-async def test_an_existing_successor_is_not_planned_again(db: Session, worker: Connection) -> None:
+async def test_a_claim_does_not_replan_an_existing_successor(db: Session, worker: Connection) -> None:
     foreseen, other = job(db), job(db)
     planned_row(db, foreseen, BEGAN)
     planned_row(db, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
@@ -239,7 +239,9 @@ async def test_an_existing_successor_is_not_planned_again(db: Session, worker: C
     assert counts(db) == (4, 2, 0)
 
 
-async def test_a_claim_waits_for_a_successor_being_inserted(db: Session, worker: Connection, store_url: str) -> None:
+async def test_a_claim_waits_for_a_concurrently_inserted_successor(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     foreseen = job(db)
     planned_row(db, foreseen, BEGAN)
     with psycopg.connect(store_url) as other:
@@ -252,7 +254,7 @@ async def test_a_claim_waits_for_a_successor_being_inserted(db: Session, worker:
     assert waiting(db, foreseen) == [BEGAN + HOUR]
 
 
-async def test_a_hashed_minute_is_stable(db: Session, worker: Connection) -> None:
+async def test_a_cron_jobs_hashed_minute_is_stable(db: Session, worker: Connection) -> None:
     minute = int(resolve_hashes("H * * * *", "default/nightly").split()[0])
     hashed = job(db, cron="H * * * *", key="nightly")
     planned_row(db, hashed, BEGAN.replace(minute=minute))
@@ -260,7 +262,7 @@ async def test_a_hashed_minute_is_stable(db: Session, worker: Connection) -> Non
     assert waiting(db, hashed) == [BEGAN.replace(minute=minute) + HOUR]
 
 
-async def test_a_definition_is_read_once_per_revision(
+async def test_a_job_definition_is_read_once_per_revision(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -284,9 +286,7 @@ async def test_a_definition_is_read_once_per_revision(
     assert asked.count("jobs/jobs_in_hand") == 2
 
 
-async def test_empty_rules_cost_no_more_than_no_rules(
-    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_empty_rules_are_not_evaluated(db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definition_cache, "decide_instant", None)  # what evaluates rules
     plain = job(db, rules={})
     planned_row(db, plain, BEGAN)
@@ -295,7 +295,7 @@ async def test_empty_rules_cost_no_more_than_no_rules(
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_job_changed_before_the_claim_gets_no_successor(
+async def test_a_row_of_a_job_changed_before_the_claim_gets_no_successor(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     changed, other = job(db, key="changed"), job(db)
@@ -309,7 +309,7 @@ async def test_a_job_changed_before_the_claim_gets_no_successor(
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_change_that_commits_after_the_claim_put_the_row_off_wins(
+async def test_a_change_during_a_claim_prevents_the_planned_successor(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     changed = job(db, key="changed")
@@ -319,7 +319,7 @@ async def test_a_change_that_commits_after_the_claim_put_the_row_off_wins(
     assert waiting(db, changed) == []
 
 
-async def test_an_edit_during_the_claim_of_an_invalid_schedule_stays_valid(
+async def test_editing_an_invalid_schedule_during_a_claim_keeps_the_job_active(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     changed = job(db, key="changed", cron="0 0 30-31 2 *")
@@ -362,7 +362,7 @@ async def test_claim_at_once_skips_recurring_rows(db: Session, worker: Connectio
     assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}, statements=1), [BEGAN], 1)
 
 
-async def test_a_claim_without_time_puts_off_jobs_with_rules(
+async def test_a_claim_that_runs_out_of_time_postpones_jobs_with_rules(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)
@@ -376,7 +376,7 @@ async def test_a_claim_without_time_puts_off_jobs_with_rules(
     assert value(db, later, [ruled]) == 2
 
 
-async def test_a_run_put_off_for_lack_of_time_keeps_its_instant(
+async def test_a_run_postponed_for_lack_of_time_keeps_its_instant(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)

@@ -44,7 +44,7 @@ def test_a_rolled_back_cancel_changes_nothing(db: Connection) -> None:
     assert status(db, id) == "scheduled"
 
 
-def test_a_second_cancel_returns_false(db: Connection) -> None:
+def test_cancelling_twice_returns_false(db: Connection) -> None:
     id = schedule(db)
     assert call(db, "cancel", id=id) is True
     assert call(db, "cancel", id=id) is False
@@ -57,7 +57,7 @@ def test_cancelling_an_ended_execution_changes_nothing(db: Connection) -> None:
     assert status(db, id) == "succeeded"
 
 
-def test_a_running_execution_is_cancelled_once(db: Connection) -> None:
+def test_a_running_execution_can_be_cancelled_once(db: Connection) -> None:
     id = schedule(db)
     lease(db, id)
     assert call(db, "cancel", id=id, note="paid") is True
@@ -65,7 +65,7 @@ def test_a_running_execution_is_cancelled_once(db: Connection) -> None:
     assert call(db, "cancel", id=id) is False
 
 
-def test_an_execution_that_ends_meanwhile_is_not_cancelled(db: Connection, store_url: str) -> None:
+def test_cancel_returns_false_if_the_execution_ends_meanwhile(db: Connection, store_url: str) -> None:
     id = schedule(db)
     lease(db, id)
     with psycopg.connect(store_url) as settling, ThreadPoolExecutor(1) as thread:
@@ -78,21 +78,21 @@ def test_an_execution_that_ends_meanwhile_is_not_cancelled(db: Connection, store
         assert cancelling.result() is False
 
 
-def test_cancel_by_key_ends_an_execution(db: Connection) -> None:
+def test_an_execution_can_be_cancelled_by_key(db: Connection) -> None:
     id = schedule(db, client="payments", key="settle-42")
     assert call(db, "cancel", client="payments", key="settle-42") is True
     assert status(db, id) == "cancelled"
     assert call(db, "cancel", client="payments", key="settle-42") is False
 
 
-def test_cancel_by_key_ends_a_job(db: Connection) -> None:
+def test_a_job_can_be_cancelled_by_key(db: Connection) -> None:
     schedule(db, client="payments", key="nightly", cron="@daily")
     assert call(db, "cancel", client="payments", key="nightly") is True
     assert call(db, "cancel", client="payments", key="nightly") is False
     assert value(db, "select state::text from pgsched.jobs") == "cancelled"
 
 
-def test_a_key_of_another_client_is_not_found(db: Connection) -> None:
+def test_cancelling_by_another_clients_key_is_refused(db: Connection) -> None:
     schedule(db, client="payments", key="settle-42")
     with refused("PS010", hint="pgsched.status"):
         call(db, "cancel", client="billing", key="settle-42")
@@ -117,7 +117,7 @@ def test_cancelling_a_job_moves_its_due_row_to_history(db: Connection) -> None:
     )
 
 
-def test_cancelling_a_job_leaves_its_running_execution(db: Connection) -> None:
+def test_cancelling_a_job_does_not_cancel_its_running_execution(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     lease(db, id)
@@ -145,7 +145,7 @@ def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
     ) == (True, True, "scheduled")
 
 
-def test_pausing_deletes_the_planned_row_and_records_the_note(db: Connection) -> None:
+def test_pausing_a_job_deletes_its_planned_row_and_records_the_note(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     assert call(db, "pause", kind="job", name=str(job), note="the shop is closed") is True
@@ -153,14 +153,14 @@ def test_pausing_deletes_the_planned_row_and_records_the_note(db: Connection) ->
     assert counts(db) == (0, 1, 0)
 
 
-def test_a_pause_records_when_it_began(db: Connection) -> None:
+def test_pausing_a_job_records_when_the_pause_began(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job))
     assert value(db, "select paused_at = updated_at from pgsched.jobs") is True
 
 
-def test_a_second_pause_before_planning_keeps_the_first_start(db: Connection) -> None:
+def test_pausing_again_before_planning_keeps_the_first_pauses_start(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job))
@@ -181,14 +181,14 @@ def test_a_note_becomes_the_reason_of_a_cancelled_job(db: Connection) -> None:
     assert value(db, "select reason from pgsched.jobs") == "closed for good"
 
 
-def test_a_due_row_of_a_paused_job_is_skipped(db: Connection) -> None:
+def test_pausing_a_job_skips_its_due_row(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     call(db, "pause", kind="job", name=str(job))
     assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("skipped", "paused")
 
 
-def test_pausing_keeps_retries_and_triggered_rows(db: Connection) -> None:
+def test_pausing_a_job_keeps_retries_and_triggered_rows(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     retried = planned(db, job)
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])
@@ -197,13 +197,13 @@ def test_pausing_keeps_retries_and_triggered_rows(db: Connection) -> None:
     assert set(column(db, "select id from pgsched.executions")) == {retried, triggered}
 
 
-def test_a_second_pause_returns_false(db: Connection) -> None:
+def test_pausing_a_paused_job_returns_false(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert call(db, "pause", kind="job", name=str(job)) is True
     assert call(db, "pause", kind="job", name=str(job)) is False
 
 
-def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> None:
+def test_resuming_a_job_makes_it_active_and_unplanned(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job), note="closed")

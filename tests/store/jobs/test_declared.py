@@ -47,7 +47,7 @@ def test_a_declared_job_can_be_paused_resumed_triggered_and_cancelled(db: Connec
     assert call(db, "cancel", id=job) is True
 
 
-def test_a_declaration_mark_is_audited_and_can_be_removed(db: Connection) -> None:
+def test_setting_declared_by_is_audited_and_can_be_undone(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}, actor="ann")
     assert call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}) is False

@@ -53,7 +53,7 @@ def waiting(db: Connection) -> list[tuple[Any, ...]]:
         ("cron", "0 9 * * *"),
     ],
 )
-def test_an_edit_changes_only_the_named_field(db: Connection, column: str, changed: Any) -> None:
+def test_an_edit_changes_only_the_given_field(db: Connection, column: str, changed: Any) -> None:
     job = schedule(db, cron="@daily", payload={"n": 1}, key="k")
     before = value(db, "select to_jsonb(j) from pgsched.jobs j")
     assert edit(db, job, **{column: changed}) is True
@@ -62,7 +62,7 @@ def test_an_edit_changes_only_the_named_field(db: Connection, column: str, chang
     assert (different, after[column]) == ({column}, changed)
 
 
-def test_an_edit_without_a_difference_returns_false(db: Connection) -> None:
+def test_an_edit_that_changes_nothing_returns_false(db: Connection) -> None:
     job = schedule(db, cron="@daily", payload={"n": 1})
     assert edit(db, job, payload={"n": 1}, timezone="UTC", gap=None, target=TARGET) is False
     assert edit(db, job) is False
@@ -77,7 +77,7 @@ def test_an_interval_replaces_a_cron_expression_and_vice_versa(db: Connection) -
     assert row(db, "select cron, every from pgsched.jobs") == ("@hourly", None)
 
 
-def test_null_resets_a_field_to_its_default(db: Connection) -> None:
+def test_editing_a_field_to_null_resets_it_to_its_default(db: Connection) -> None:
     job = schedule(db, cron="@daily", timezone="Europe/Berlin", labels={"a": "b"}, rules={"max_runs": 3})
     edit(db, job, timezone=None, labels=None, rules=None)
     assert row(db, "select timezone, labels, rules from pgsched.jobs") == ("UTC", None, None)
@@ -93,7 +93,7 @@ def test_an_edit_updates_the_waiting_row_in_place(db: Connection) -> None:
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 2)
 
 
-def test_rules_that_do_not_move_instants_keep_the_waiting_row(db: Connection) -> None:
+def test_editing_rules_that_do_not_move_instants_keeps_the_waiting_row(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job)
     edit(db, job, rules={"on_overlap": "allow", "on_missed": "skip", "pause_after": 3, "delete_after": "30d"})
@@ -101,7 +101,7 @@ def test_rules_that_do_not_move_instants_keep_the_waiting_row(db: Connection) ->
     assert value(db, "select planned_revision = revision from pgsched.jobs") is True
 
 
-def test_a_label_edit_does_not_change_the_revision(db: Connection) -> None:
+def test_editing_labels_does_not_change_the_revision(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     assert edit(db, job, labels={"team": "payments"}) is True
@@ -119,7 +119,7 @@ def test_a_label_edit_does_not_change_the_revision(db: Connection) -> None:
         {"rules": {"max_runs": 5}},
     ],
 )
-def test_a_new_schedule_deletes_the_waiting_row(db: Connection, changes: dict[str, Any]) -> None:
+def test_editing_the_schedule_deletes_the_waiting_row(db: Connection, changes: dict[str, Any]) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     edit(db, job, **changes)
@@ -127,14 +127,14 @@ def test_a_new_schedule_deletes_the_waiting_row(db: Connection, changes: dict[st
     assert row(db, "select state::text, planned_revision < revision from pgsched.jobs") == ("active", True)
 
 
-def test_a_new_schedule_holds_a_due_row_for_the_planner(db: Connection) -> None:
+def test_editing_the_schedule_holds_a_due_row_for_the_planner(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     edit(db, job, every="30m")
     assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("held", "edited")
 
 
-def test_a_new_ordering_key_moves_a_job_to_its_partition(db: Connection) -> None:
+def test_editing_the_ordering_key_deletes_the_waiting_row_for_replanning(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="k")
     planned(db, job)
     home = value(db, "select pgsched_internal.partition_of(j) from pgsched.jobs j")
@@ -199,7 +199,7 @@ def test_an_edit_waits_for_a_claim_that_plans_a_successor(db: Connection, store_
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 2)
 
 
-def test_an_edit_that_waited_for_a_cancel_is_refused(db: Connection, store_url: str) -> None:
+def test_an_edit_that_waits_for_a_cancel_is_refused(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
     with (
         psycopg.connect(store_url, autocommit=True) as other,
@@ -214,7 +214,7 @@ def test_an_edit_that_waited_for_a_cancel_is_refused(db: Connection, store_url: 
             late.result(20)
 
 
-def test_an_edit_keeps_a_paused_job_paused(db: Connection) -> None:
+def test_editing_a_paused_job_leaves_it_paused(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "pause", kind="job", name=str(job), note="closed")
     assert edit(db, job, every="30m") is True
@@ -222,7 +222,7 @@ def test_an_edit_keeps_a_paused_job_paused(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"cron": "@hourly"}, {"target": "python:other"}])
-def test_an_edit_makes_an_invalid_job_active(db: Connection, changes: dict[str, Any]) -> None:
+def test_editing_an_invalid_job_makes_it_active(db: Connection, changes: dict[str, Any]) -> None:
     job = schedule(db, cron="0 0 30-31 2 *")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'never occurs', planned_revision = revision")
     edit(db, job, **changes)
@@ -233,7 +233,7 @@ def test_an_edit_makes_an_invalid_job_active(db: Connection, changes: dict[str, 
 @pytest.mark.parametrize(
     ("changes", "state", "runs"), [({"every": "30m"}, "active", 0), ({"payload": 1}, "finished", 3)]
 )
-def test_only_a_new_schedule_makes_a_finished_job_active(
+def test_only_a_schedule_edit_makes_a_finished_job_active(
     db: Connection, changes: dict[str, Any], state: str, runs: int
 ) -> None:
     job = schedule(db, every="1 hour")
@@ -283,7 +283,7 @@ def test_an_unknown_job_cannot_be_edited(db: Connection) -> None:
     ],
     ids=str,
 )
-def test_an_invalid_change_is_refused_and_changes_nothing(
+def test_an_invalid_edit_is_refused_and_changes_nothing(
     db: Connection, sqlstate: str, hint: str, changes: dict[str, Any]
 ) -> None:
     if sqlstate == "PS003":  # text that compresses well stays within the limit

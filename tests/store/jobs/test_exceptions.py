@@ -40,7 +40,7 @@ async def cancelled_ahead(db: Session, worker: Connection, **columns: Any) -> tu
     ],
     ids=str,
 )
-async def test_an_edit_does_not_restore_a_cancelled_instant(
+async def test_editing_a_job_does_not_restore_a_cancelled_instant(
     db: Session, worker: Connection, changes: dict[str, Any], later: Any
 ) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
@@ -51,9 +51,7 @@ async def test_an_edit_does_not_restore_a_cancelled_instant(
     assert waiting(db, hourly) == [instant + later]
 
 
-async def test_pausing_or_scheduling_again_does_not_restore_a_cancelled_instant(
-    db: Session, worker: Connection
-) -> None:
+async def test_pausing_or_rescheduling_does_not_restore_a_cancelled_instant(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "pause", kind="job", name=str(hourly))
     call(db, "resume", kind="job", name=str(hourly))
@@ -82,7 +80,7 @@ async def test_a_cancelled_instant_is_not_counted_as_missed(db: Session, worker:
     assert waiting(db, hourly) == [BEGAN + 2 * HOUR]
 
 
-async def test_cancelling_a_due_run_adds_no_exception(db: Session) -> None:
+async def test_cancelling_a_due_run_adds_no_exception_to_the_job(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
@@ -106,7 +104,7 @@ def test_cancelling_a_claimed_run_before_its_instant_adds_an_exception(db: Sessi
     assert value(db, "select exceptions = array[h.scheduled_for] from pgsched.jobs, pgsched.history h")
 
 
-async def test_planning_drops_exceptions_in_the_past(db: Session, worker: Connection) -> None:
+async def test_planning_removes_past_exceptions(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker, exceptions=[BEGAN])
     assert value(db, "select exceptions from pgsched.jobs where id = %s", [hourly]) == [instant]
 

@@ -47,26 +47,26 @@ def change(db: Connection, action: str, **filter: Any) -> int:
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("filter", [{}, {"labels": {}}, {"client": ""}, {"key": "k"}])
-def test_an_empty_or_unknown_filter_is_refused(db: Connection, action: str, filter: dict[str, Any]) -> None:
+def test_an_empty_or_unknown_job_filter_is_refused(db: Connection, action: str, filter: dict[str, Any]) -> None:
     id = job(db)
     with refused("PS000"):
         bulk(db, action, filter)
     assert states(db) == {id: "active"}
 
 
-def test_a_filter_matches_jobs_with_all_its_labels(db: Connection) -> None:
+def test_a_job_filter_matches_only_jobs_with_all_given_labels(db: Connection) -> None:
     both, one, other = job(db, team="a", tier="gold"), job(db, team="a"), job(db, team="b", tier="gold")
     assert change(db, "pause", labels={"team": "a", "tier": "gold"}) == 1
     assert states(db) == {both: "paused", one: "active", other: "active"}
 
 
-def test_client_and_labels_must_both_match(db: Connection) -> None:
+def test_a_job_filter_requires_both_client_and_labels_to_match(db: Connection) -> None:
     mine, other = job(db, "shop", team="a"), job(db, "bank", team="a")
     assert change(db, "cancel_jobs", client="shop", labels={"team": "a"}) == 1
     assert states(db) == {mine: "cancelled", other: "active"}
 
 
-def test_jobs_already_in_the_state_are_not_counted(db: Connection) -> None:
+def test_bulk_job_operations_count_only_jobs_that_change_state(db: Connection) -> None:
     job(db, team="a")
     call(db, "pause", kind="job", name=str(job(db, team="a")))
     call(db, "cancel", id=job(db, team="a"))
@@ -76,7 +76,7 @@ def test_jobs_already_in_the_state_are_not_counted(db: Connection) -> None:
     assert change(db, "cancel_jobs", labels={"team": "a"}) == 0
 
 
-def test_each_changed_job_is_audited(db: Connection) -> None:
+def test_a_bulk_pause_audits_each_changed_job(db: Connection) -> None:
     changed = [job(db, team="a"), job(db, team="a")]
     bulk(db, "pause", {"labels": {"team": "a"}}, note="stocktaking", actor="ann")
     found = (
@@ -87,13 +87,13 @@ def test_each_changed_job_is_audited(db: Connection) -> None:
     assert set(column(db, "select reason from pgsched.jobs")) == {"stocktaking"}
 
 
-def test_a_bulk_pause_deletes_waiting_rows(db: Connection) -> None:
+def test_a_bulk_pause_deletes_the_jobs_waiting_rows(db: Connection) -> None:
     planned(db, job(db, team="a"))
     change(db, "pause", labels={"team": "a"})
     assert counts(db) == (0, 1, 0)
 
 
-def test_a_job_cancelled_meanwhile_is_skipped(db: Connection, store_url: str) -> None:
+def test_a_bulk_pause_skips_a_concurrently_cancelled_job(db: Connection, store_url: str) -> None:
     first, second = job(db, team="a"), job(db, team="a")
     with (
         psycopg.connect(store_url, autocommit=True) as other,
@@ -114,7 +114,7 @@ async def test_jobs_can_be_listed_by_labels(db: Connection, worker: connect.Conn
     assert [row.id for row in listed] == [found]
 
 
-def test_a_label_filter_uses_its_index(db: Connection) -> None:
+def test_a_job_label_filter_uses_the_label_index(db: Connection) -> None:
     db.execute("set enable_seqscan = off")
     plan = "\n".join(column(db, 'explain select id from pgsched.jobs where labels @> \'{"team": "a"}\''))
     db.execute("reset enable_seqscan")
@@ -142,12 +142,16 @@ async def test_an_ended_job_is_deleted_once_delete_after_has_passed(
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "invalid"])
-async def test_a_job_that_has_not_ended_is_kept(db: Connection, worker: connect.Connection, state: str) -> None:
+async def test_delete_after_does_not_delete_a_job_that_has_not_ended(
+    db: Connection, worker: connect.Connection, state: str
+) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
-async def test_an_ended_job_with_a_waiting_execution_is_kept(db: Connection, worker: connect.Connection) -> None:
+async def test_an_ended_job_is_kept_while_it_has_a_waiting_execution(
+    db: Connection, worker: connect.Connection
+) -> None:
     id = ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     execution = call(db, "trigger", job_id=id)
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
@@ -156,7 +160,7 @@ async def test_an_ended_job_with_a_waiting_execution_is_kept(db: Connection, wor
     assert value(db, "select job_id from pgsched.history where id = %s", [execution]) == id
 
 
-async def test_a_locked_job_is_not_deleted(db: Connection, worker: connect.Connection, store_url: str) -> None:
+async def test_a_locked_ended_job_is_not_deleted(db: Connection, worker: connect.Connection, store_url: str) -> None:
     id = ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     ended(db, "finished", ago="31 days", rules={"delete_after": "30d"})
     with psycopg.connect(store_url) as editor:
@@ -165,7 +169,7 @@ async def test_a_locked_job_is_not_deleted(db: Connection, worker: connect.Conne
     assert set(states(db)) == {id}
 
 
-async def test_a_retention_turn_deletes_all_batches(db: Connection, store_url: str) -> None:
+async def test_a_retention_turn_deletes_ended_jobs_in_all_batches(db: Connection, store_url: str) -> None:
     for _ in range(5):
         ended(db, "finished", ago="2 hours", rules={"delete_after": "1h"})
     seen: list[tuple[str, dict[str, Any]]] = []
@@ -176,14 +180,14 @@ async def test_a_retention_turn_deletes_all_batches(db: Connection, store_url: s
     assert ("jobs.deleted", {"jobs": 5}) in seen
 
 
-def test_a_dry_run_changes_no_job(db: Connection) -> None:
+def test_a_dry_run_counts_matching_jobs_without_changing_them(db: Connection) -> None:
     id = job(db, team="a")
     assert count(db, "pause", {"labels": {"team": "a"}}) == (1, True)
     assert count(db, "resume", {"labels": {"team": "a"}}) == (0, True)
     assert states(db) == {id: "active"}
 
 
-def test_a_bulk_pause_runs_in_the_transaction_of_the_caller(db: Connection) -> None:
+def test_a_bulk_pause_runs_in_the_callers_transaction(db: Connection) -> None:
     id = job(db, team="a")
     with db.transaction(force_rollback=True):
         assert change(db, "pause", labels={"team": "a"}) == 1
@@ -191,6 +195,6 @@ def test_a_bulk_pause_runs_in_the_transaction_of_the_caller(db: Connection) -> N
     assert (states(db), column(db, "select id from pgsched.bulk_operations")) == ({id: "active"}, [])
 
 
-def test_a_rate_is_refused_for_job_operations(db: Connection) -> None:
+def test_a_rate_is_refused_for_bulk_job_operations(db: Connection) -> None:
     with refused("PS002", hint="leave the rate out"):
         bulk(db, "pause", {"client": "shop"}, rate=10)

@@ -49,13 +49,13 @@ async def test_only_the_latest_missed_instant_runs_by_default(db: Session, worke
     assert waiting(db, hourly) == [BEGAN + 25 * HOUR]
 
 
-async def test_all_runs_every_missed_instant(db: Session, worker: Connection) -> None:
+async def test_on_missed_all_runs_every_missed_instant(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + n * HOUR for n in range(25)]
     assert account(db, hourly) == []
 
 
-async def test_instants_older_than_catch_up_are_missed(db: Session, worker: Connection) -> None:
+async def test_instants_older_than_catch_up_are_recorded_as_missed(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", catch_up="2h")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 23 * HOUR, BEGAN + 24 * HOUR]
     assert account(db, hourly) == [(BEGAN, BEGAN + 22 * HOUR, 23, "missed")]
@@ -70,7 +70,7 @@ async def test_catch_up_separates_missed_from_coalesced_instants(db: Session, wo
     ]
 
 
-async def test_skip_runs_nothing_older_than_a_minute(db: Session, worker: Connection) -> None:
+async def test_on_missed_skip_runs_no_missed_instant(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="skip")
     assert await all_runs(db, worker, DAY_LATER) == []
     assert account(db, hourly) == [(BEGAN, BEGAN + 24 * HOUR, 25, "missed")]
@@ -78,19 +78,19 @@ async def test_skip_runs_nothing_older_than_a_minute(db: Session, worker: Connec
 
 
 @pytest.mark.parametrize("policy", ["latest", "all", "skip"])
-async def test_thirty_seconds_late_is_not_missed(db: Session, worker: Connection, policy: str) -> None:
+async def test_a_run_thirty_seconds_late_is_not_missed(db: Session, worker: Connection, policy: str) -> None:
     hourly = late(db, on_missed=policy)
     assert await all_runs(db, worker, BEGAN + timedelta(seconds=30)) == [BEGAN]
     assert account(db, hourly) == []
 
 
-async def test_a_single_missed_instant_has_no_count(db: Session, worker: Connection) -> None:
+async def test_a_single_missed_instant_is_recorded_without_a_count(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="skip")
     await claim(worker, now=BEGAN + timedelta(minutes=2))
     assert account(db, hourly) == [(BEGAN, None, None, "missed")]
 
 
-async def test_a_year_of_missed_seconds_is_one_row_with_a_count(db: Session, worker: Connection) -> None:
+async def test_a_year_of_missed_instants_is_recorded_as_one_counted_row(db: Session, worker: Connection) -> None:
     secondly = job(db, cron="* * * * * *", timezone="Europe/Berlin")
     planned_row(db, secondly, BEGAN)
     began = time.monotonic()
@@ -103,7 +103,7 @@ async def test_a_year_of_missed_seconds_is_one_row_with_a_count(db: Session, wor
     assert value(db, "select count(*) from pgsched.history") == 1
 
 
-async def test_a_missed_row_keeps_its_id(db: Session, worker: Connection) -> None:
+async def test_a_missed_row_keeps_its_id_in_history(db: Session, worker: Connection) -> None:
     late(db, on_missed="skip")
     id = value(db, "select id from pgsched.executions")
     await claim(worker, now=DAY_LATER)
@@ -118,7 +118,7 @@ async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
     return minutely
 
 
-async def test_a_pause_is_accounted_for_after_the_resume(db: Session, worker: Connection) -> None:
+async def test_resuming_records_the_paused_instants_as_one_row(db: Session, worker: Connection) -> None:
     minutely = await paused_for_an_hour(db)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(first, last, count, reason)] = account(db, minutely)
@@ -127,7 +127,7 @@ async def test_a_pause_is_accounted_for_after_the_resume(db: Session, worker: Co
     assert value(db, "select paused_at from pgsched.jobs") is None
 
 
-async def test_pausing_records_a_due_row_up_to_the_pause(db: Session) -> None:
+async def test_pausing_skips_a_late_row_and_covers_instants_up_to_the_pause(db: Session) -> None:
     hourly = late(db)
     call(db, "pause", kind="job", name=str(hourly))
     [(first, last, count, reason)] = account(db, hourly)
@@ -135,7 +135,7 @@ async def test_pausing_records_a_due_row_up_to_the_pause(db: Session) -> None:
     assert last == value(db, "select paused_at from pgsched.jobs")
 
 
-async def test_a_job_is_finished_after_max_runs(db: Session, worker: Connection) -> None:
+async def test_a_job_finishes_after_max_runs(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", max_runs=3)
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN, BEGAN + HOUR, BEGAN + 2 * HOUR]
     assert row(db, "select state::text, reason, runs from pgsched.jobs") == ("finished", "max_runs", 3)
@@ -149,13 +149,13 @@ async def test_skipped_instants_do_not_count_towards_max_runs(db: Session, worke
     assert waiting(db, hourly) == [BEGAN + 24 * HOUR]
 
 
-async def test_a_job_that_has_reached_max_runs_is_not_planned_again(db: Session, worker: Connection) -> None:
+async def test_planning_finishes_a_job_that_has_reached_max_runs(db: Session, worker: Connection) -> None:
     job(db, rules={"max_runs": 3}, runs=3, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "max_runs")
 
 
-async def test_a_job_is_finished_past_ends_at(db: Session, worker: Connection) -> None:
+async def test_a_job_finishes_when_no_instant_is_left_before_ends_at(db: Session, worker: Connection) -> None:
     hourly = late(db, ends_at="2025-03-01T10:30:00Z")
     assert await all_runs(db, worker, BEGAN) == [BEGAN]
     assert row(db, "select state::text, reason from pgsched.jobs") == (
@@ -175,7 +175,7 @@ async def test_jitter_moves_the_start_but_not_the_instant(db: Session, worker: C
     assert nominal < fire_at < nominal + timedelta(minutes=30)
 
 
-async def test_a_window_starts_a_run_in_its_emptiest_minute(db: Session, worker: Connection) -> None:
+async def test_a_window_starts_a_run_in_the_windows_emptiest_minute(db: Session, worker: Connection) -> None:
     hourly = late(db, window="16m")
     for minute in range(16):  # every minute of the successor's window is taken except the twelfth
         if minute != 11:
@@ -206,7 +206,7 @@ async def test_after_completion_holds_the_next_row_until_the_run_ends(db: Sessio
     assert value(db, "select awaited from pgsched.executions where id = %s", [UUID(bytes=run.id)])
 
 
-async def test_a_coalesced_run_claimed_late_is_not_missed_again(db: Session, worker: Connection) -> None:
+async def test_a_coalesced_run_claimed_late_is_not_coalesced_again(db: Session, worker: Connection) -> None:
     secondly = job(db, every=timedelta(seconds=1))
     planned_row(db, secondly, BEGAN)
     now, runs = BEGAN + timedelta(seconds=10), []

@@ -94,7 +94,7 @@ async def test_a_run_claimed_early_starts_if_the_previous_run_ends_in_time(
 
 
 @POLICIES
-async def test_an_overlap_is_decided_at_the_instant_and_not_at_an_early_claim(
+async def test_an_overlap_is_decided_at_the_instant_even_if_claimed_early(
     db: Session, worker: Connection, policy: str
 ) -> None:
     hourly, _, instant = await claimed_early(db, worker, on_overlap=policy)
@@ -120,7 +120,7 @@ async def test_jitter_postpones_an_early_claim_only_once(db: Session, worker: Co
 
 
 @pytest.mark.parametrize("rules", [{}, {"jitter": "30m"}])
-async def test_a_run_claimed_early_begins_at_its_start(
+async def test_a_run_claimed_early_starts_at_its_start_time(
     db: Session, worker: Connection, rules: dict[str, object]
 ) -> None:
     _, first, _ = await claimed_early(db, worker, **rules)
@@ -132,13 +132,13 @@ async def test_a_run_claimed_early_begins_at_its_start(
     assert row(db, begun, [second.uuid]) == (True, None, None)
 
 
-async def test_an_ended_run_does_not_overlap(db: Session, worker: Connection) -> None:
+async def test_an_ended_run_does_not_count_as_an_overlap(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker)
     await settle(worker, first)
     assert len(await at_second_instant(worker)) == 1
 
 
-async def test_a_run_waiting_for_a_retry_overlaps(db: Session, worker: Connection) -> None:
+async def test_a_run_waiting_for_a_retry_counts_as_an_overlap(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker)
     failed = executions.Finished(first.id, first.token, "failed", None, None, "busy", 0.1, retryable=True, wait=7200.0)
     await executions.settle_finished(worker, first.partition, [failed])
@@ -146,7 +146,7 @@ async def test_a_run_waiting_for_a_retry_overlaps(db: Session, worker: Connectio
     assert (BEGAN + HOUR, "skipped", "overlap") in statuses(db, hourly)
 
 
-async def test_a_triggered_run_overlaps(db: Session, worker: Connection) -> None:
+async def test_a_triggered_run_counts_as_an_overlap(db: Session, worker: Connection) -> None:
     hourly = job(db)
     call(db, "trigger", job_id=hourly)
     now = value(db, "select pgsched.now()")
@@ -155,7 +155,7 @@ async def test_a_triggered_run_overlaps(db: Session, worker: Connection) -> None
     assert (await claim(worker, now=now + AT)).rows == []
 
 
-async def test_a_backfilled_run_does_not_overlap(db: Session, worker: Connection) -> None:
+async def test_a_backfilled_run_does_not_count_as_an_overlap(db: Session, worker: Connection) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     [_] = (await claim(worker, now=BEGAN)).rows
@@ -163,7 +163,7 @@ async def test_a_backfilled_run_does_not_overlap(db: Session, worker: Connection
     assert len((await claim(worker, now=BEGAN + AT)).rows) == 1
 
 
-async def test_allow_runs_both(db: Session, worker: Connection) -> None:
+async def test_on_overlap_allow_runs_both_instants(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker, on_overlap="allow")
     [second] = await at_second_instant(worker)
     assert (second.job_id, second.nominal) == (first.job_id, BEGAN + HOUR)
@@ -178,7 +178,7 @@ async def test_a_queued_instant_is_held_and_has_no_successor(db: Session, worker
 
 
 @pytest.mark.parametrize("policy", ["queue_one", "queue_all"])
-async def test_a_queued_instant_depends_on_the_previous_run(db: Session, worker: Connection, policy: str) -> None:
+async def test_a_queued_instant_waits_for_the_previous_run_to_end(db: Session, worker: Connection, policy: str) -> None:
     hourly, first = await running(db, worker, on_overlap=policy)
     await at_second_instant(worker)
     waits = row(db, "select d.after_id, d.outcome, e.scheduled_for from pgsched.dependencies d"
@@ -195,7 +195,7 @@ async def release(db: Session, at: datetime) -> None:
     db.execute("delete from pgsched.dependencies")
 
 
-async def test_queue_one_skips_instants_that_pass_while_one_is_queued(db: Session, worker: Connection) -> None:
+async def test_queue_one_skips_instants_that_pass_while_another_is_queued(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -207,7 +207,7 @@ async def test_queue_one_skips_instants_that_pass_while_one_is_queued(db: Sessio
     assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
 
 
-async def test_a_requeued_instant_records_passed_instants_when_it_runs(db: Session, worker: Connection) -> None:
+async def test_an_instant_queued_twice_records_skipped_instants_once_it_runs(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -224,7 +224,7 @@ async def test_a_requeued_instant_records_passed_instants_when_it_runs(db: Sessi
     assert row(db, "select scheduled_for, instants from pgsched.history") == (BEGAN + 2 * HOUR, 4)
 
 
-async def test_queue_all_runs_each_instant_in_turn(db: Session, worker: Connection) -> None:
+async def test_queue_all_runs_every_instant_one_after_another(db: Session, worker: Connection) -> None:
     await running(db, worker, on_overlap="queue_all", on_missed="skip", catch_up="1s")
     await at_second_instant(worker)
     seen = []
@@ -235,7 +235,7 @@ async def test_queue_all_runs_each_instant_in_turn(db: Session, worker: Connecti
     assert seen == [BEGAN + HOUR, BEGAN + 2 * HOUR, BEGAN + 3 * HOUR]
 
 
-async def test_an_instant_runs_if_the_previous_run_ends_while_it_is_queued(
+async def test_an_instant_runs_if_the_previous_run_ends_during_the_claim(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     _, first = await running(db, worker, on_overlap="queue_one")
@@ -247,7 +247,7 @@ async def test_an_instant_runs_if_the_previous_run_ends_while_it_is_queued(
         assert len(await at_second_instant(worker)) == 1
 
 
-async def test_cancel_running_ends_the_previous_run_and_notifies_its_worker(
+async def test_cancel_running_cancels_the_previous_run_and_notifies_its_worker(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, first = await running(db, worker, on_overlap="cancel_running")
@@ -265,7 +265,7 @@ async def test_the_result_of_a_cancelled_run_is_ignored(db: Session, worker: Con
     assert [found[1] for found in statuses(db, hourly)] == ["cancelled", "running", "scheduled"]
 
 
-async def test_other_jobs_in_the_partition_do_not_overlap(db: Session, worker: Connection) -> None:
+async def test_another_jobs_run_in_the_partition_does_not_count_as_an_overlap(db: Session, worker: Connection) -> None:
     one, other = (job(db, ordering_key="together") for _ in range(2))
     planned_row(db, one, BEGAN)
     await claim(worker, now=BEGAN)
@@ -274,7 +274,7 @@ async def test_other_jobs_in_the_partition_do_not_overlap(db: Session, worker: C
     assert [UUID(bytes=run.job_id or b"") for run in found] == [other]
 
 
-async def test_a_row_is_put_off_while_the_previous_run_is_locked(
+async def test_a_row_is_postponed_while_the_previous_run_is_locked(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     _, first = await running(db, worker, on_overlap="cancel_running")

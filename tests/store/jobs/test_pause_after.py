@@ -34,7 +34,7 @@ def state(db: Session) -> tuple[str, str | None, int]:
     return state, reason, failures
 
 
-async def test_pause_after_pauses_a_job_after_failures_in_a_row(db: Session, worker: Connection) -> None:
+async def test_pause_after_pauses_a_job_after_consecutive_failures(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=3)
     await runs(db, worker, "failed", "failed")
     assert state(db) == ("active", None, 2)
@@ -44,25 +44,25 @@ async def test_pause_after_pauses_a_job_after_failures_in_a_row(db: Session, wor
     assert row(db, "select actor, action from pgsched.audit_log where action <> 'insert'") == ("pgsched", "pause")
 
 
-async def test_a_success_resets_the_count(db: Session, worker: Connection) -> None:
+async def test_a_success_resets_the_failure_count(db: Session, worker: Connection) -> None:
     planned(db, pause_after=2)
     await runs(db, worker, "failed", "succeeded", "failed")
     assert state(db) == ("active", None, 1)
 
 
-async def test_an_expired_run_neither_counts_nor_resets_the_count(db: Session, worker: Connection) -> None:
+async def test_an_expired_run_leaves_the_failure_count_unchanged(db: Session, worker: Connection) -> None:
     planned(db, pause_after=2)
     await runs(db, worker, "failed", "expired", "failed")
     assert state(db)[0] == "paused"
 
 
-async def test_failures_are_not_counted_without_the_rule(db: Session, worker: Connection) -> None:
+async def test_failures_are_not_counted_without_pause_after(db: Session, worker: Connection) -> None:
     planned(db)
     await runs(db, worker, *["failed"] * 5)
     assert state(db) == ("active", None, 0)
 
 
-async def test_a_run_that_the_reaper_fails_counts(db: Session, worker: Connection) -> None:
+async def test_a_run_failed_by_the_reaper_counts_as_a_failure(db: Session, worker: Connection) -> None:
     planned(db, pause_after=1)
     [due] = (await claim(worker)).rows
     db.execute("update pgsched.executions set attempt = 1000 where lease_token is not null")
@@ -71,7 +71,7 @@ async def test_a_run_that_the_reaper_fails_counts(db: Session, worker: Connectio
     assert state(db) == ("paused", "failed", 0)
 
 
-async def test_a_failed_backfill_does_not_count(db: Session, worker: Connection) -> None:
+async def test_a_failed_backfilled_run_does_not_count(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"pause_after": 1})
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     await runs(db, worker, "failed")
@@ -79,7 +79,7 @@ async def test_a_failed_backfill_does_not_count(db: Session, worker: Connection)
 
 
 @pytest.mark.parametrize(("rules", "counts"), [({"pause_after": 2}, True), ({"max_runs": 2}, False)])
-async def test_a_claimed_definition_says_whether_failures_count(
+async def test_failures_of_a_claimed_job_count_only_with_pause_after(
     db: Session, worker: Connection, rules: dict[str, object], counts: bool
 ) -> None:
     hourly = planned(db, **rules)
@@ -88,7 +88,7 @@ async def test_a_claimed_definition_says_whether_failures_count(
     assert definitions.counts_failures(hourly.bytes) is counts
 
 
-async def test_resuming_resets_the_count(db: Session, worker: Connection) -> None:
+async def test_resuming_a_job_resets_the_failure_count(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=1)
     await runs(db, worker, "failed")
     call(db, "resume", kind="job", name=str(hourly))

@@ -61,7 +61,7 @@ async def settle(worker: Connection, run: ClaimedExecution) -> None:
     await executions.settle_succeeded(worker, None, {run.partition: Group([run.id], [run.token])})
 
 
-async def test_a_new_job_is_planned_from_its_creation_however_late(db: Session, worker: Connection) -> None:
+async def test_a_new_job_is_planned_from_its_creation_even_if_planned_late(db: Session, worker: Connection) -> None:
     made = some_minutes_ago(db)
     minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
@@ -97,7 +97,7 @@ async def test_a_reactivated_job_is_planned_from_its_reactivation(db: Session, w
     assert instant > value(db, "select updated_at from pgsched.jobs")
 
 
-async def test_a_triggered_run_does_not_advance_planning(db: Session, worker: Connection) -> None:
+async def test_planning_ignores_the_instant_of_a_triggered_run(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     call(db, "trigger", job_id=late)
@@ -109,7 +109,7 @@ async def test_a_triggered_run_does_not_advance_planning(db: Session, worker: Co
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
-async def test_a_pause_does_not_restore_a_run_cancelled_ahead(db: Session, worker: Connection) -> None:
+async def test_pausing_and_resuming_does_not_restore_a_run_cancelled_ahead(db: Session, worker: Connection) -> None:
     daily = job(db, cron="0 0 * * *")
     tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
     planned_row(db, daily, tomorrow)
@@ -122,7 +122,7 @@ async def test_a_pause_does_not_restore_a_run_cancelled_ahead(db: Session, worke
     assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
 
 
-async def test_a_pause_is_accounted_for_from_the_row_cancelled_before_it(db: Session, worker: Connection) -> None:
+async def test_paused_instants_are_recorded_from_the_last_cancelled_row(db: Session, worker: Connection) -> None:
     late = job(db)
     planned_row(db, late, BEGAN)
     call(db, "cancel", id=waiting_id(db, late))
@@ -135,7 +135,7 @@ async def test_a_pause_is_accounted_for_from_the_row_cancelled_before_it(db: Ses
     assert paused[3:] == ("skipped", "paused")
 
 
-async def test_an_edit_after_an_early_cancel_plans_from_now(db: Session, worker: Connection) -> None:
+async def test_an_edit_after_cancelling_a_future_run_plans_from_the_edit(db: Session, worker: Connection) -> None:
     yearly = job(db, cron="0 0 1 1 *", key="yearly")
     planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, yearly))
@@ -144,7 +144,7 @@ async def test_an_edit_after_an_early_cancel_plans_from_now(db: Session, worker:
     assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
-async def test_a_run_claimed_ahead_is_not_recorded_as_paused(db: Session, worker: Connection) -> None:
+async def test_a_run_claimed_before_a_pause_is_not_recorded_as_paused(db: Session, worker: Connection) -> None:
     ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
     secondly = job(db, every=timedelta(seconds=1), anchor=ahead)
     planned_row(db, secondly, ahead)
@@ -158,7 +158,7 @@ async def test_a_run_claimed_ahead_is_not_recorded_as_paused(db: Session, worker
     assert run.nominal == ahead
 
 
-async def test_an_edit_plans_a_run_that_was_postponed_ahead(db: Session, worker: Connection) -> None:
+async def test_an_edit_plans_a_future_run_that_a_claim_postponed(db: Session, worker: Connection) -> None:
     ahead = value(db, "select date_trunc('second', pgsched.now()) + interval '1 hour'")
     hourly = job(db, anchor=ahead, key="hourly")
     planned_row(db, hourly, ahead - HOUR, revision=2)
@@ -170,7 +170,7 @@ async def test_an_edit_plans_a_run_that_was_postponed_ahead(db: Session, worker:
     assert (waiting(db, hourly), account(db, hourly)) == ([ahead], [])
 
 
-async def test_cancelling_a_held_row_does_not_stop_planning(db: Session, worker: Connection) -> None:
+async def test_cancelling_a_held_row_does_not_stop_planning_other_jobs(db: Session, worker: Connection) -> None:
     counted = job(db, rules={"after_completion": True})
     planned_row(db, counted, BEGAN)
     await claim(worker)
@@ -180,7 +180,7 @@ async def test_cancelling_a_held_row_does_not_stop_planning(db: Session, worker:
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
-async def test_the_sweep_continues_from_the_last_instant_with_a_row(db: Session, worker: Connection) -> None:
+async def test_the_sweep_continues_from_the_last_instant_that_has_a_row(db: Session, worker: Connection) -> None:
     broken = job(db)
     planned_row(db, broken, BEGAN)
     await claim(worker)
@@ -233,7 +233,7 @@ async def test_the_sweep_ignores_triggered_and_backfilled_rows(
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
 
 
-async def test_scheduling_the_same_again_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
+async def test_rescheduling_an_unchanged_job_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -243,7 +243,7 @@ async def test_scheduling_the_same_again_keeps_a_run_cancelled(db: Session, work
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_scheduling_the_same_in_a_pause_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
+async def test_rescheduling_an_unchanged_paused_job_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -255,7 +255,7 @@ async def test_scheduling_the_same_in_a_pause_keeps_a_run_cancelled(db: Session,
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_a_new_ordering_key_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
+async def test_editing_the_ordering_key_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
@@ -266,7 +266,7 @@ async def test_a_new_ordering_key_keeps_a_run_cancelled(db: Session, worker: Con
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_a_run_cancelled_under_an_old_schedule_does_not_extend_a_pause(db: Session, worker: Connection) -> None:
+async def test_an_old_schedules_cancelled_run_does_not_delay_later_instants(db: Session, worker: Connection) -> None:
     edited = job(db, cron="0 0 1 1 *", key="edited")
     planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, edited))
@@ -278,7 +278,7 @@ async def test_a_run_cancelled_under_an_old_schedule_does_not_extend_a_pause(db:
     assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
-async def test_a_row_claimed_ahead_splits_the_paused_range(db: Session, worker: Connection) -> None:
+async def test_a_run_claimed_before_a_pause_splits_the_recorded_paused_range(db: Session, worker: Connection) -> None:
     ahead = BEGAN + timedelta(seconds=0.4)
     edited = job(db, anchor=ahead)
     planned_row(db, edited, ahead)
@@ -295,7 +295,7 @@ async def test_a_row_claimed_ahead_splits_the_paused_range(db: Session, worker: 
     ]
 
 
-async def test_the_first_job_of_each_client_is_planned_before_any_second(db: Session, worker: Connection) -> None:
+async def test_every_clients_first_job_is_planned_before_any_clients_second(db: Session, worker: Connection) -> None:
     of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
     of_one = job(db, client_id="one", planned_revision=0)
     assert await unplanned_jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
@@ -317,14 +317,14 @@ async def test_existing_rows_of_new_jobs_are_read_once_per_batch(
     assert (planned.jobs, told.count(b"plan: instants that already have a row or an outcome")) == (20, 1)
 
 
-async def test_a_turn_that_runs_out_of_time_leaves_the_rest_to_the_next(db: Session, worker: Connection) -> None:
+async def test_a_turn_that_runs_out_of_time_leaves_jobs_for_the_next_turn(db: Session, worker: Connection) -> None:
     new = [job(db, planned_revision=0) for _ in range(3)]
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
     assert sum(len(waiting(db, one)) for one in new) == 1
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (2, [], False)
 
 
-async def test_locked_jobs_are_left_for_later(db: Session, store_url: str, worker: Connection) -> None:
+async def test_locked_jobs_are_planned_in_a_later_turn(db: Session, store_url: str, worker: Connection) -> None:
     locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.jobs where id = %s for update", [locked])

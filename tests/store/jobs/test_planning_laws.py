@@ -217,7 +217,7 @@ def planning(store_url: str) -> Iterator[type[Planning]]:
     loop.close()
 
 
-def test_no_instant_has_two_rows_or_is_unaccounted_for(planning: type[Planning]) -> None:
+def test_each_instant_has_exactly_one_row_or_recorded_outcome(planning: type[Planning]) -> None:
     chosen = settings(
         max_examples=STEPS // (3 * LENGTH) + 1,
         stateful_step_count=LENGTH,

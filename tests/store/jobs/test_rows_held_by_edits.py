@@ -75,7 +75,7 @@ def rows(db: Session) -> list[tuple[Any, ...]]:
     ],
     ids=str,
 )
-async def test_an_edit_keeps_a_run_whose_instant_has_come(
+async def test_an_edit_keeps_a_run_whose_instant_has_passed(
     db: Session, worker: Connection, changes: dict[str, Any]
 ) -> None:
     if "queue" in changes:
@@ -89,7 +89,7 @@ async def test_an_edit_keeps_a_run_whose_instant_has_come(
     assert value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_a_held_run_is_found_when_planning_starts_over(db: Session, worker: Connection) -> None:
+async def test_replanning_from_scratch_finds_a_run_held_by_an_edit(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = 0")
@@ -97,7 +97,7 @@ async def test_a_held_run_is_found_when_planning_starts_over(db: Session, worker
     assert rows(db) == [(id, instant, False, True)]
 
 
-async def test_scheduling_again_keeps_a_run_whose_instant_has_come(db: Session, worker: Connection) -> None:
+async def test_rescheduling_a_job_keeps_a_run_whose_instant_has_passed(db: Session, worker: Connection) -> None:
     call(db, "schedule", target="python:x", cron="* * * * *", rules={"jitter": "50s"}, key="minutely")
     minutely = value(db, "select id from pgsched.jobs")
     db.execute("update pgsched.jobs set planned_revision = 1")
@@ -108,7 +108,7 @@ async def test_scheduling_again_keeps_a_run_whose_instant_has_come(db: Session, 
     assert row(db, "select scheduled_for, target, plan from pgsched.executions") == (instant, "python:y", 2)
 
 
-async def test_an_edit_keeps_a_due_run_that_no_worker_has_claimed(db: Session, worker: Connection) -> None:
+async def test_an_edit_keeps_an_unclaimed_due_run(db: Session, worker: Connection) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "edit", id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
@@ -119,7 +119,7 @@ async def test_an_edit_keeps_a_due_run_that_no_worker_has_claimed(db: Session, w
     assert rows(db)[-1][1] == BEGAN + HOUR
 
 
-async def test_an_edit_keeps_a_run_queued_behind_the_previous_one(db: Session, worker: Connection) -> None:
+async def test_an_edit_keeps_a_run_queued_behind_the_previous_run(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"on_overlap": "queue_one"})
     planned_row(db, hourly, BEGAN)
     db.execute("update pgsched.executions set attempt = 1, lease_token = 1, lease_owner = 1, lease_expires_at = now()")
@@ -132,7 +132,7 @@ async def test_an_edit_keeps_a_run_queued_behind_the_previous_one(db: Session, w
     assert rows(db)[-1][1:] == (BEGAN + HOUR, False, True)
 
 
-async def test_a_run_missing_from_the_new_schedule_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_held_run_missing_from_the_edited_schedule_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
     edited = value(db, "select updated_at from pgsched.jobs")
@@ -142,7 +142,7 @@ async def test_a_run_missing_from_the_new_schedule_is_skipped(db: Session, worke
     assert [one[1:] for one in rows(db)] == [(instant + minutes(65), False, True)]
 
 
-async def test_a_run_beyond_max_runs_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_held_run_beyond_the_edited_max_runs_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
     call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
@@ -151,7 +151,9 @@ async def test_a_run_beyond_max_runs_is_skipped(db: Session, worker: Connection)
 
 
 @pytest.mark.parametrize("rules", SPREAD, ids=str)
-async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection, rules: dict[str, str]) -> None:
+async def test_a_run_delayed_by_jitter_or_window_survives_a_short_pause(
+    db: Session, worker: Connection, rules: dict[str, str]
+) -> None:
     hourly, id, instant = between(db, rules)
     call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
@@ -163,7 +165,7 @@ async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection,
 
 
 @pytest.mark.parametrize("rules", SPREAD, ids=str)
-async def test_an_instant_within_a_pause_runs_if_its_start_is_after_the_pause(
+async def test_an_instant_within_a_pause_runs_if_it_starts_after_the_pause(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     hourly, _, instant = between(db, rules)
@@ -193,14 +195,14 @@ async def test_a_run_whose_start_passed_during_a_pause_is_skipped(db: Session, w
     assert [one[1:] for one in rows(db)] == [(instant + HOUR, False, True)]
 
 
-async def test_a_pause_skips_a_due_run(db: Session) -> None:
+async def test_pausing_a_job_skips_its_due_run(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
     call(db, "pause", kind="job", name=str(hourly))
     assert row(db, "select scheduled_for, status::text, reason from pgsched.history") == (BEGAN, "skipped", "paused")
 
 
-async def test_several_changes_keep_a_run_whose_instant_has_come(db: Session, worker: Connection) -> None:
+async def test_a_held_run_survives_several_edits_and_a_pause(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
     call(db, "pause", kind="job", name=str(hourly))
@@ -231,7 +233,7 @@ async def test_a_held_run_can_be_cancelled(db: Session, worker: Connection) -> N
     assert row(db, "select id, status::text from pgsched.history") == (id, "cancelled")
 
 
-async def test_a_locked_run_is_planned_after_its_lock_is_released(
+async def test_a_locked_held_run_is_planned_after_its_lock_is_released(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
@@ -244,7 +246,7 @@ async def test_a_locked_run_is_planned_after_its_lock_is_released(
     assert rows(db) == [(id, instant, False, True)]
 
 
-async def test_dependents_of_a_kept_run_keep_waiting(db: Session, worker: Connection) -> None:
+async def test_dependents_of_a_run_held_by_an_edit_keep_waiting(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"})
     call(db, "schedule", target="python:y", after=[str(id)])
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
@@ -253,7 +255,7 @@ async def test_dependents_of_a_kept_run_keep_waiting(db: Session, worker: Connec
     assert value(db, "select after_id from pgsched.dependencies") == id
 
 
-def test_a_held_run_gives_up_its_turn_in_the_ordering_key(db: Session) -> None:
+def test_a_run_held_by_a_pause_loses_its_place_in_the_ordering_key(db: Session) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, ordering_key="shop-7")
     db.execute("update pgsched.executions set ordering_key = 'shop-7', at_head = true")
     call(db, "pause", kind="job", name=str(hourly))
@@ -275,7 +277,9 @@ async def held_of(db: Session, worker: Connection, **columns: Any) -> tuple[UUID
 
 
 @pytest.mark.parametrize(("verb", "reason"), [("cancel", "job cancelled"), ("pause", "paused")])
-async def test_a_run_held_at_a_gate_ends_with_its_job(db: Session, worker: Connection, verb: str, reason: str) -> None:
+async def test_pausing_or_cancelling_a_job_skips_its_run_held_at_a_gate(
+    db: Session, worker: Connection, verb: str, reason: str
+) -> None:
     hourly, id = await held_of(db, worker)
     call(db, verb, **on_job(verb, hourly))
     assert db.execute("select id, status::text, reason from pgsched.history").fetchall() == [(id, "skipped", reason)]
@@ -289,7 +293,7 @@ async def test_an_edit_updates_a_run_held_at_a_gate(db: Session, worker: Connect
     assert db.execute(held.encode(), [id]).fetchone() == ("python:other", {"n": 2}, "client:default")
 
 
-async def test_cancelling_a_job_keeps_a_run_that_has_begun_before(db: Session, worker: Connection) -> None:
+async def test_cancelling_a_job_keeps_a_held_run_that_has_begun_before(db: Session, worker: Connection) -> None:
     hourly, id = await held_of(db, worker)
     db.execute("update pgsched.executions set uncounted = 1 where id = %s", [id])
     db.execute("select pgsched.cancel(%s)", [hourly])

@@ -48,7 +48,7 @@ async def claimed_late(
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_a_planned_row_has_a_start_after_its_instant(
+async def test_jitter_and_window_plan_a_row_to_start_after_its_instant(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     spread_job(db, rules)
@@ -59,7 +59,7 @@ async def test_a_planned_row_has_a_start_after_its_instant(
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_a_successor_has_a_start_after_its_instant(
+async def test_jitter_and_window_plan_a_successor_to_start_after_its_instant(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     spread_job(db, rules)
@@ -71,7 +71,7 @@ async def test_a_successor_has_a_start_after_its_instant(
     assert instant < fires < instant + HOUR
 
 
-async def test_a_row_that_starts_at_its_instant_has_no_start_at(db: Session, worker: Connection) -> None:
+async def test_a_row_without_jitter_or_window_has_no_start_at(db: Session, worker: Connection) -> None:
     job(db, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db)[0][2] is None
@@ -98,7 +98,7 @@ def test_the_age_of_a_pulled_run_counts_from_its_start(db: Session, option: str)
     assert call(db, "fail", id=id, token=token, error="busy") == "retrying"
 
 
-def test_a_row_held_by_its_ordering_key_fires_at_its_start(db: Session) -> None:
+def test_a_row_released_by_its_ordering_key_fires_at_its_start(db: Session) -> None:
     call(db, "schedule", target="python:x", ordering_key="o")
     db.execute(
         "update pgsched.executions set gate = 'order', fire_at = 'infinity',"

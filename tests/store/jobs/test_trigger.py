@@ -3,7 +3,7 @@
 from tests.store.store_arrange import Connection, call, column, counts, planned, refused, row, schedule, status, value
 
 
-def test_trigger_runs_a_job_now_outside_its_schedule(db: Connection) -> None:
+def test_triggering_runs_a_job_now_outside_its_schedule(db: Connection) -> None:
     job = schedule(db, every="1 hour", payload={"n": 1}, options={"timeout": "5s"}, client="payments", ordering_key="o")
     waiting = planned(db, job)
     id = call(db, "trigger", job_id=job)
@@ -16,7 +16,7 @@ def test_trigger_runs_a_job_now_outside_its_schedule(db: Connection) -> None:
     assert status(db, waiting) == "scheduled"
 
 
-def test_triggering_twice_runs_twice(db: Connection) -> None:
+def test_triggering_a_job_twice_schedules_two_runs(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction():
         assert call(db, "trigger", job_id=job) != call(db, "trigger", job_id=job)
@@ -29,7 +29,7 @@ def test_a_paused_job_can_be_triggered(db: Connection) -> None:
     assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
 
 
-def test_a_finished_job_can_be_triggered_and_stays_finished(db: Connection) -> None:
+def test_triggering_a_finished_job_leaves_it_finished(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     db.execute("update pgsched.jobs set state = 'finished'")
     assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
@@ -43,7 +43,7 @@ def test_a_cancelled_job_cannot_be_triggered(db: Connection) -> None:
         call(db, "trigger", job_id=job)
 
 
-def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
+def test_planned_and_triggered_rows_of_a_job_share_a_partition(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     planned(db, job)
     for _ in range(4):
@@ -51,7 +51,7 @@ def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
     assert len(set(column(db, "select partition from pgsched.executions"))) == 1
 
 
-def test_triggers_in_one_microsecond_get_different_instants(db: Connection) -> None:
+def test_two_triggers_in_one_microsecond_get_different_instants(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction(force_rollback=True):
         have_two_inserts_meet(db)

@@ -97,7 +97,7 @@ def on_record(db: Connection) -> str:
     return str(value(db, "select value from pgsched_internal.facts where name = 'tzdata'"))
 
 
-async def test_a_misplaced_row_is_moved_and_audited(db: Connection, processes: Processes) -> None:
+async def test_a_row_misplaced_by_old_zone_rules_is_moved_and_audited(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     process = processes.start("2025b")
@@ -113,7 +113,7 @@ async def test_a_misplaced_row_is_moved_and_audited(db: Connection, processes: P
     assert on_record(db) == "2025b"
 
 
-async def test_a_job_that_cannot_be_rechecked_is_invalid_and_others_moved(db: Connection, processes: Processes) -> None:
+async def test_a_job_that_fails_the_recheck_is_marked_invalid_alone(db: Connection, processes: Processes) -> None:
     odd = await planned(db, processes, key="odd")
     fine = [await planned(db, processes, key=f"fine-{n}") for n in range(4)]
     instants = [misplace(db, job) for job in fine]
@@ -131,7 +131,7 @@ async def test_a_job_that_cannot_be_rechecked_is_invalid_and_others_moved(db: Co
     assert (state, "odd" in reason, on_record(db)) == ("invalid", True, "2025b")
 
 
-async def test_a_correctly_placed_row_is_left_alone(db: Connection, processes: Processes) -> None:
+async def test_a_correctly_placed_row_is_not_rewritten(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     before = row(db, "select id, xmin::text, scheduled_for from pgsched.executions where job_id = %s", [job])
     await processes.start("2025b").work()
@@ -140,7 +140,7 @@ async def test_a_correctly_placed_row_is_left_alone(db: Connection, processes: P
     assert column(db, "select id from pgsched.audit_log where action = 'tzdata'") == []
 
 
-async def test_a_move_keeps_the_time_between_instant_and_start(db: Connection, processes: Processes) -> None:
+async def test_moving_a_row_keeps_the_delay_between_instant_and_start(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     db.execute("update pgsched.executions set fire_at = fire_at + interval '90 seconds'")
@@ -149,7 +149,7 @@ async def test_a_move_keeps_the_time_between_instant_and_start(db: Connection, p
 
 
 @pytest.mark.parametrize("given", [{"timezone": "UTC"}, {"cron": None, "timezone": None, "every": "1 hour"}])
-async def test_jobs_that_depend_on_no_zone_are_not_checked(
+async def test_jobs_without_zone_dependent_schedules_are_not_checked(
     db: Connection, processes: Processes, given: dict[str, object]
 ) -> None:
     job = await planned(db, processes, **given)
@@ -176,7 +176,9 @@ async def test_a_leased_row_is_not_moved(db: Connection, processes: Processes) -
     assert on_record(db) == "2025b"
 
 
-async def test_an_instant_that_the_new_rules_put_in_the_past_is_not_lost(db: Connection, processes: Processes) -> None:
+async def test_an_instant_moved_into_the_past_by_new_zone_rules_still_runs(
+    db: Connection, processes: Processes
+) -> None:
     """The job ran yesterday. The old rules make it wait for an instant that the new rules put a minute ago."""
     now: datetime = value(db, "select date_trunc('minute', now())")
     passed = (now - timedelta(minutes=1)).astimezone(UTC)
@@ -193,7 +195,7 @@ async def test_an_instant_that_the_new_rules_put_in_the_past_is_not_lost(db: Con
     assert waits_for(db, job) == passed
 
 
-async def test_a_locked_job_is_checked_later(db: Connection, processes: Processes) -> None:
+async def test_a_locked_job_is_rechecked_later(db: Connection, processes: Processes) -> None:
     first, second = [await planned(db, processes, key=key) for key in "ab"]
     misplace(db, first)
     right = misplace(db, second)
@@ -208,7 +210,7 @@ async def test_a_locked_job_is_checked_later(db: Connection, processes: Processe
     assert process.emitted[-1][1]["checked"] == 2
 
 
-async def test_the_next_start_finishes_a_recheck_after_a_crash(db: Connection, processes: Processes) -> None:
+async def test_the_next_start_finishes_an_interrupted_recheck(db: Connection, processes: Processes) -> None:
     made = [await planned(db, processes, key=str(n)) for n in range(60)]
     right = {job: misplace(db, job) for job in made}
     crashed = processes.start("2025b")
@@ -236,7 +238,7 @@ async def test_only_one_process_rechecks_at_a_time(db: Connection, processes: Pr
     assert second.emitted == []
 
 
-async def test_another_process_takes_over_from_a_lost_one(db: Connection, processes: Processes) -> None:
+async def test_another_process_takes_over_a_lost_processs_recheck(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     first, second = processes.start("2025b"), processes.start("2025b")
@@ -245,7 +247,7 @@ async def test_another_process_takes_over_from_a_lost_one(db: Connection, proces
     assert waits_for(db, job) == right
 
 
-async def test_an_older_process_moves_nothing_and_reports_that_it_is_behind(
+async def test_a_process_with_older_zone_rules_moves_nothing_and_reports_it(
     db: Connection, processes: Processes
 ) -> None:
     job = await planned(db, processes)
@@ -258,7 +260,7 @@ async def test_an_older_process_moves_nothing_and_reports_that_it_is_behind(
     assert (on_record(db), waits_for(db, job)) == ("2025b", wrong)
 
 
-async def test_the_next_start_rechecks_rows_planned_by_an_older_process(db: Connection, processes: Processes) -> None:
+async def test_the_next_start_rechecks_rows_planned_with_older_zone_rules(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     newer = processes.start("2025b")
     await newer.work()
@@ -271,14 +273,16 @@ async def test_the_next_start_rechecks_rows_planned_by_an_older_process(db: Conn
     assert column(db, "select name from pgsched_internal.facts") == ["tzdata"]
 
 
-async def test_the_first_start_records_its_version(db: Connection, processes: Processes) -> None:
+async def test_the_first_start_records_the_zone_rules_version(db: Connection, processes: Processes) -> None:
     db.execute("delete from pgsched_internal.facts")
     process = processes.start("2025b")
     await process.work()
     assert (on_record(db), process.emitted) == ("2025b", [])
 
 
-async def test_a_job_whose_zone_is_gone_is_left_to_the_planner(db: Connection, processes: Processes) -> None:
+async def test_a_job_whose_time_zone_no_longer_exists_is_left_to_the_planner(
+    db: Connection, processes: Processes
+) -> None:
     job = await planned(db, processes)
     db.execute("update pgsched.jobs set timezone = 'Atlantis/Capital'")
     await processes.start("2025b").work()
@@ -287,7 +291,7 @@ async def test_a_job_whose_zone_is_gone_is_left_to_the_planner(db: Connection, p
     assert value(db, "select after ->> 'fire_at' from pgsched.audit_log where action = 'tzdata'") is None
 
 
-async def test_a_concurrent_pause_and_recheck_do_not_deadlock(db: Connection, processes: Processes) -> None:
+async def test_a_pause_concurrent_with_a_recheck_causes_no_deadlock(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     misplace(db, job)
     process = processes.start("2025b")

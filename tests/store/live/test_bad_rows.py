@@ -19,7 +19,7 @@ from tests.store.store_arrange import Connection as Session
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_a_job_beyond_the_last_instant_is_finished_and_others_planned(db: Session, worker: Connection) -> None:
+async def test_planning_finishes_a_job_that_starts_too_late_to_ever_run(db: Session, worker: Connection) -> None:
     far = job(db, planned_revision=0, rules={"starts_at": "9999-12-31T12:00:00Z"})
     near = job(db, planned_revision=0)
     assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0))[:2] == (2, [])
@@ -27,7 +27,7 @@ async def test_a_job_beyond_the_last_instant_is_finished_and_others_planned(db: 
     assert len(waiting(db, near)) == 1
 
 
-async def test_a_job_that_cannot_be_planned_is_invalid_and_others_planned(db: Session, worker: Connection) -> None:
+async def test_an_unplannable_job_is_marked_invalid_and_other_jobs_are_planned(db: Session, worker: Connection) -> None:
     odd, fine = job(db, planned_revision=0), job(db, planned_revision=0)
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{odd}')".encode())
     try:
@@ -47,7 +47,7 @@ def test_planning_timestamps_cannot_be_infinite(db: Session, name: str) -> None:
         db.execute(f"update pgsched.jobs set {name} = 'infinity'".encode())
 
 
-async def test_cancel_running_ends_hundreds_of_runs_at_once(db: Session, worker: Connection, store_url: str) -> None:
+async def test_cancel_running_cancels_hundreds_of_runs_at_once(db: Session, worker: Connection, store_url: str) -> None:
     hourly = job(db, rules={"on_overlap": "cancel_running"})
     for n in range(450):
         planned_row(db, hourly, BEGAN - timedelta(minutes=n + 1))
@@ -61,7 +61,7 @@ async def test_cancel_running_ends_hundreds_of_runs_at_once(db: Session, worker:
     assert sum(message.count(",") + 1 for message in stopped) == 450
 
 
-async def test_a_held_row_that_was_moved_by_hand_is_queued_again(db: Session, worker: Connection) -> None:
+async def test_a_queued_row_made_due_by_hand_is_queued_again(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"on_overlap": "queue_one"})
     planned_row(db, hourly, BEGAN)
     await claim(worker, now=BEGAN)
@@ -71,7 +71,7 @@ async def test_a_held_row_that_was_moved_by_hand_is_queued_again(db: Session, wo
         db.execute("update pgsched.executions set fire_at = now() where lease_token is null")
 
 
-async def test_a_row_of_another_client_with_the_same_id_releases_no_dependent(db: Session, worker: Connection) -> None:
+async def test_another_clients_row_with_the_same_id_releases_no_dependent(db: Session, worker: Connection) -> None:
     first = schedule(db)
     following = call(db, "schedule", target=TARGET, after=[str(first)])
     db.execute(
@@ -84,7 +84,7 @@ async def test_a_row_of_another_client_with_the_same_id_releases_no_dependent(db
     assert status(db, following) == "held"
 
 
-async def test_a_dependent_that_cannot_be_released_does_not_block_others(db: Session, worker: Connection) -> None:
+async def test_an_unreleasable_dependent_does_not_block_other_dependents(db: Session, worker: Connection) -> None:
     odd, fine = schedule(db), schedule(db)
     twice = call(db, "schedule", target=TARGET, after=[str(odd)])
     following = call(db, "schedule", target=TARGET, after=[str(fine)], after_outcome="any")
@@ -100,30 +100,30 @@ async def test_a_dependent_that_cannot_be_released_does_not_block_others(db: Ses
     assert await dependencies.release(worker, most=10) == (0, 0, None)
 
 
-async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connection) -> None:
+async def test_an_ended_job_with_an_active_backfill_is_not_deleted(db: Session, worker: Connection) -> None:
     ended = job(db, rules={"delete_after": "1s"}, state="finished")
     backfill(db, ended, BEGAN, BEGAN + HOUR)
     db.execute("update pgsched.jobs set updated_at = now() - interval '1 hour'")
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
-def test_failures_count_for_a_job_that_no_claim_has_read() -> None:
+def test_failures_count_for_a_job_whose_definition_is_unknown() -> None:
     assert Definitions().counts_failures(UUID(int=1).bytes)
 
 
 @pytest.mark.parametrize("rules", ['{"pause_after": 3.0}', '{"jitter": "99999999999999999999s"}'])
-def test_numbers_that_only_one_parser_accepts_are_refused(db: Session, rules: str) -> None:
+def test_numbers_that_sql_and_python_parse_differently_are_refused(db: Session, rules: str) -> None:
     with refused("PS002"):
         db.execute("select pgsched.schedule('python:x', every => '1 hour', rules => cast(%s as jsonb))", [rules])
 
 
-def test_an_interval_out_of_range_is_refused_in_an_edit(db: Session) -> None:
+def test_an_edit_with_an_interval_out_of_range_is_refused(db: Session) -> None:
     hourly = job(db)
     with refused("PS002"):
         call(db, "edit", id=hourly, changes={"every": "99999999999999999999d"})
 
 
-async def test_the_sweep_continues_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:
+async def test_without_history_the_sweep_continues_from_the_present(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     lost = job(db, accounted_to=BEGAN)
     assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1

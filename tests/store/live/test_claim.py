@@ -62,7 +62,7 @@ def recurring(db: Session, **arguments: object) -> UUID:
     return job
 
 
-async def test_a_claim_takes_the_earliest_rows_up_to_its_batch(db: Session, worker: Connection) -> None:
+async def test_a_claim_takes_the_earliest_rows_up_to_the_batch_size(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     claimed = await claim(worker, batch=3, partitions=[0])
     assert {row.id for row in claimed} == {id.bytes for id in ids[:3]}
@@ -79,7 +79,7 @@ def prior(db: Session, *priorities: int, client: str = "default", delay: str = "
     return [id.bytes for id in found]
 
 
-async def test_a_priority_claim_takes_the_highest_from_all_partitions(db: Session, worker: Connection) -> None:
+async def test_a_priority_claim_takes_the_highest_priority_of_all_partitions(db: Session, worker: Connection) -> None:
     due(db, 3)
     low, high, below, highest = prior(db, 5, 50, -5, 90)
     assert [row.id for row in await claim(worker, batch=2, row_filter=FIRST)] == [highest, high]
@@ -95,13 +95,13 @@ async def test_a_priority_claim_skips_locked_and_future_rows(db: Session, worker
         assert [row.id for row in await claim(worker, row_filter=FIRST)] == [free]
 
 
-async def test_a_priority_claim_skips_clients_that_are_claimed_apart(db: Session, worker: Connection) -> None:
+async def test_a_priority_claim_skips_separately_claimed_clients(db: Session, worker: Connection) -> None:
     theirs, others = prior(db, 90, client="flood") + prior(db, 10)
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, apart=("flood",)))] == [others]
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, only="flood"))] == [theirs]
 
 
-async def test_a_claim_can_skip_priorities_below_zero(db: Session, worker: Connection) -> None:
+async def test_a_claim_can_skip_negative_priorities(db: Session, worker: Connection) -> None:
     [plain], [above, _] = due(db), prior(db, 1, -1)
     assert {row.id for row in await claim(worker, row_filter=RowFilter(ordinary=True))} == {plain.bytes, above}
 
@@ -112,14 +112,14 @@ async def test_a_claim_can_take_the_latest_rows_first(db: Session, worker: Conne
     assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
 
 
-async def test_a_claim_takes_its_share_of_each_partition(db: Session, worker: Connection) -> None:
+async def test_a_claim_takes_the_requested_share_of_each_partition(db: Session, worker: Connection) -> None:
     for partition in (0, 1, 2):
         due(db, 3, partition=partition)
     claimed = await claim(worker, batch=2, partitions=[0, 2])
     assert sorted(row.partition for row in claimed) == [0, 0, 2, 2]
 
 
-async def test_a_claimed_row_has_everything_that_delivery_needs(db: Session, worker: Connection) -> None:
+async def test_a_claimed_row_has_all_fields_needed_for_delivery(db: Session, worker: Connection) -> None:
     id = schedule(
         db,
         fire_at="2020-01-01Z",
@@ -159,13 +159,13 @@ async def test_a_row_that_is_not_due_is_not_claimed(db: Session, worker: Connect
     assert await claim(worker) == []
 
 
-async def test_a_claim_can_look_ahead(db: Session, worker: Connection) -> None:
+async def test_a_claim_can_take_rows_due_within_its_lookahead(db: Session, worker: Connection) -> None:
     schedule(db, delay="1 minute")
     schedule(db, delay="3 minutes")
     assert len(await claim(worker, ahead=timedelta(minutes=2))) == 1
 
 
-async def test_a_claim_begins_at_its_low_mark(db: Session, worker: Connection) -> None:
+async def test_a_claim_starts_at_its_watermark(db: Session, worker: Connection) -> None:
     ids = due(db, 3)
     instants = column(db, "select fire_at from pgsched.executions order by fire_at")
     assert [row.id for row in await claim(worker, low=to_instant(instants[2]))] == [ids[2].bytes]
@@ -180,7 +180,9 @@ async def test_two_claimers_never_share_a_row(db: Session, worker: Connection, s
     assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
 
 
-async def test_interleaved_claims_take_every_row_once(db: Session, worker: Connection, store_url: str) -> None:
+async def test_interleaved_claims_of_two_sessions_take_every_row_once(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     ids = due(db, 40)
     other = await connect(store_url, "other")
     try:
@@ -195,7 +197,7 @@ async def test_interleaved_claims_take_every_row_once(db: Session, worker: Conne
     assert sorted(taken) == sorted(id.bytes for id in ids)
 
 
-async def test_a_claim_makes_hot_updates(db: Session, worker: Connection) -> None:
+async def test_a_claim_makes_only_hot_updates(db: Session, worker: Connection) -> None:
     due(db, 20, partition=3)
     counts = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'executions_3'"
     before, hot_before = row(db, counts)
@@ -247,7 +249,7 @@ async def claim_carefully(connection: Connection, lease: Lease, shares: list[Par
         ("select from pgsched.queues for update", "select 1 from pgsched.queues for update", 3),
     ],
 )
-async def test_a_claim_looks_for_a_culprit_only_if_it_waited_for_a_row(
+async def test_a_claim_retries_with_all_rows_after_a_lock_timeout(
     db: Session, worker: Connection, store_url: str, locked: str, needed: str, tries: int
 ) -> None:
     due(db, 4)
@@ -267,7 +269,7 @@ async def test_a_claim_looks_for_a_culprit_only_if_it_waited_for_a_row(
     assert (len(answer.rows), answer.parked, tried) == (4, (), [4] * tries)
 
 
-async def test_a_released_row_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
+async def test_reclaiming_a_released_row_does_not_replan_its_successor(db: Session, worker: Connection) -> None:
     recurring(db)
     [first] = await claim(worker)
     await executions.release(worker, first.partition, Group([first.id], [first.token]))
@@ -277,7 +279,7 @@ async def test_a_released_row_does_not_plan_its_successor_again(db: Session, wor
     assert counts(db)[0] == 1
 
 
-async def test_a_retry_does_not_plan_a_successor(db: Session, worker: Connection) -> None:
+async def test_claiming_a_retry_does_not_plan_a_successor(db: Session, worker: Connection) -> None:
     recurring(db)
     db.execute("update pgsched.executions set attempt = 1")
     await claim(worker)
@@ -285,7 +287,7 @@ async def test_a_retry_does_not_plan_a_successor(db: Session, worker: Connection
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_claim_does_not_plan_a_job_that_was_changed_meanwhile(
+async def test_a_claim_plans_no_successor_for_a_concurrently_changed_job(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     job = recurring(db, key="hourly")
@@ -300,7 +302,7 @@ async def test_a_claim_does_not_plan_a_job_that_was_changed_meanwhile(
     assert counts(db)[0] == 1
 
 
-def test_a_job_has_one_live_row_for_each_instant(db: Session) -> None:
+def test_a_job_cannot_have_two_live_rows_for_one_instant(db: Session) -> None:
     job = schedule(db, every="1 hour")
     insert = (
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
@@ -312,7 +314,7 @@ def test_a_job_has_one_live_row_for_each_instant(db: Session) -> None:
         db.execute(insert, [job])
 
 
-async def test_an_existing_successor_is_not_planned_again(db: Session, worker: Connection) -> None:
+async def test_a_claim_does_not_replan_an_existing_successor(db: Session, worker: Connection) -> None:
     job = recurring(db)
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -325,7 +327,7 @@ async def test_an_existing_successor_is_not_planned_again(db: Session, worker: C
     assert counts(db)[0] == 2
 
 
-async def test_next_due_is_the_earliest_waiting_instant_of_each_partition(db: Session, worker: Connection) -> None:
+async def test_next_due_returns_each_partitions_earliest_waiting_instant(db: Session, worker: Connection) -> None:
     first, second = due(db, 2, partition=4)
     earliest, now, _ = await next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
@@ -335,7 +337,7 @@ async def test_next_due_is_the_earliest_waiting_instant_of_each_partition(db: Se
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
 
 
-async def test_a_peek_returns_the_first_matching_instant_and_where_it_stopped(db: Session, worker: Connection) -> None:
+async def test_a_peek_returns_the_first_match_and_its_stopping_point(db: Session, worker: Connection) -> None:
     for hour in range(4):
         for client in ("payments", "default"):
             schedule(db, fire_at=f"2020-01-01 0{hour}:00Z", client=client)
@@ -370,7 +372,7 @@ async def test_claims_and_peeks_skip_rows_that_the_filter_excludes(
     assert [row.id for row in claimed] == [second.bytes]
 
 
-async def test_a_culprit_is_found_when_claims_take_the_latest_rows_first(db: Session, worker: Connection) -> None:
+async def test_a_latest_first_claim_finds_and_parks_the_culprit(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     db.execute(f"alter table pgsched.executions add constraint odd check (id <> '{ids[-1]}' or attempt = 0)".encode())

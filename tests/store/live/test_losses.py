@@ -30,7 +30,7 @@ def again(db: Session, id: UUID) -> None:
     )
 
 
-async def test_lost_workers_use_up_no_attempts(db: Session, worker: Connection) -> None:
+async def test_workers_lost_before_an_attempt_begins_use_up_no_attempts(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     for _ in range(4):
         assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
@@ -44,7 +44,7 @@ def begin(db: Session, id: UUID) -> None:
     db.execute("update pgsched.executions set begun = lease_token where id = %s", [id])
 
 
-async def test_an_only_attempt_that_has_begun_is_lost_with_its_worker(db: Session, worker: Connection) -> None:
+async def test_a_begun_only_attempt_fails_when_its_worker_is_lost(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
@@ -53,7 +53,7 @@ async def test_an_only_attempt_that_has_begun_is_lost_with_its_worker(db: Sessio
     )  # fmt: skip
 
 
-async def test_an_attempt_begun_under_an_earlier_lease_does_not_count(db: Session, worker: Connection) -> None:
+async def test_an_attempt_begun_under_an_earlier_lease_does_not_use_it_up(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     db.execute("update pgsched.executions set lease_token = 6 where id = %s", [id])
@@ -61,13 +61,13 @@ async def test_an_attempt_begun_under_an_earlier_lease_does_not_count(db: Sessio
     assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
 
 
-async def test_an_expired_lease_uses_up_no_attempt_that_has_not_begun(db: Session, worker: Connection) -> None:
+async def test_an_expired_lease_does_not_use_up_an_unbegun_attempt(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, seconds=-1, options={"max_attempts": 1})
     assert await reap(worker, partition_of(db, id), []) == (1, 0)
     assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
 
 
-async def test_a_clients_limit_of_one_attempt_applies_to_a_lost_worker(db: Session, worker: Connection) -> None:
+async def test_a_clients_max_attempts_applies_when_a_worker_is_lost(db: Session, worker: Connection) -> None:
     db.execute("""select pgsched.set_client('payments', '{"options": {"max_attempts": 1}}')""")
     id = await leased(db, worker, owner=5)
     begin(db, id)
@@ -79,7 +79,7 @@ async def test_a_sql_target_runs_again_after_its_worker_is_lost(db: Session, wor
     assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
 
 
-async def test_a_lost_run_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
+async def test_reaping_a_lost_run_records_that_its_successor_is_planned(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set plan = 3 where id = %s", [id])
     await reap(worker, partition_of(db, id), [5])
@@ -92,7 +92,7 @@ async def cut_short(db: Session, worker: Connection, id: UUID) -> None:
     await executions.cut_short(worker, partition_of(db, id), Group([id.bytes], [token]))
 
 
-async def test_an_attempt_cut_short_is_recorded(db: Session, worker: Connection) -> None:
+async def test_an_attempt_cut_short_by_a_worker_stop_is_recorded(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     await cut_short(db, worker, id)
     found = row(db, "select execution_id, attempt, worker, error from pgsched.attempts")
@@ -100,7 +100,7 @@ async def test_an_attempt_cut_short_is_recorded(db: Session, worker: Connection)
 
 
 @pytest.mark.parametrize(("target", "losses"), [("python:work", 2), ("https://shop.example/", None)])
-async def test_only_handlers_count_losses_and_stops(
+async def test_losses_and_stops_are_counted_only_for_handlers(
     db: Session, worker: Connection, target: str, losses: int | None
 ) -> None:
     id = await leased(db, worker, owner=9, target=target)
@@ -138,14 +138,14 @@ async def test_a_released_row_does_not_count_as_delivered(db: Session, worker: C
     assert await delivery_count(db, worker, id) == (1, 1)
 
 
-async def test_an_attempt_that_has_not_begun_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
+async def test_an_unbegun_lost_attempt_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=9, options={"max_attempts": 1})
     await reap(worker, partition_of(db, id), [9])
     assert await delivery_count(db, worker, id) == (1, 1)
 
 
 @pytest.mark.parametrize("target", ["https://shop.example/", "python:work"])
-async def test_a_row_not_due_when_its_worker_is_lost_has_not_begun(
+async def test_losing_a_worker_before_a_row_is_due_records_no_attempt(
     db: Session, worker: Connection, target: str
 ) -> None:
     id = await leased(db, worker, owner=9, target=target)

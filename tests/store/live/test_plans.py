@@ -125,7 +125,7 @@ async def lease(worker: Connection) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("order", ["", " desc"])
-async def test_a_claim_reads_its_batch_by_the_index_on_fire_at(worker: Connection, order: LiteralString) -> None:
+async def test_a_claim_reads_only_its_batch_using_the_fire_at_index(worker: Connection, order: LiteralString) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, "live/claim", CLAIM, order=order)
         assert plan.indexes <= await index_names(worker, "executions_fire_at")
@@ -135,7 +135,7 @@ async def test_a_claim_reads_its_batch_by_the_index_on_fire_at(worker: Connectio
     assert plan.rows_read <= 2 * BATCH  # found by the index, then fetched by ctid
 
 
-async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None:
+async def test_a_claim_with_a_watermark_reads_no_extra_rows(worker: Connection) -> None:
     cursor = await worker.cursor(binary=True).execute("select now() - interval '1000 seconds'")
     found = await cursor.fetchone()
     assert found is not None
@@ -145,7 +145,7 @@ async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None
     assert plan.rows_read <= 2 * BATCH
 
 
-async def test_a_claim_behind_leased_rows_reads_them_and_no_others(worker: Connection) -> None:
+async def test_a_claim_behind_leased_rows_reads_a_bounded_number_of_rows(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await lease(worker)
         plan = await explain(worker, "live/claim", {**CLAIM, "token": 8})
@@ -154,7 +154,7 @@ async def test_a_claim_behind_leased_rows_reads_them_and_no_others(worker: Conne
 
 
 @pytest.mark.parametrize("name", ["live/settle_succeeded", "live/settle_discarded", "live/release", "live/renew"])
-async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, name: str) -> None:
+async def test_settling_reads_rows_by_primary_key(worker: Connection, name: str) -> None:
     async with worker.transaction(force_rollback=True):
         rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1)}
         plan = await explain(worker, name, rows)
@@ -163,7 +163,7 @@ async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, 
     assert plan.rows_read <= (2 * BATCH if name == "live/renew" else BATCH)  # renewing first finds the unlocked rows
 
 
-async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+async def test_settle_finished_reads_rows_by_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
         plan = await explain(worker, "live/settle_finished", {**rows, **FAILED, "tokens": Tokens([7] * BATCH)})
@@ -173,7 +173,7 @@ async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection)
     assert plan.rows_read <= 2 * BATCH
 
 
-async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+async def test_postponing_reads_rows_by_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
         asked = {
@@ -188,7 +188,7 @@ async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection
     assert plan.rows_read <= BATCH
 
 
-async def test_next_due_reads_one_entry_of_each_partition(worker: Connection) -> None:
+async def test_next_due_reads_one_index_entry_per_partition(worker: Connection) -> None:
     every = range(16)
     plan = await explain(
         worker, "live/next_due", {f"low_{p}": Instant(LONG_AGO) for p in every} | {"until": Instant(FAR_OFF)}, every
@@ -199,7 +199,7 @@ async def test_next_due_reads_one_entry_of_each_partition(worker: Connection) ->
     assert plan.rows_read <= 16
 
 
-async def test_a_priority_claim_reads_no_rows_without_a_priority(worker: Connection) -> None:
+async def test_a_priority_claim_reads_nothing_if_no_row_has_a_priority(worker: Connection) -> None:
     query: Any = "explain (analyze, buffers off, format json) " + statement_among("live/claim_first", tuple(range(16)))
     async with worker.transaction(force_rollback=True):
         found = await (await worker.execute(query, FIRST)).fetchone()
@@ -211,7 +211,7 @@ async def test_a_priority_claim_reads_no_rows_without_a_priority(worker: Connect
     assert plan.rows_read == 0
 
 
-async def test_a_cached_plan_of_a_priority_claim_reads_no_other_partitions(worker: Connection) -> None:
+async def test_a_cached_priority_claim_plan_reads_only_the_given_partition(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         await worker.execute(
@@ -226,7 +226,7 @@ async def test_a_cached_plan_of_a_priority_claim_reads_no_other_partitions(worke
         assert 0 < await _scanned(worker) - before <= 6 * BATCH
 
 
-async def test_the_search_for_expired_leases_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_the_expired_lease_search_reads_no_more_than_its_depth(worker: Connection) -> None:
     plan = await explain(
         worker,
         "live/expired",
@@ -248,14 +248,14 @@ async def test_reaping_reads_only_the_due_rows_of_its_partition(worker: Connecti
     assert plan.rows_read <= 5100 + 4 * BATCH
 
 
-async def test_a_batch_of_reaping_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_a_reaping_batch_reads_no_more_than_its_depth(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, "live/reap", {**PART, "depth": 50, "owners": [1]})
     assert plan.read_whole <= {"workers", "queues", "clients"}
     assert plan.rows_read <= 2 * 50
 
 
-async def test_a_batch_of_released_claims_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_releasing_claims_reads_no_more_than_its_depth(worker: Connection) -> None:
     every: dict[str, Any] = {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16)}
     async with worker.transaction(force_rollback=True):
         await lease(worker)
@@ -270,7 +270,7 @@ async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> No
     assert plan.indexes <= {"workers_pkey"}
 
 
-async def test_a_batch_of_the_sweep_over_jobs_reads_a_bounded_number(worker: Connection) -> None:
+async def test_a_job_sweep_batch_reads_a_bounded_number_of_rows(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute(
             "insert into pgsched.jobs (target, every) select %s, '1 day' from generate_series(1, 3000)", [TARGET]
@@ -282,7 +282,7 @@ async def test_a_batch_of_the_sweep_over_jobs_reads_a_bounded_number(worker: Con
     assert plan.rows_read <= 10 * 50
 
 
-async def test_a_claim_over_all_partitions_reads_only_the_requested_ones(worker: Connection) -> None:
+async def test_a_claim_reads_no_partition_whose_batch_is_zero(worker: Connection) -> None:
     wanted: dict[str, Any] = {f"low_{p}": Instant(LONG_AGO) for p in range(16)}
     wanted |= {f"batch_{p}": BATCH if p == 0 else 0 for p in range(16)}
     async with worker.transaction(force_rollback=True):
@@ -292,7 +292,7 @@ async def test_a_claim_over_all_partitions_reads_only_the_requested_ones(worker:
     assert "Seq Scan" not in plan.kinds
 
 
-async def test_plans_hold_when_statistics_have_seen_an_empty_table(worker: Connection) -> None:
+async def test_plans_use_indexes_despite_statistics_of_an_empty_table(worker: Connection) -> None:
     """The table is analyzed at a moment when nothing waits, and then a load comes in."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
@@ -316,7 +316,7 @@ async def test_plans_hold_when_statistics_have_seen_an_empty_table(worker: Conne
 
 
 @pytest.mark.parametrize("settings", ["worker", "plain"])
-async def test_an_id_is_found_by_one_probe_of_each_partition(module_url: str, settings: str) -> None:
+async def test_an_id_lookup_scans_no_partition(module_url: str, settings: str) -> None:
     worker = await connect(module_url, "test", raw=False)
     try:
         if settings == "plain":
@@ -344,6 +344,6 @@ async def _scanned(worker: Connection) -> int:
     return int(found[0]) if found else 0
 
 
-def test_the_table_has_the_expected_rows(module_url: str) -> None:
+def test_the_test_table_has_the_expected_number_of_rows(module_url: str) -> None:
     with psycopg.connect(module_url) as db:
         assert column(db, "select count(*) from pgsched.executions") == [55000]

@@ -33,7 +33,7 @@ def partition_of(db: Session, id: UUID) -> int:
     return int(value(db, "select partition from pgsched.executions where id = %s", [id]))
 
 
-async def test_rows_of_a_lost_worker_wait_again(db: Session, worker: Connection) -> None:
+async def test_a_lost_workers_row_is_scheduled_again(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
     assert row(db, "select status::text, attempt, lease_owner, lease_expires_at from pgsched.status") == (
@@ -50,19 +50,19 @@ async def test_rows_of_a_lost_worker_wait_again(db: Session, worker: Connection)
     )
 
 
-async def test_rows_of_other_workers_are_left(db: Session, worker: Connection) -> None:
+async def test_reaping_leaves_rows_of_workers_that_are_not_lost(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     assert await reap(worker, partition_of(db, id), [6]) == (0, 0)
     assert status(db, id) == "running"
 
 
-async def test_an_expired_lease_is_taken_back(db: Session, worker: Connection) -> None:
+async def test_reaping_ends_an_expired_lease(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     assert await reap(worker, partition_of(db, id), []) == (1, 0)
     assert status(db, id) == "retrying"
 
 
-async def test_an_expired_lease_is_kept_until_its_worker_is_known_to_live(db: Session, worker: Connection) -> None:
+async def test_an_expired_lease_is_reaped_only_after_its_worker_is_heard(db: Session, worker: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (id, name, queues, release, lease, expires_at)"
         " overriding system value values (5, 'w', '{default}', '0', '30 s', now() + '10 s')"
@@ -75,7 +75,7 @@ async def test_an_expired_lease_is_kept_until_its_worker_is_known_to_live(db: Se
     assert status(db, id) == "retrying"
 
 
-async def test_a_current_lease_is_left(db: Session, worker: Connection) -> None:
+async def test_reaping_leaves_a_current_lease(db: Session, worker: Connection) -> None:
     id = await leased(db, worker)
     assert await reap(worker, partition_of(db, id), []) == (0, 0)
     assert status(db, id) == "running"
@@ -100,7 +100,7 @@ async def test_a_row_lost_on_its_last_attempt_fails_with_a_reason(db: Session, w
     assert counts(db) == (0, 0, 1)
 
 
-async def test_without_an_option_the_default_number_of_attempts_applies(db: Session, worker: Connection) -> None:
+async def test_reaping_fails_a_row_after_the_default_number_of_attempts(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set attempt = %s", [DEFAULT_ATTEMPTS - 1])
     run_out(db)
@@ -111,7 +111,7 @@ async def test_without_an_option_the_default_number_of_attempts_applies(db: Sess
     assert value(db, "select pgsched_internal.default_attempts()") == DEFAULT_ATTEMPTS
 
 
-async def test_a_backoff_list_allows_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:
+async def test_a_backoff_list_allows_one_more_attempt_than_its_length(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"backoff": ["1s", "2s"]})
     db.execute("update pgsched.executions set attempt = 2")
     run_out(db)
@@ -130,7 +130,7 @@ async def test_reaping_skips_a_row_that_is_being_settled(db: Session, worker: Co
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_several_rows_are_taken_back_at_once(db: Session, worker: Connection) -> None:
+async def test_several_rows_are_reaped_at_once(db: Session, worker: Connection) -> None:
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
     options = '{"max_attempts": 1}'
     db.execute("update pgsched.executions set begun = lease_token, options = %s where id = %s", [options, ids[0]])
@@ -138,7 +138,7 @@ async def test_several_rows_are_taken_back_at_once(db: Session, worker: Connecti
     assert await reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 
 
-async def test_partitions_with_an_expired_lease_are_found(db: Session, worker: Connection) -> None:
+async def test_the_search_finds_only_partitions_with_an_expired_lease(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
     assert (await reaping.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
@@ -157,7 +157,7 @@ async def test_the_search_for_expired_leases_stops_at_its_depth(db: Session, wor
     assert (await reaping.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
-async def test_a_search_that_reaches_its_depth_returns_where_it_stopped(db: Session, worker: Connection) -> None:
+async def test_a_search_that_reaches_its_depth_returns_its_stopping_point(db: Session, worker: Connection) -> None:
     ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
     partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
     assert (await reaping.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}

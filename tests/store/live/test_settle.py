@@ -69,12 +69,12 @@ ALL = ["succeeded", "discarded", "finished", "retried", "released", "renewed"]
 
 
 @pytest.mark.parametrize("how", ALL)
-async def test_the_lease_holder_settles_its_row(db: Session, worker: Connection, how: str) -> None:
+async def test_the_lease_holder_can_settle_its_row(db: Session, worker: Connection, how: str) -> None:
     assert await settle(worker, how, await one(db, worker)) == 1
 
 
 @pytest.mark.parametrize("how", ALL)
-async def test_a_stale_token_changes_nothing(db: Session, worker: Connection, how: str) -> None:
+async def test_settling_with_a_stale_token_changes_nothing(db: Session, worker: Connection, how: str) -> None:
     found = await one(db, worker)
     before = row(db, "select e::text from pgsched.executions e")
     assert await settle(worker, how, stale(found)) == 0
@@ -107,7 +107,7 @@ async def test_a_succeeded_row_moves_to_history_unchanged(db: Session, worker: C
     assert counts(db) == (0, 0, 1)
 
 
-async def test_a_batch_settles_only_the_rows_it_still_holds(db: Session, worker: Connection) -> None:
+async def test_settling_a_batch_skips_rows_whose_lease_is_lost(db: Session, worker: Connection) -> None:
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
     rows = await claimed(db, worker)
@@ -118,7 +118,7 @@ async def test_a_batch_settles_only_the_rows_it_still_holds(db: Session, worker:
     assert column(db, "select id from pgsched.executions") == [lost]
 
 
-async def test_a_failure_keeps_its_reason_and_last_attempt(db: Session, worker: Connection) -> None:
+async def test_a_failed_row_keeps_its_reason_and_last_attempt(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "finished", found)
     assert row(db, "select status::text, status_code, reason, result from pgsched.history") == (
@@ -145,7 +145,7 @@ async def test_a_result_is_kept_as_json(db: Session, worker: Connection) -> None
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_different_outcomes_are_settled_together(db: Session, worker: Connection) -> None:
+async def test_rows_with_different_outcomes_are_settled_together(db: Session, worker: Connection) -> None:
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
     one, two, three = await claimed(db, worker)
@@ -179,7 +179,7 @@ async def test_a_retried_row_waits_for_its_next_attempt(db: Session, worker: Con
     )
 
 
-async def test_a_retrying_row_shows_its_error_until_the_next_attempt(db: Session, worker: Connection) -> None:
+async def test_a_retrying_row_shows_its_error_until_it_is_claimed_again(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "retried", found)
     db.execute(
@@ -194,7 +194,7 @@ async def test_a_retrying_row_shows_its_error_until_the_next_attempt(db: Session
     assert row(db, "select status::text, reason from pgsched.status") == ("running", None)
 
 
-async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, worker: Connection) -> None:
+async def test_releasing_a_row_undoes_its_claim(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "released", found)
     assert row(db, "select attempt, lease_owner, lease_token, lease_expires_at from pgsched.executions") == (
@@ -206,7 +206,7 @@ async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, work
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_claims_whose_answer_was_lost_are_released(db: Session, worker: Connection) -> None:
+async def test_release_claims_releases_only_the_given_tokens(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
     assert await reaping.release_claims(worker, edge, [99], depth=100) == ({}, {})
@@ -215,9 +215,7 @@ async def test_claims_whose_answer_was_lost_are_released(db: Session, worker: Co
     assert status(db, UUID(bytes=found.id)) == "scheduled"
 
 
-async def test_a_locked_claim_is_released_later_and_the_others_at_once(
-    db: Session, worker: Connection, store_url: str
-) -> None:
+async def test_release_claims_skips_and_reports_a_locked_row(db: Session, worker: Connection, store_url: str) -> None:
     db.execute("truncate pgsched.executions")  # so that both rows have the same ctid, each in its partition
     mine, other = await one(db, worker), await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
@@ -231,12 +229,12 @@ async def test_a_locked_claim_is_released_later_and_the_others_at_once(
     assert status(db, UUID(bytes=mine.id)) == "scheduled"
 
 
-async def test_renewing_extends_the_lease(db: Session, worker: Connection) -> None:
+async def test_renewing_a_lease_extends_it(db: Session, worker: Connection) -> None:
     await settle(worker, "renewed", await one(db, worker))
     assert value(db, "select lease_expires_at > now() + interval '50 minutes' from pgsched.executions")
 
 
-async def test_a_fresh_lease_is_not_renewed_yet(db: Session, worker: Connection) -> None:
+async def test_renewing_skips_a_fresh_lease(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     assert await executions.renew(worker, found.partition, group(found), timedelta(seconds=30)) == 0
     db.execute("update pgsched.executions set lease_expires_at = lease_expires_at - interval '15 seconds'")
@@ -255,7 +253,7 @@ async def test_a_fresh_lease_is_not_renewed_yet(db: Session, worker: Connection)
         ("nothing", "succeeded", 0),
     ],
 )
-async def test_a_client_keeps_the_history_it_chose(
+async def test_history_is_kept_as_the_clients_keep_setting_says(
     db: Session, worker: Connection, keep: str, how: str, kept: int
 ) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('payments', %s)", [keep])
@@ -264,7 +262,7 @@ async def test_a_client_keeps_the_history_it_chose(
     assert counts(db) == (0, 0, kept)
 
 
-async def test_an_attempt_that_never_began_is_not_counted(db: Session, worker: Connection) -> None:
+async def test_an_unbegun_attempt_of_an_expired_row_is_not_counted(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     end = finished(found, "expired", reason="late")._replace(status_code=None, seconds=None)
     await executions.settle_finished(worker, found.partition, [end])
@@ -272,14 +270,16 @@ async def test_an_attempt_that_never_began_is_not_counted(db: Session, worker: C
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_an_attempt_after_which_a_row_expires_is_counted(db: Session, worker: Connection) -> None:
+async def test_a_failed_attempt_before_the_expiry_is_counted(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await executions.settle_finished(worker, found.partition, [finished(found, "expired", reason="busy")])
     assert row(db, "select status::text, attempt, status_code from pgsched.history") == ("expired", 1, 503)
     assert row(db, "select attempt, error from pgsched.attempts") == (1, "busy")
 
 
-async def test_a_row_with_a_key_is_kept_whatever_the_client_chose(db: Session, worker: Connection) -> None:
+async def test_an_ended_row_with_a_key_is_kept_even_if_the_client_keeps_nothing(
+    db: Session, worker: Connection
+) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('payments', 'nothing')")
     found = await one(db, worker, key="k")
     await executions.settle_finished(worker, found.partition, [finished(found, "succeeded")])
@@ -287,7 +287,9 @@ async def test_a_row_with_a_key_is_kept_whatever_the_client_chose(db: Session, w
 
 
 @pytest.mark.parametrize(("key", "kept"), [(None, 0), ("k", 1)])
-async def test_a_discarded_row_leaves_only_its_key(db: Session, worker: Connection, key: str | None, kept: int) -> None:
+async def test_discarding_a_row_keeps_only_its_key_in_history(
+    db: Session, worker: Connection, key: str | None, kept: int
+) -> None:
     found = await one(db, worker, key=key, payload={"n": 1})
     await settle(worker, "discarded", found)
     assert counts(db) == (0, 0, kept)

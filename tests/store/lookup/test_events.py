@@ -49,7 +49,7 @@ async def _read(reader: Reader, position: Position, **given: Any) -> tuple[list[
     return found, position
 
 
-async def test_an_event_has_the_outcome_of_its_execution(db: Connection, reader: Reader) -> None:
+async def test_an_event_contains_the_executions_outcome(db: Connection, reader: Reader) -> None:
     begin = await _now(reader)
     id = schedule(db, client="shop", key="settle-1")
     call(db, "cancel", id=id, note="no longer wanted")
@@ -60,7 +60,7 @@ async def test_an_event_has_the_outcome_of_its_execution(db: Connection, reader:
     assert nothing == []
 
 
-async def test_a_late_commit_is_read_afterwards_and_delays_no_other(
+async def test_a_late_commits_event_is_read_later_without_delaying_others(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     late, after, last = (schedule(db) for _ in range(3))
@@ -80,7 +80,7 @@ async def test_a_late_commit_is_read_afterwards_and_delays_no_other(
     assert (await _read(reader, position))[0] == []
 
 
-async def test_writes_within_savepoints_are_read_after_the_commit(
+async def test_events_written_in_savepoints_are_read_after_the_commit(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     first, second = schedule(db), schedule(db)
@@ -98,7 +98,7 @@ async def test_writes_within_savepoints_are_read_after_the_commit(
     assert (await _read(reader, position))[0] == []
 
 
-async def test_a_later_update_of_a_row_is_not_read_again(db: Connection, reader: Reader) -> None:
+async def test_updating_a_history_row_does_not_repeat_its_event(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     id = schedule(db)
     call(db, "cancel", id=id)
@@ -107,7 +107,7 @@ async def test_a_later_update_of_a_row_is_not_read_again(db: Connection, reader:
     assert (await _read(reader, position))[0] == []
 
 
-async def test_reading_can_continue_within_a_transaction(db: Connection, reader: Reader) -> None:
+async def test_reading_can_resume_between_events_of_one_transaction(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     with db.transaction():
         ids = [schedule(db) for _ in range(7)]
@@ -121,7 +121,7 @@ async def test_reading_can_continue_within_a_transaction(db: Connection, reader:
         assert (await _read(reader, Position.parse(event.cursor), limit=2))[0] == whole[number + 1 :]
 
 
-async def test_a_rolled_back_end_is_never_read(db: Connection, reader: Reader, store_url: str) -> None:
+async def test_a_rolled_back_event_is_never_read(db: Connection, reader: Reader, store_url: str) -> None:
     id = schedule(db)
     position = await _now(reader)
     with _other(store_url) as other:
@@ -130,7 +130,7 @@ async def test_a_rolled_back_end_is_never_read(db: Connection, reader: Reader, s
     assert (await _read(reader, position))[0] == []
 
 
-async def test_events_are_read_from_the_beginning_or_from_an_instant(db: Connection, reader: Reader) -> None:
+async def test_events_can_be_read_from_the_beginning_or_from_an_instant(db: Connection, reader: Reader) -> None:
     ids = [schedule(db) for _ in range(3)]
     for id in ids:
         call(db, "cancel", id=id)
@@ -141,7 +141,7 @@ async def test_events_are_read_from_the_beginning_or_from_an_instant(db: Connect
     assert [event.id for event in found] == ids[1:]
 
 
-async def test_events_of_given_clients_are_read_alone(db: Connection, reader: Reader) -> None:
+async def test_events_can_be_limited_to_given_clients(db: Connection, reader: Reader) -> None:
     position = await _now(reader)
     for client in ("shop", "orders", "billing"):
         call(db, "cancel", id=schedule(db, client=client))
@@ -156,7 +156,7 @@ async def test_a_position_from_before_a_restore_is_refused(reader: Reader) -> No
         ahead.check(await horizon(reader))
 
 
-async def test_events_of_writers_that_commit_out_of_order_are_all_read(
+async def test_every_event_is_read_once_if_commits_are_out_of_order(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     ids = [schedule(db) for _ in range(160)]

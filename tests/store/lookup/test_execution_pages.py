@@ -77,7 +77,7 @@ async def _all(pages: Pages, order: SortOrder = SortOrder.NEWEST) -> tuple[list[
     ],
 )
 @pytest.mark.parametrize("order", SortOrder)
-async def test_pages_of_executions_have_each_row_of_the_view_once(
+async def test_execution_pages_contain_each_row_of_the_view_once(
     planning: connect.Connection, wanted: dict[str, Any], condition: str, order: SortOrder
 ) -> None:
     async def page(after: UUID | None) -> RowPage[Any]:
@@ -89,16 +89,14 @@ async def test_pages_of_executions_have_each_row_of_the_view_once(
     assert max(lengths) <= 40
 
 
-async def test_a_page_that_reaches_its_bound_says_where_to_continue(planning: connect.Connection) -> None:
+async def test_an_empty_page_that_reaches_its_bound_has_a_next_cursor(planning: connect.Connection) -> None:
     page = await listings.list_executions(planning, ExecutionFilter(client="nobody"), limit=40)
     assert page.items == []
     assert page.next is not None
 
 
 @pytest.mark.parametrize("order", SortOrder)
-async def test_pages_of_dead_letters_and_jobs_have_each_row_once(
-    planning: connect.Connection, order: SortOrder
-) -> None:
+async def test_dead_letter_and_job_pages_contain_each_row_once(planning: connect.Connection, order: SortOrder) -> None:
     async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
         return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after, order=order)

@@ -30,11 +30,13 @@ def _put(db: Connection, *instants: datetime) -> None:
         db.execute(_MOVE, [instant, schedule(db)])
 
 
-async def test_the_forecast_is_empty_when_nothing_waits(planning: connect.Connection) -> None:
+async def test_the_forecast_is_empty_without_waiting_executions(planning: connect.Connection) -> None:
     assert await forecast(planning, minutes=60, per_minute=10) == []
 
 
-async def test_a_minute_above_the_bound_is_hot(db: Connection, planning: connect.Connection) -> None:
+async def test_a_minute_with_more_due_than_the_bound_is_marked_hot(
+    db: Connection, planning: connect.Connection
+) -> None:
     start = _this_minute(db)
     seconds = [180, 239.999999, 240, 301, 302, 303, 304]
     _put(db, *(start + timedelta(seconds=after) for after in seconds))
@@ -59,7 +61,7 @@ async def test_due_held_and_later_rows_are_not_forecast(db: Connection, planning
 
 
 @pytest.mark.parametrize("per_minute", [1, 20])
-def test_a_minute_is_read_only_up_to_the_bound(db: Connection, per_minute: int) -> None:
+def test_each_forecast_minute_is_read_only_up_to_the_bound(db: Connection, per_minute: int) -> None:
     db.execute(_MANY)
     db.execute("analyze pgsched.executions")
     explained = f"explain (analyze, format json) {statement('lookup/due_by_minute')}"

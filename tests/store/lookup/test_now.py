@@ -47,7 +47,7 @@ async def test_due_and_leased_rows_are_counted_by_queue_client_and_worker(
     ]
 
 
-async def test_a_row_put_off_for_lack_of_a_slot_counts_from_its_instant(
+async def test_a_row_postponed_for_lack_of_a_slot_is_due_since_its_instant(
     db: Connection, planning: connect.Connection
 ) -> None:
     put_off = "fire_at = now() + interval '1 second', scheduled_for = fire_at, reason = %s"
@@ -59,7 +59,7 @@ async def test_a_row_put_off_for_lack_of_a_slot_counts_from_its_instant(
     assert 600 <= await overview.oldest_due(planning) < 900
 
 
-async def test_a_partition_is_read_up_to_a_bound(
+async def test_due_rows_of_a_partition_are_counted_up_to_a_bound(
     db: Connection, planning: connect.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(now, "MOST", 3)
@@ -69,7 +69,7 @@ async def test_a_partition_is_read_up_to_a_bound(
     assert (found.due, found.cut) == (3, True)
 
 
-async def test_flows_come_from_the_servers_statistics(db: Connection, planning: connect.Connection) -> None:
+async def test_flows_are_read_from_the_server_statistics(db: Connection, planning: connect.Connection) -> None:
     def flush() -> None:
         db.execute("select pg_stat_force_next_flush()")
 

@@ -7,7 +7,7 @@ from pgsched.store.lookup import overview
 from tests.store.store_arrange import Connection, finish, lease, schedule
 
 
-async def test_each_status_is_counted(db: Connection, planning: connect.Connection) -> None:
+async def test_executions_are_counted_by_status(db: Connection, planning: connect.Connection) -> None:
     schedule(db, delay="1 hour")
     lease(db, schedule(db))
     held = schedule(db)
@@ -25,7 +25,7 @@ async def test_each_status_is_counted(db: Connection, planning: connect.Connecti
     }
 
 
-async def test_a_count_that_reaches_its_bound_says_so(
+async def test_a_count_that_reaches_its_bound_is_marked_as_a_minimum(
     db: Connection, planning: connect.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overview, "MOST_COUNTED", 3)

@@ -37,7 +37,7 @@ def ask(db: Connection, query: Query | None) -> None:
 
 
 @pytest.mark.parametrize("statuses", [(), ("running",), ("failed",), ("held", "succeeded", "failed")])
-def test_each_filter_of_executions_makes_a_valid_query(db: Connection, statuses: tuple[str, ...]) -> None:
+def test_each_execution_filter_makes_a_valid_query(db: Connection, statuses: tuple[str, ...]) -> None:
     for given in shapes("client", "queue", "host", "key", "job", "start", "end", "labels"):
         wanted = ExecutionFilter(statuses=statuses, **given)
         for order in SortOrder:
@@ -46,7 +46,7 @@ def test_each_filter_of_executions_makes_a_valid_query(db: Connection, statuses:
 
 
 @pytest.mark.parametrize("state", DEAD_LETTER_STATES)
-def test_each_filter_of_dead_letters_makes_a_valid_query(db: Connection, state: str) -> None:
+def test_each_dead_letter_filter_makes_a_valid_query(db: Connection, state: str) -> None:
     for given in shapes("client", "target", "host", "job", "key", "start", "end", "reason", "status_code", "labels"):
         wanted = DeadLetterFilter(**given)
         ask(db, page_of_dead_letters(wanted, state=state, limit=51, after=ID, reach=ID))
@@ -54,7 +54,7 @@ def test_each_filter_of_dead_letters_makes_a_valid_query(db: Connection, state: 
 
 
 @pytest.mark.parametrize("state", [None, "paused"])
-def test_each_filter_of_jobs_makes_a_valid_query(db: Connection, state: str | None) -> None:
+def test_each_job_filter_makes_a_valid_query(db: Connection, state: str | None) -> None:
     for given in shapes("client", "key", "host", "labels"):
         wanted = JobFilter(state=state, **given)
         for order in SortOrder:

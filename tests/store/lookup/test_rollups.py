@@ -29,7 +29,7 @@ def minutes(db: Connection) -> set[tuple[object, ...]]:
     return set(db.execute("select client_id, queue, succeeded, attempts from pgsched.minutes"))
 
 
-async def test_counts_of_workers_add_up(db: Connection, worker: connect.Connection) -> None:
+async def test_rollup_counts_from_several_flushes_add_up(db: Connection, worker: connect.Connection) -> None:
     await add(worker, counted("shop", bucket=3), counted(EVERYBODY, succeeded=2))
     await add(
         worker,
@@ -44,7 +44,7 @@ async def test_counts_of_workers_add_up(db: Connection, worker: connect.Connecti
     assert bounds.fetchone() == (BUCKETS[-1], BUCKETS[-1])  # a value beyond all buckets reads as the last bound
 
 
-async def test_buckets_and_quantiles_are_the_same_in_the_database(db: Connection) -> None:
+async def test_the_database_and_python_agree_on_buckets_and_quantiles(db: Connection) -> None:
     assert tuple(value(db, "select pgsched_internal.buckets()")) == BUCKETS
     some = nothing()
     some[2], some[9], some[-1] = 5, 3, 1
@@ -55,7 +55,7 @@ async def test_buckets_and_quantiles_are_the_same_in_the_database(db: Connection
     assert value(db, "select pgsched_internal.quantile(%s, 0.5)", [nothing()]) is quantile(nothing(), 0.5) is None
 
 
-async def test_ends_in_transactions_are_rolled_up_once(db: Connection, worker: connect.Connection) -> None:
+async def test_each_committed_end_is_rolled_up_once(db: Connection, worker: connect.Connection) -> None:
     for client in ("shop", "shop", "bank"):
         db.execute("select pgsched.cancel(%s)", [schedule(db, client=client)])
     finish(db, schedule(db, client="shop"), ended="failed")
@@ -74,7 +74,7 @@ async def test_ends_in_transactions_are_rolled_up_once(db: Connection, worker: c
     }
 
 
-async def test_a_skipped_range_counts_each_of_its_instants(db: Connection, worker: connect.Connection) -> None:
+async def test_a_skipped_range_counts_every_instant_it_contains(db: Connection, worker: connect.Connection) -> None:
     db.execute(
         "insert into pgsched.jobs (key, every, target, planned_revision) values ('often', '1 minute', 'python:do', 1)"
     )
@@ -85,7 +85,9 @@ async def test_a_skipped_range_counts_each_of_its_instants(db: Connection, worke
     assert set(column(db, "select skipped from pgsched.minutes where client_id is null")) == {60}
 
 
-async def test_only_a_limited_number_of_unknown_clients_have_rows(db: Connection, worker: connect.Connection) -> None:
+async def test_only_a_limited_number_of_unknown_clients_get_rollup_rows(
+    db: Connection, worker: connect.Connection
+) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('known'), ('late')")
     strangers = [counted(f"stranger {n}", succeeded=1000 - n) for n in range(700)]
     await add(worker, *strangers, counted("known"), counted(EVERYBODY, succeeded=5000))
@@ -102,7 +104,7 @@ async def test_only_a_limited_number_of_unknown_clients_have_rows(db: Connection
     assert value(db, "select count(*) from pgsched.rollups where client_id = 'stranger 699'") == 1
 
 
-async def test_a_client_sees_only_its_own_rows(db: Connection, worker: connect.Connection) -> None:
+async def test_a_client_sees_only_its_own_rollups(db: Connection, worker: connect.Connection) -> None:
     role = "pgsched_test_rollups"
     db.execute(
         f"do $$ begin create role {role} in role pgsched_client; exception when duplicate_object then null; end $$"
@@ -117,7 +119,7 @@ async def test_a_client_sees_only_its_own_rows(db: Connection, worker: connect.C
         assert len(minutes(db)) == 3
 
 
-async def test_a_day_of_rollups_is_created_and_dropped_whole(db: Connection, worker: connect.Connection) -> None:
+async def test_rollup_days_are_created_and_dropped_as_partitions(db: Connection, worker: connect.Connection) -> None:
     day = value(db, "select (now() at time zone 'UTC')::date - pgsched_internal.rollup_days() - 1")
     db.execute(f"drop table if exists pgsched_internal.rollups_{day:%Y%m%d}")
     for verb in ("make_day", "attach_day"):

@@ -34,13 +34,13 @@ def test_a_leased_execution_is_running_and_shows_its_lease(db: Connection) -> No
     ) == ("running", 1, True, 1)
 
 
-def test_a_failed_execution_that_waits_is_retrying(db: Connection) -> None:
+def test_a_waiting_execution_with_a_failed_attempt_is_retrying(db: Connection) -> None:
     id = schedule(db)
     db.execute("update pgsched.executions set attempt = 1")
     assert status(db, id) == "retrying"
 
 
-def test_an_execution_that_waits_at_infinity_is_held(db: Connection) -> None:
+def test_an_execution_with_an_infinite_fire_at_is_held(db: Connection) -> None:
     id = schedule(db)
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity'")
     assert status(db, id) == "held"
@@ -67,7 +67,7 @@ def test_a_retry_does_not_move_scheduled_for(db: Connection) -> None:
     ) == (True, True)
 
 
-def test_an_execution_is_in_the_view_once_before_and_after_its_end(db: Connection) -> None:
+def test_the_status_view_shows_the_same_row_before_and_after_the_end(db: Connection) -> None:
     id = schedule(db, client="payments", key="k", payload={"n": 1})
     before = row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status")
     finish(db, id)
@@ -77,7 +77,7 @@ def test_an_execution_is_in_the_view_once_before_and_after_its_end(db: Connectio
     )
 
 
-def test_the_view_keeps_its_columns(db: Connection) -> None:
+def test_the_status_view_keeps_its_columns(db: Connection) -> None:
     assert column(
         db,
         "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0 order by attnum",
@@ -88,13 +88,13 @@ def test_the_view_keeps_its_columns(db: Connection) -> None:
     ]
 
 
-def test_a_triggered_execution_names_its_job(db: Connection) -> None:
+def test_the_status_of_a_triggered_execution_names_its_job(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = call(db, "trigger", job_id=job)
     assert value(db, "select job_id from pgsched.status where id = %s", [id]) == job
 
 
-def test_an_expired_worker_serves_its_queues_while_its_session_is_there(db: Connection, store_url: str) -> None:
+def test_an_expired_worker_counts_as_serving_while_it_is_connected(db: Connection, store_url: str) -> None:
     schedule(db, fire_at="2040-01-01Z")
     db.execute(
         "insert into pgsched.workers (name, queues, release, instance, login, expires_at)"
@@ -109,7 +109,7 @@ def test_an_expired_worker_serves_its_queues_while_its_session_is_there(db: Conn
         assert value(db, reason) == "waits: no worker serves the queue"
 
 
-def test_a_waiting_execution_says_why_it_cannot_begin(db: Connection) -> None:
+def test_a_waiting_executions_status_gives_the_reason_it_cannot_start(db: Connection) -> None:
     schedule(db, fire_at="2040-01-01Z")
     reason = "select reason from pgsched.status"
     assert value(db, reason) == "waits: no worker serves the queue"
@@ -140,7 +140,7 @@ def test_status_of_returns_nothing_for_an_unknown_id_or_key(db: Connection) -> N
     assert column(db, "select id from pgsched.status_of(client => 'default', key => 'none')") == []
 
 
-def test_status_of_shows_a_client_its_own_rows_and_a_reader_all(db: Connection, store_url: str) -> None:
+def test_status_of_shows_a_client_only_its_own_rows_and_a_reader_all(db: Connection, store_url: str) -> None:
     mine, other = login_role(db, "pgsched_client"), login_role(db, "pgsched_reader")
     db.execute(
         "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [mine]

@@ -48,24 +48,24 @@ def test_a_claimed_execution_is_running_and_names_its_consumer(db: Connection) -
     assert value(db, "select consumer from pgsched.executions where id = %s", [id]) == "svc-7"
 
 
-def test_an_execution_that_is_not_due_is_not_handed_out(db: Connection) -> None:
+def test_an_execution_that_is_not_due_is_not_claimed(db: Connection) -> None:
     put(db, delay="1 hour")
     assert claim(db) == []
 
 
-def test_a_claim_returns_no_more_than_its_batch(db: Connection) -> None:
+def test_a_claim_returns_no_more_executions_than_its_batch_size(db: Connection) -> None:
     put_many(db, 50)
     assert [len(claim(db, 20)) for _ in range(4)] == [20, 20, 10, 0]
 
 
-def test_a_batch_can_come_from_a_single_partition(db: Connection) -> None:
+def test_a_claim_can_fill_its_batch_from_a_single_partition(db: Connection) -> None:
     for _ in range(20):
         put(db, client="default", ordering_key=None, key=None)
     db.execute("update pgsched.executions set partition = %s", [FIRST + 3])
     assert len(claim(db, 20)) == 20
 
 
-def test_a_claim_returns_executions_in_order_of_their_instants(db: Connection) -> None:
+def test_a_claim_returns_executions_in_order_of_scheduled_for(db: Connection) -> None:
     for hours in (3, 1, 2):
         put(db, fire_at=datetime.now(UTC) - timedelta(hours=hours))
     instants = [handed.scheduled_for for handed in claim(db, 48)]  # three of each partition: all are read
@@ -96,14 +96,14 @@ def test_a_failed_execution_waits_for_its_next_attempt(db: Connection) -> None:
     assert claim_one(db).attempt == 2
 
 
-def test_an_execution_out_of_attempts_fails(db: Connection) -> None:
+def test_a_failure_of_the_last_attempt_fails_the_execution(db: Connection) -> None:
     put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     assert fail(db, handed) == "failed"
     assert row(db, "select status::text, reason, attempt from pgsched.history") == ("failed", "no paper", 1)
 
 
-def test_a_failure_that_is_not_retryable_is_final(db: Connection) -> None:
+def test_a_failure_that_is_not_retryable_fails_the_execution(db: Connection) -> None:
     put(db)
     assert fail(db, claim_one(db), retryable=False) == "failed"
 
@@ -114,7 +114,7 @@ def test_retry_after_postpones_the_next_attempt(db: Connection) -> None:
     assert value(db, "select fire_at - pgsched.now() > interval '119 minutes' from pgsched.executions")
 
 
-def test_an_expired_lease_is_handed_out_again_as_the_next_attempt(db: Connection) -> None:
+def test_an_execution_with_an_expired_lease_is_claimed_as_a_new_attempt(db: Connection) -> None:
     put(db)
     first = claim_one(db)
     run_out(db, first)
@@ -124,7 +124,7 @@ def test_an_expired_lease_is_handed_out_again_as_the_next_attempt(db: Connection
     assert column(db, "select error from pgsched.attempts") == ["the lease of svc-1 ran out"]
 
 
-def test_an_expired_lease_is_in_doubt_before_another_claim_takes_it(db: Connection) -> None:
+def test_an_expired_lease_has_a_grace_period_before_another_claim(db: Connection) -> None:
     put(db)
     first = claim_one(db)
     end_lease(db, first)
@@ -135,7 +135,7 @@ def test_an_expired_lease_is_in_doubt_before_another_claim_takes_it(db: Connecti
     assert column(db, "select error from pgsched.attempts") == []
 
 
-def test_a_lease_in_doubt_is_looked_at_again_a_moment_later(db: Connection) -> None:
+def test_an_expired_lease_can_be_claimed_after_its_grace_period(db: Connection) -> None:
     put(db)
     end_lease(db, claim_one(db))
     claim(db)
@@ -144,7 +144,7 @@ def test_a_lease_in_doubt_is_looked_at_again_a_moment_later(db: Connection) -> N
     assert claim_one(db, worker="svc-2").attempt == 2
 
 
-def test_a_claim_returns_at_most_sixteen_mebibytes(db: Connection) -> None:
+def test_a_claim_returns_at_most_sixteen_mebibytes_of_payload(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, payload, fire_at, partition)"
         " select 'queue:', to_jsonb(repeat(n::text, 400000)), pgsched.now(), %s + n %% 16"
@@ -154,7 +154,7 @@ def test_a_claim_returns_at_most_sixteen_mebibytes(db: Connection) -> None:
     assert [len(claim(db, 100)) for _ in range(3)] == [21, 10, 0]
 
 
-def test_a_lease_that_expires_on_the_last_attempt_is_a_failure(db: Connection) -> None:
+def test_an_expired_lease_on_the_last_attempt_fails_the_execution(db: Connection) -> None:
     put(db, options={"max_attempts": 2})
     for _ in range(2):
         run_out(db, claim_one(db))
@@ -165,7 +165,7 @@ def test_a_lease_that_expires_on_the_last_attempt_is_a_failure(db: Connection) -
     assert column(db, "select attempt from pgsched.attempts order by attempt") == [1, 2]
 
 
-def test_a_lost_lease_is_reaped_without_a_claim(db: Connection) -> None:
+def test_a_lost_lease_can_be_reaped_without_a_claim(db: Connection) -> None:
     put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     run_out(db, handed)
@@ -174,7 +174,7 @@ def test_a_lost_lease_is_reaped_without_a_claim(db: Connection) -> None:
     assert status(db, handed.id) == "failed"
 
 
-def test_a_stale_token_is_refused(db: Connection) -> None:
+def test_every_verb_refuses_a_stale_token(db: Connection) -> None:
     put(db)
     stale = claim_one(db)
     run_out(db, stale)
@@ -192,7 +192,7 @@ def test_an_ended_execution_cannot_be_completed_again(db: Connection) -> None:
         complete(db, handed)
 
 
-def test_an_expired_lease_can_be_completed_until_another_claim(db: Connection) -> None:
+def test_an_execution_with_an_expired_lease_can_still_be_completed(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     run_out(db, handed)
@@ -200,7 +200,7 @@ def test_an_expired_lease_can_be_completed_until_another_claim(db: Connection) -
     assert status(db, handed.id) == "succeeded"
 
 
-def test_extending_moves_the_end_of_the_lease(db: Connection) -> None:
+def test_extending_a_lease_moves_its_end(db: Connection) -> None:
     put(db)
     handed = claim_one(db, lease="1 s")
     until = call(db, "extend", id=handed.id, token=handed.token, lease="1 hour")
@@ -208,7 +208,7 @@ def test_extending_moves_the_end_of_the_lease(db: Connection) -> None:
     assert value(db, "select fire_at = lease_expires_at from pgsched.executions")
 
 
-def test_a_released_execution_is_as_if_it_had_not_been_claimed(db: Connection) -> None:
+def test_a_released_claim_counts_as_a_delivery_but_not_as_an_attempt(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     call(db, "release", id=handed.id, token=handed.token)
@@ -217,7 +217,7 @@ def test_a_released_execution_is_as_if_it_had_not_been_claimed(db: Connection) -
     assert (handed.attempt, handed.delivery_count) == (1, 2)
 
 
-def test_a_delivery_whose_lease_expired_is_counted(db: Connection) -> None:
+def test_a_claim_whose_lease_expired_counts_as_a_delivery(db: Connection) -> None:
     put(db)
     handed = claim_one(db)
     assert (handed.attempt, handed.delivery_count) == (1, 1)
@@ -226,7 +226,7 @@ def test_a_delivery_whose_lease_expired_is_counted(db: Connection) -> None:
     assert (handed.attempt, handed.delivery_count) == (2, 2)
 
 
-def test_an_execution_past_relevant_for_expires_instead(db: Connection) -> None:
+def test_an_execution_past_relevant_for_expires_instead_of_being_claimed(db: Connection) -> None:
     put(db, fire_at=datetime.now(UTC) - timedelta(hours=1), options={"relevant_for": "10m"})
     fresh = put(db)
     assert [handed.id for handed in claim(db)] == [fresh]
@@ -235,14 +235,14 @@ def test_an_execution_past_relevant_for_expires_instead(db: Connection) -> None:
     )  # fmt: skip
 
 
-def test_relevant_for_of_the_client_applies(db: Connection) -> None:
+def test_the_clients_relevant_for_applies(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
     assert column(db, "select status::text from pgsched.history") == ["expired"]
 
 
-def test_relevant_for_of_the_queue_applies_but_not_to_a_backfill(db: Connection) -> None:
+def test_the_queues_relevant_for_applies_except_to_backfills(db: Connection) -> None:
     db.execute("""update pgsched.queues set options = '{"relevant_for": "1m"}' where name = 'orders'""")
     late = datetime.now(UTC) - timedelta(hours=1)
     put(db, fire_at=late)
@@ -252,13 +252,13 @@ def test_relevant_for_of_the_queue_applies_but_not_to_a_backfill(db: Connection)
     db.execute("update pgsched.queues set options = null")
 
 
-def test_max_attempts_of_the_client_applies(db: Connection) -> None:
+def test_the_clients_max_attempts_applies(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('brisk', '{"max_attempts": 1}')""")
     put(db, client="brisk")
     assert fail(db, claim_one(db)) == "failed"
 
 
-def test_executions_of_a_held_client_are_not_handed_out(db: Connection) -> None:
+def test_a_paused_clients_executions_are_not_claimed(db: Connection) -> None:
     put(db, client="late_payer")
     call(db, "pause", kind="client", name="late_payer")
     assert claim(db) == []
@@ -266,7 +266,7 @@ def test_executions_of_a_held_client_are_not_handed_out(db: Connection) -> None:
     assert len(claim(db)) == 1
 
 
-def test_executions_of_a_paused_queue_are_not_handed_out(db: Connection) -> None:
+def test_a_paused_queues_executions_are_not_claimed(db: Connection) -> None:
     put(db)
     call(db, "pause", kind="queue", name="orders")
     assert claim(db) == []
@@ -283,7 +283,7 @@ def test_a_final_failure_calls_the_clients_dead_letter_target(db: Connection) ->
     )  # fmt: skip
 
 
-def test_a_batch_is_filled_past_executions_that_expire(db: Connection) -> None:
+def test_executions_that_expire_do_not_count_towards_the_batch(db: Connection) -> None:
     put_many(db, 60)  # enough, even without the rows that autovacuum holds at that moment
     db.execute("update pgsched.executions set options = '{\"relevant_for\": \"1s\"}', scheduled_for = '2020-01-01Z'"
                " where (payload::int) <= 30")  # fmt: skip
@@ -300,7 +300,7 @@ def test_a_dependent_with_the_same_ordering_key_follows_its_predecessor(db: Conn
     assert claim_one(db).id == first
 
 
-def test_an_ordering_key_is_handed_out_one_at_a_time_in_order(db: Connection) -> None:
+def test_executions_of_an_ordering_key_are_claimed_one_at_a_time_in_order(db: Connection) -> None:
     ids = [put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=hours)) for hours in (3, 2, 1)]
     for id in ids:
         handed = claim_one(db)
@@ -310,7 +310,7 @@ def test_an_ordering_key_is_handed_out_one_at_a_time_in_order(db: Connection) ->
 
 
 @pytest.mark.parametrize("verb", ["complete", "fail"])
-def test_releasing_a_cancelled_execution_frees_its_ordering_key(db: Connection, verb: str) -> None:
+def test_releasing_a_cancelled_execution_lets_its_successor_be_claimed(db: Connection, verb: str) -> None:
     put(db, ordering_key="o")
     second = put(db, ordering_key="o")
     handed = claim_one(db)
@@ -324,7 +324,7 @@ def test_releasing_a_cancelled_execution_frees_its_ordering_key(db: Connection, 
     assert value(db, "select count(*) from pgsched.blocked_keys") == 0
 
 
-def test_an_old_token_of_a_cancelled_execution_frees_no_ordering_key(db: Connection) -> None:
+def test_releasing_with_an_old_token_does_not_free_the_ordering_key(db: Connection) -> None:
     put(db, ordering_key="o")
     put(db, ordering_key="o")
     earlier = claim_one(db)
@@ -335,7 +335,7 @@ def test_an_old_token_of_a_cancelled_execution_frees_no_ordering_key(db: Connect
     assert claim(db) == []
 
 
-def test_nothing_is_handed_out_behind_a_failure_that_blocks_its_key(db: Connection) -> None:
+def test_no_execution_is_claimed_from_a_blocked_ordering_key(db: Connection) -> None:
     put(db, ordering_key="o", options={"ordering": "block", "max_attempts": 1}, delay="0 s")
     handed = claim_one(db)
     put(db, ordering_key="o")
@@ -345,7 +345,7 @@ def test_nothing_is_handed_out_behind_a_failure_that_blocks_its_key(db: Connecti
     assert len(claim(db)) == 1
 
 
-def test_on_success_is_called_from_a_queue_that_workers_serve(db: Connection) -> None:
+def test_an_http_on_success_notification_goes_to_a_worker_served_queue(db: Connection) -> None:
     put(db, options={"on_success": "https://shop.example/told"})
     complete(db, claim_one(db))
     assert row(db, "select target, queue from pgsched.status where status = 'scheduled'") == (
@@ -353,14 +353,14 @@ def test_on_success_is_called_from_a_queue_that_workers_serve(db: Connection) ->
     )  # fmt: skip
 
 
-def test_on_failure_can_go_to_the_consumers(db: Connection) -> None:
+def test_an_on_failure_notification_can_go_to_the_pulled_queue(db: Connection) -> None:
     put(db, options={"on_failure": "queue:", "max_attempts": 1})
     first = claim_one(db)
     fail(db, first)
     assert claim_one(db).payload["execution"] == str(first.id)
 
 
-def test_completing_releases_dependents(db: Connection) -> None:
+def test_completing_an_execution_releases_its_dependents(db: Connection) -> None:
     before = put(db)
     after = schedule(db, after=[str(before)])
     complete(db, claim_one(db))
@@ -368,14 +368,14 @@ def test_completing_releases_dependents(db: Connection) -> None:
     assert status(db, after) == "scheduled"
 
 
-def test_executions_that_the_client_does_not_keep_leave_no_history(db: Connection) -> None:
+def test_completed_executions_leave_no_history_if_the_client_keeps_none(db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     put(db, client="quiet")
     complete(db, claim_one(db))
     assert column(db, "select id from pgsched.history") == []
 
 
-def test_a_target_that_needs_a_worker_fails_in_a_pulled_queue(db: Connection) -> None:
+def test_an_inserted_http_target_in_a_pulled_queue_fails(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at, partition) values ('https://a.example/', pgsched.now(), %s)",
         [FIRST],
@@ -384,7 +384,7 @@ def test_a_target_that_needs_a_worker_fails_in_a_pulled_queue(db: Connection) ->
     assert "no worker calls its targets" in value(db, "select reason from pgsched.history where status = 'failed'")
 
 
-def test_a_run_whose_successor_is_not_planned_is_not_handed_out(db: Connection) -> None:
+def test_a_run_whose_successor_is_not_planned_yet_is_not_claimed(db: Connection) -> None:
     job = call(db, "schedule", target="queue:", queue="orders", every="1 hour")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -402,12 +402,12 @@ def test_a_queue_target_requires_a_pulled_queue(db: Connection) -> None:
         call(db, "schedule", target="queue:", cron="* * * * *")
 
 
-def test_other_targets_are_refused_in_a_pulled_queue(db: Connection) -> None:
+def test_a_target_other_than_queue_is_refused_in_a_pulled_queue(db: Connection) -> None:
     with refused("PS001", hint="target => 'queue:'"):
         call(db, "schedule", target="https://shop.example/", queue="orders")
 
 
-def test_moving_a_job_to_a_pulled_queue_requires_a_queue_target(db: Connection) -> None:
+def test_editing_a_job_into_a_pulled_queue_requires_a_queue_target(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS001"):
         call(db, "edit", id=job, changes={"queue": "orders"})
@@ -432,7 +432,9 @@ BAD_CLAIMS = [
 
 
 @pytest.mark.parametrize(("wrong", "sqlstate", "hint"), BAD_CLAIMS, ids=str)
-def test_an_invalid_claim_takes_nothing(db: Connection, wrong: dict[str, object], sqlstate: str, hint: str) -> None:
+def test_an_invalid_claim_is_refused_and_takes_nothing(
+    db: Connection, wrong: dict[str, object], sqlstate: str, hint: str
+) -> None:
     put(db)
     given = {"queue": "orders", "worker": "w", "batch": 1, "lease": "1 s"} | wrong
     with refused(sqlstate, hint=hint):
@@ -461,7 +463,9 @@ BAD_RESULTS = [
 
 
 @pytest.mark.parametrize(("verb", "wrong", "sqlstate"), BAD_RESULTS, ids=str)
-def test_an_invalid_result_settles_nothing(db: Connection, verb: str, wrong: dict[str, object], sqlstate: str) -> None:
+def test_an_invalid_result_is_refused_and_settles_nothing(
+    db: Connection, verb: str, wrong: dict[str, object], sqlstate: str
+) -> None:
     put(db)
     handed = claim_one(db)
     with refused(sqlstate):
@@ -469,7 +473,7 @@ def test_an_invalid_result_settles_nothing(db: Connection, verb: str, wrong: dic
     assert status(db, handed.id) == "running"
 
 
-def test_an_execution_that_a_worker_holds_cannot_be_completed_by_token(db: Connection) -> None:
+def test_a_workers_execution_cannot_be_completed_by_a_consumer(db: Connection) -> None:
     id = schedule(db)
     token = (1 << 32) | value(db, "select partition from pgsched.executions where id = %s", [id])
     db.execute("update pgsched.executions set lease_token = %s, lease_owner = 1 where id = %s", [token, id])

@@ -25,14 +25,14 @@ def blocks(db: Connection) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def test_a_claim_reads_no_more_with_a_large_backlog(db: Connection) -> None:
+def test_claim_cost_does_not_grow_with_the_backlog(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     put_many(db, 20_000)
     assert blocks(db) < few + SLACK
 
 
-def test_a_claim_reads_no_more_with_many_leased_rows(db: Connection) -> None:
+def test_claim_cost_does_not_grow_with_the_number_of_leased_rows(db: Connection) -> None:
     put_many(db, 4_100)
     few = blocks(db)
     while len(claim(db, 1_000)) == 1_000:
@@ -42,7 +42,7 @@ def test_a_claim_reads_no_more_with_many_leased_rows(db: Connection) -> None:
     assert blocks(db) < few + SLACK
 
 
-def test_a_claim_reads_no_more_with_many_future_rows(db: Connection) -> None:
+def test_claim_cost_does_not_grow_with_the_number_of_future_rows(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     db.execute(
@@ -67,7 +67,7 @@ def claim_all(holder: Connection, count: int) -> None:
         handed += len(claim(holder, 1_000))
 
 
-def test_a_claim_reads_no_more_behind_a_large_uncommitted_claim(db: Connection, store_url: str) -> None:
+def test_claim_cost_does_not_grow_with_a_large_uncommitted_claim(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url) as holder:
         put_back_then(db, 6_000, "2 hours")
         claim_all(holder, 6_000)
@@ -80,7 +80,7 @@ def test_a_claim_reads_no_more_behind_a_large_uncommitted_claim(db: Connection, 
         assert blocks(db) < 2 * few  # five times as many rows are locked
 
 
-def test_rows_behind_a_large_uncommitted_claim_are_found(db: Connection, store_url: str) -> None:
+def test_claims_find_rows_behind_a_large_uncommitted_claim(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url) as holder:
         put_back_then(db, 8_000, "2 hours")
         claim_all(holder, 8_000)
@@ -93,7 +93,7 @@ def test_rows_behind_a_large_uncommitted_claim_are_found(db: Connection, store_u
         assert found == 16
 
 
-def test_a_claim_reads_no_more_with_many_due_rows_of_a_held_client(db: Connection) -> None:
+def test_claim_cost_does_not_grow_with_a_paused_clients_due_rows(db: Connection) -> None:
     put_many(db, 100)
     few = blocks(db)
     db.execute("insert into pgsched.clients (client_id) values ('held') on conflict do nothing")
@@ -105,7 +105,7 @@ def test_a_claim_reads_no_more_with_many_due_rows_of_a_held_client(db: Connectio
     assert blocks(db) < few + 16 * SLACK
 
 
-def test_a_client_reads_no_more_with_a_backlog_of_others(db: Connection, store_url: str) -> None:
+def test_a_clients_claim_cost_does_not_grow_with_other_clients_backlogs(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     put_many(db, 30_000)

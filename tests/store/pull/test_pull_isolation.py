@@ -38,7 +38,7 @@ def test_an_execution_that_cannot_be_leased_is_held_with_the_reason(db: Connecti
         assert "odd" in value(db, "select reason from pgsched.status where id = %s", [id])
 
 
-def test_a_held_execution_is_handed_out_once_it_is_rescheduled(db: Connection) -> None:
+def test_a_held_execution_can_be_claimed_after_a_reschedule(db: Connection) -> None:
     id = put(db, payload={"odd": True})
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null"):
         assert claim(db) == []
@@ -46,7 +46,7 @@ def test_a_held_execution_is_handed_out_once_it_is_rescheduled(db: Connection) -
     assert claim_one(db).id == id
 
 
-def test_an_execution_that_cannot_even_be_held_fails(db: Connection) -> None:
+def test_an_execution_that_can_neither_be_leased_nor_held_fails(db: Connection) -> None:
     odd = put(db, payload={"odd": True})
     put_many(db, 5)
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null and isfinite(fire_at)"):
@@ -68,7 +68,7 @@ def test_an_execution_that_can_neither_be_held_nor_ended_is_skipped(db: Connecti
     assert status(db, odd) == "scheduled"
 
 
-def test_an_expiry_that_cannot_be_recorded_does_not_affect_others(db: Connection) -> None:
+def test_an_execution_whose_expiry_cannot_be_recorded_is_held(db: Connection) -> None:
     odd = put(db, options={"relevant_for": "1s"}, fire_at="2020-01-01Z")
     put_many(db, 5)
     with refusing(db, f"id <> '{odd}'", "pgsched.history"):
@@ -76,7 +76,7 @@ def test_an_expiry_that_cannot_be_recorded_does_not_affect_others(db: Connection
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [odd]) == ("held", "error")
 
 
-def test_a_lost_lease_whose_end_cannot_be_recorded_is_held(db: Connection) -> None:
+def test_an_execution_whose_lost_lease_cannot_be_recorded_is_held(db: Connection) -> None:
     odd = put(db, options={"max_attempts": 1})
     run_out(db, claim_one(db))
     put_many(db, 5)
@@ -85,7 +85,7 @@ def test_a_lost_lease_whose_end_cannot_be_recorded_is_held(db: Connection) -> No
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [odd]) == ("held", "error")
 
 
-def test_a_lost_run_of_a_locked_job_is_skipped_and_nothing_is_held(db: Connection, store_url: str) -> None:
+def test_a_claim_skips_a_lost_run_of_a_locked_job_without_holding_it(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour", rules={"pause_after": 5}, target="queue:", queue="orders")
     id = put(db, options={"max_attempts": 1})
     run_out(db, claim_one(db))
@@ -99,7 +99,7 @@ def test_a_lost_run_of_a_locked_job_is_skipped_and_nothing_is_held(db: Connectio
     assert status(db, id) == "failed"
 
 
-def test_an_error_not_caused_by_a_row_fails_the_claim_and_holds_nothing(db: Connection) -> None:
+def test_an_error_that_no_row_causes_fails_the_claim_and_holds_none(db: Connection) -> None:
     put_many(db, 5)
     db.execute("revoke update on pgsched.executions from pgsched_owner")
     tables = column(
@@ -134,7 +134,7 @@ STATES = [
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_database_and_workers_agree_which_errors_a_row_can_cause(db: Connection, state: str) -> None:
+def test_workers_and_the_database_agree_on_errors_caused_by_a_row(db: Connection, state: str) -> None:
     error = psycopg.errors.lookup(state)() if state[:2] != "PS" else _own(state)
     assert value(db, "select pgsched_internal.is_of_a_row(%s)", [state]) is is_of_a_row(error)
     assert value(db, "select pgsched_internal.is_a_lock(%s)", [state]) is is_a_lock(error)

@@ -62,7 +62,7 @@ def record(db: Connection) -> int:
     return int(value(db, "select pgsched_internal.record_results(100)"))
 
 
-def test_completing_many_does_not_wait_for_a_locked_job(db: Connection, store_url: str) -> None:
+def test_completing_a_batch_does_not_wait_for_a_locked_job(db: Connection, store_url: str) -> None:
     job, id = run_of_a_job(db)
     other = put(db, client="billing")
     handed = claim(db)
@@ -79,7 +79,7 @@ def test_completing_many_does_not_wait_for_a_locked_job(db: Connection, store_ur
     assert value(db, "select failures from pgsched.jobs where id = %s", [job]) == 0
 
 
-def test_completing_many_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
+def test_completing_a_batch_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id, other = put(db, client="payments"), put(db, client="billing")
     handed = claim(db)
     with row_locked(store_url, id):
@@ -89,7 +89,7 @@ def test_completing_many_does_not_wait_for_a_locked_row(db: Connection, store_ur
     assert status(db, id) == "succeeded"
 
 
-def test_completing_many_waits_for_only_one_locked_row_of_a_client(db: Connection, store_url: str) -> None:
+def test_completing_a_batch_waits_once_for_a_clients_locked_rows(db: Connection, store_url: str) -> None:
     ids = [put(db, client="payments") for _ in range(100)]
     handed = claim(db, 100)
     db.execute("set lock_timeout = 0; set statement_timeout = '4s'")  # a moment for each row would be five seconds
@@ -109,7 +109,7 @@ def test_a_failure_is_recorded_once_its_job_is_unlocked(db: Connection, store_ur
     assert value(db, "select failures from pgsched.jobs where id = %s", [job]) == 2
 
 
-def test_a_failure_that_is_retried_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
+def test_a_retryable_failure_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id = put(db, options={"max_attempts": 2})
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -119,7 +119,7 @@ def test_a_failure_that_is_retried_does_not_wait_for_a_locked_row(db: Connection
     assert value(db, "select error from pgsched.attempts where execution_id = %s", [id]) == "no paper"
 
 
-def test_a_failure_that_blocks_its_key_does_not_wait_for_an_unblock(db: Connection, store_url: str) -> None:
+def test_a_failure_that_blocks_its_key_does_not_wait_for_a_resume(db: Connection, store_url: str) -> None:
     id = put(db, client="payments", ordering_key="o", options={"ordering": "block"})
     handed = claim_one(db)
     db.execute(
@@ -142,7 +142,7 @@ def test_releasing_does_not_wait_for_a_locked_row(db: Connection, store_url: str
     assert row(db, "select status::text, attempt from pgsched.status where id = %s", [id]) == ("scheduled", 0)
 
 
-def test_extending_a_locked_row_returns_the_present_end_of_the_lease(db: Connection, store_url: str) -> None:
+def test_extending_a_locked_row_returns_the_unchanged_end_of_the_lease(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -150,7 +150,7 @@ def test_extending_a_locked_row_returns_the_present_end_of_the_lease(db: Connect
     assert call(db, "extend", id=handed.id, token=handed.token, lease="1 hour") > handed.lease_expires_at
 
 
-def test_a_second_result_is_refused(db: Connection, store_url: str) -> None:
+def test_a_second_result_for_a_locked_row_is_refused(db: Connection, store_url: str) -> None:
     handed = claim_one(db) if put(db) else None
     assert handed is not None
     with row_locked(store_url, handed.id):
@@ -159,7 +159,7 @@ def test_a_second_result_is_refused(db: Connection, store_url: str) -> None:
             fail(db, handed)
 
 
-def test_a_completed_execution_cannot_be_released(db: Connection, store_url: str) -> None:
+def test_a_completed_but_locked_execution_cannot_be_released(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -170,7 +170,7 @@ def test_a_completed_execution_cannot_be_released(db: Connection, store_url: str
     assert status(db, id) == "succeeded"
 
 
-def test_releasing_does_not_wait_for_an_unblock_of_its_key(db: Connection, store_url: str) -> None:
+def test_releasing_does_not_wait_for_a_resume_of_the_ordering_key(db: Connection, store_url: str) -> None:
     put(db, client="payments", ordering_key="o")
     handed = claim_one(db)
     call(db, "cancel", id=handed.id)
@@ -178,7 +178,7 @@ def test_releasing_does_not_wait_for_an_unblock_of_its_key(db: Connection, store
         call(db, "release", id=handed.id, token=handed.token)
 
 
-def test_a_noted_result_is_dropped_if_another_lease_has_begun(db: Connection, store_url: str) -> None:
+def test_a_pending_result_is_dropped_if_a_new_lease_has_begun(db: Connection, store_url: str) -> None:
     id = put(db)
     late = claim_one(db)
     with row_locked(store_url, id):
@@ -188,7 +188,7 @@ def test_a_noted_result_is_dropped_if_another_lease_has_begun(db: Connection, st
     assert status(db, id) == "running"
 
 
-def test_a_result_noted_in_time_outlives_its_lease(db: Connection, store_url: str) -> None:
+def test_a_result_given_before_the_lease_expires_is_recorded_later(db: Connection, store_url: str) -> None:
     id = put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     with row_locked(store_url, id):

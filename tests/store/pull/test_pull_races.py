@@ -33,7 +33,7 @@ def test_concurrent_claims_skip_each_others_rows(db: Connection, other: Connecti
     assert (len(mine), len(theirs), mine & theirs) == (6, 4, set())
 
 
-def test_an_expired_lease_goes_to_only_one_other_consumer(db: Connection, other: Connection) -> None:
+def test_an_expired_lease_is_claimed_by_only_one_consumer(db: Connection, other: Connection) -> None:
     put(db)
     run_out(db, claim_one(db))
     with db.transaction():
@@ -41,7 +41,7 @@ def test_an_expired_lease_goes_to_only_one_other_consumer(db: Connection, other:
         assert claim(other) == []
 
 
-def test_a_late_completion_loses_to_the_next_claim(db: Connection, other: Connection) -> None:
+def test_a_late_completion_is_refused_after_a_new_claim(db: Connection, other: Connection) -> None:
     put(db)
     late = claim_one(db)
     run_out(db, late)
@@ -53,7 +53,7 @@ def test_a_late_completion_loses_to_the_next_claim(db: Connection, other: Connec
         complete(db, late)
 
 
-def test_consumers_take_turns_within_an_ordering_key(db: Connection, other: Connection) -> None:
+def test_a_key_has_only_one_claimed_execution_across_consumers(db: Connection, other: Connection) -> None:
     put(db, ordering_key="o")
     put(db, ordering_key="o")
     first = claim_one(db, batch=1)
@@ -62,7 +62,7 @@ def test_consumers_take_turns_within_an_ordering_key(db: Connection, other: Conn
     assert claim_one(other).id != first.id
 
 
-def test_twenty_consumers_drain_two_thousand_exactly_once(db: Connection, store_url: str) -> None:
+def test_twenty_consumers_claim_two_thousand_executions_exactly_once(db: Connection, store_url: str) -> None:
     put_many(db, 2_000)
     seen: list[UUID] = []
     lock = threading.Lock()
@@ -92,7 +92,7 @@ def test_a_client_claims_only_its_own_executions(db: Connection, payments: Conne
     assert [handed.id for handed in claim(payments)] == [own]
 
 
-def test_a_client_completes_fails_extends_and_releases_its_own(payments: Connection) -> None:
+def test_a_client_can_settle_extend_and_release_its_own_executions(payments: Connection) -> None:
     for _ in range(3):
         put(payments, client="payments")
     one, two, three = claim(payments)
@@ -102,7 +102,7 @@ def test_a_client_completes_fails_extends_and_releases_its_own(payments: Connect
     call(payments, "release", id=three.id, token=three.token)
 
 
-def test_a_client_cannot_complete_anothers_even_with_its_token(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_complete_another_clients_execution(db: Connection, payments: Connection) -> None:
     put(db, client="billing")
     theirs = claim_one(db)
     with refused("PS012"):

@@ -32,7 +32,7 @@ def test_an_edit_refuses_a_payload_that_does_not_fit_the_body(db: Connection) ->
         call(db, "edit", id=edited, changes={"payload": "b"})
 
 
-def test_inserted_jobs_and_replays_refuse_a_payload_that_does_not_fit(db: Connection) -> None:
+def test_inserts_and_replays_refuse_a_payload_that_does_not_fit_the_body(db: Connection) -> None:
     with pytest.raises(psycopg.Error, match="does not fit the body format"):
         db.execute("""insert into pgsched.jobs (target, every, payload, options)
                       values ('https://a', '1 hour', '5', '{"body": {"format": "text"}}')""")
@@ -50,6 +50,6 @@ def test_schedule_many_refuses_a_payload_that_does_not_fit_the_body(db: Connecti
     assert value(db, "select count(*) from pgsched.executions") == 0
 
 
-def test_body_cannot_be_a_default(db: Connection) -> None:
+def test_the_body_option_cannot_be_a_client_default(db: Connection) -> None:
     with pytest.raises(psycopg.Error, match="cannot be defaults"):
         call(db, "set_client", client="shop", changes={"options": _TEXT})

@@ -23,7 +23,7 @@ def test_a_target_outside_the_clients_channels_is_refused(db: Connection, terms:
     schedule(db, client="other", target="python:work", **terms)
 
 
-def test_channels_are_checked_for_replaced_and_dependent_executions(db: Connection) -> None:
+def test_channels_are_checked_for_replacements_and_dependents(db: Connection) -> None:
     first = schedule(db, client="shop", key="k")
     with refused("PS012", hint="its channels are http"):
         schedule(db, client="shop", key="k", target="python:work")
@@ -40,18 +40,18 @@ def test_channels_are_checked_for_edited_and_inserted_jobs(db: Connection) -> No
     call(db, "edit", id=job, changes={"every": "2h"})
 
 
-def test_queue_targets_are_accepted_whatever_the_channels(db: Connection) -> None:
+def test_queue_targets_are_accepted_regardless_of_channels(db: Connection) -> None:
     call(db, "create_queue", name="pulled", changes={"pulled": True})
     schedule(db, client="shop", target="queue:", queue="pulled")
     db.execute("delete from pgsched.executions; select pgsched.drop_queue('pulled')")
 
 
-async def test_workers_read_the_channels_of_each_client(db: Connection, worker: connect.Connection) -> None:
+async def test_workers_read_each_clients_channels(db: Connection, worker: connect.Connection) -> None:
     found = {one.client_id: one.channels for one in await client_and_queue_settings.client_settings(worker)}
     assert (found["shop"], found["default"]) == (["http"], None)
 
 
-def test_a_notify_channel_that_one_client_names_is_refused_to_others(db: Connection) -> None:
+def test_a_notify_channel_reserved_by_a_client_is_refused_to_others(db: Connection) -> None:
     schedule(db, client="other", target="notify:orders")
     call(db, "set_client", client="shop", changes={"channels": ["http", "notify:orders"]})
     schedule(db, client="shop", target="notify:orders")
@@ -67,7 +67,7 @@ def test_a_notify_channel_that_one_client_names_is_refused_to_others(db: Connect
 
 
 @pytest.mark.parametrize("verb", ["set_client('shop', '{\"channels\": null}')", "drop_client('shop')"])
-def test_a_client_cannot_lift_its_own_restriction(db: Connection, verb: str) -> None:
+def test_a_client_cannot_remove_its_own_channel_restriction(db: Connection, verb: str) -> None:
     role = f"shop_{db.info.backend_pid}"
     db.execute(f"create role {role} in role pgsched_client".encode())
     db.execute("update pgsched.clients set database_role = %s where client_id = 'shop'", [role])

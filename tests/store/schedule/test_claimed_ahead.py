@@ -23,13 +23,13 @@ def change(db: Connection, text: str, given: str = "", ahead: str = "0.9 s") -> 
     db.execute(_CLAIMED.format(given=given, change=text, ahead=ahead).replace("e.id = id", "e.key = 'k'").encode())
 
 
-def test_rescheduling_takes_an_execution_back_from_its_worker(db: Connection) -> None:
+def test_rescheduling_undoes_an_early_claim(db: Connection) -> None:
     change(db, "perform pgsched.edit(id, jsonb_build_object('fire_at', now() + interval '1 h'))")
     assert row(db, _LIVE) == (0, None, "old", True)
 
 
 @pytest.mark.parametrize("ahead", ["0.02 s", "-1 s"])
-def test_an_execution_about_to_begin_counts_as_running(db: Connection, ahead: str) -> None:
+def test_an_execution_about_to_begin_cannot_be_rescheduled(db: Connection, ahead: str) -> None:
     with refused("PS011"):
         change(db, "perform pgsched.edit(id, jsonb_build_object('fire_at', now() + interval '1 h'))", ahead=ahead)
 
@@ -42,32 +42,32 @@ def test_an_execution_about_to_begin_counts_as_running(db: Connection, ahead: st
         "perform pgsched.schedule('python:x', delay => '1 h', key => 'k', ordering_key => 'o')",
     ],
 )
-def test_a_moved_execution_gives_up_its_turn_in_the_ordering_key(db: Connection, given: str) -> None:
+def test_rescheduling_gives_up_the_turn_in_the_ordering_key(db: Connection, given: str) -> None:
     change(db, f"update pgsched.executions e set at_head = true where e.id = id; {given}", ", ordering_key => 'o'")
     assert column(db, "select at_head from pgsched.executions") == [None]
 
 
-def test_an_edit_takes_an_execution_back_with_the_new_payload(db: Connection) -> None:
+def test_editing_the_payload_undoes_an_early_claim(db: Connection) -> None:
     change(db, 'perform pgsched.edit(id, \'{"payload": "new"}\')')
     assert row(db, _LIVE) == (0, None, "new", False)
 
 
 @pytest.mark.parametrize("key", ["null", "'another'"])
-def test_scheduling_under_its_key_replaces_an_execution(db: Connection, key: str) -> None:
+def test_scheduling_the_same_key_replaces_an_early_claimed_execution(db: Connection, key: str) -> None:
     change(db, f"perform pgsched.schedule('python:x', '\"new\"', delay => '1 h', key => 'k', ordering_key => {key})")
     assert row(db, _LIVE) == (0, None, "new", True)
 
 
-def test_keep_leaves_an_execution_with_its_worker(db: Connection) -> None:
+def test_on_conflict_keep_does_not_undo_an_early_claim(db: Connection) -> None:
     change(db, "perform pgsched.schedule('python:x', '1', key => 'k', options => '{}', on_conflict => 'keep')")
     assert row(db, _LIVE)[:3] == (1, 7, "old")
 
 
-def test_a_cancelled_execution_has_had_no_attempt(db: Connection) -> None:
+def test_cancelling_an_early_claimed_execution_records_no_attempt(db: Connection) -> None:
     change(db, "perform pgsched.cancel(id)")
     assert row(db, "select status::text, attempt from pgsched.history") == ("cancelled", 0)
 
 
-def test_a_cancelled_execution_blocks_no_ordering_key(db: Connection) -> None:
+def test_cancelling_an_early_claimed_execution_blocks_no_ordering_key(db: Connection) -> None:
     change(db, "perform pgsched.cancel(id)", given=", ordering_key => 'o'")
     assert column(db, "select ordering_key from pgsched.blocked_keys") == []

@@ -105,7 +105,7 @@ def _refusal(db: Connection, query: sql.Composed, given: Mapping[str, Any]) -> s
     return None
 
 
-def test_every_argument_of_every_verb_is_bounded(db: Connection, house: House) -> None:
+def test_every_verb_refuses_absurd_values_of_each_argument(db: Connection, house: House) -> None:
     unbounded = []
     for verb, oid, argument, kind in db.execute(_VERBS).fetchall():
         named: Any = db.execute("select proargnames from pg_proc where oid = %s", [oid]).fetchone()
@@ -124,7 +124,7 @@ def test_every_argument_of_every_verb_is_bounded(db: Connection, house: House) -
     assert unbounded == []
 
 
-def test_every_column_that_a_client_can_write_is_bounded(db: Connection, house: House) -> None:
+def test_inserts_with_absurd_values_in_any_column_are_refused(db: Connection, house: House) -> None:
     unbounded = []
     for table, column, kind, base in db.execute(_COLUMNS.encode()).fetchall():
         if not {kind, base} & _TEXTUAL:

@@ -103,7 +103,7 @@ def queues(module_url: str) -> None:
         db.execute("select pgsched.create_queue('empty'), pgsched.create_queue('pulled', '{\"pulled\": true}')")
 
 
-def test_every_number_of_every_verb_is_bounded(db: Connection, queues: None) -> None:
+def test_every_verb_refuses_absurd_numbers(db: Connection, queues: None) -> None:
     house, wrong = House(db), []
     for verb, oid, argument, kind in db.execute(_VERBS, [[*_ABSURD]]).fetchall():
         named: Any = db.execute("select proargnames from pg_proc where oid = %s", [oid]).fetchone()
@@ -120,7 +120,7 @@ def test_every_number_of_every_verb_is_bounded(db: Connection, queues: None) -> 
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_every_number_of_the_settings_is_bounded(db: Connection, queues: None) -> None:
+def test_every_settings_column_refuses_absurd_numbers(db: Connection, queues: None) -> None:
     House(db)
     db.execute("insert into pgsched.clients (client_id) values ('shop') on conflict do nothing")
     wrong = []

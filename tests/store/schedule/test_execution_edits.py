@@ -55,7 +55,7 @@ def one(db: Connection, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_edit_changes_only_the_named_field(db: Connection, name: str) -> None:
+def test_an_edit_changes_only_the_given_field(db: Connection, name: str) -> None:
     id = one(db, fire_at="2035-01-01Z")
     before = dict(zip(ALL, content(db, id), strict=True))
     assert edit(db, id, {name: ALL[name]}) is True
@@ -63,21 +63,21 @@ def test_an_edit_changes_only_the_named_field(db: Connection, name: str) -> None
     assert edit(db, id, {name: ALL[name]}) is False
 
 
-def test_null_removes_an_optional_field(db: Connection) -> None:
+def test_editing_an_optional_field_to_null_removes_it(db: Connection) -> None:
     id = one(db)
     assert edit(db, id, {"payload": None, "options": None, "labels": None}) is True
     assert content(db, id) == (TARGET, None, None, None, True)
     assert edit(db, id, {}) is False
 
 
-def test_an_edit_finds_an_execution_by_client_and_key(db: Connection) -> None:
+def test_an_execution_can_be_edited_by_client_and_key(db: Connection) -> None:
     id = one(db, client="shop", key="k")
     other = one(db, client="default", key="k")
     assert call(db, "edit", client="shop", key="k", changes={"payload": {"n": 3}}) is True
     assert (content(db, id)[1], content(db, other)[1]) == ({"n": 3}, {"n": 1})
 
 
-def test_an_edit_is_audited_without_the_payload(db: Connection) -> None:
+def test_an_edit_is_audited_without_payload_or_header_values(db: Connection) -> None:
     id = one(db, options={"headers": {"X-Token": "hush"}}, payload={"password": "hush"})
     edit(db, id, {"payload": {"password": "new"}, "options": None, "fire_at": "2041-01-01T00:00:00Z", "target": TARGET},
          note="see 42", actor="ann")  # fmt: skip
@@ -90,7 +90,7 @@ def test_an_edit_is_audited_without_the_payload(db: Connection) -> None:
     assert "hush" not in str(before) + str(later)
 
 
-def test_an_edit_without_a_difference_is_not_audited(db: Connection) -> None:
+def test_an_edit_that_changes_nothing_is_not_audited(db: Connection) -> None:
     edit(db, one(db), {"payload": {"n": 1}, "fire_at": AT})
     assert value(db, "select count(*) from pgsched.audit_log") == 0
 
@@ -109,7 +109,7 @@ BEGUN = [(state, changes) for state in BEFORE for changes in (ALL, {"labels": No
 
 
 @pytest.mark.parametrize(("state", "changes"), BEGUN)
-def test_an_execution_that_has_begun_cannot_be_edited(db: Connection, state: str, changes: Any) -> None:
+def test_an_execution_that_has_begun_or_ended_cannot_be_edited(db: Connection, state: str, changes: Any) -> None:
     id = one(db, key="k")
     (BEFORE | OVER)[state](db, id)
     before = row(db, "select to_jsonb(s) from pgsched.status s")
@@ -121,7 +121,7 @@ def test_an_execution_that_has_begun_cannot_be_edited(db: Connection, state: str
 
 
 @pytest.mark.parametrize("state", BEFORE)
-def test_an_execution_that_waits_for_a_retry_can_only_be_moved(db: Connection, state: str) -> None:
+def test_an_execution_waiting_for_a_retry_can_be_rescheduled(db: Connection, state: str) -> None:
     id = one(db, key="k")
     BEFORE[state](db, id)
     assert edit(db, id, {}) is False
@@ -130,13 +130,13 @@ def test_an_execution_that_waits_for_a_retry_can_only_be_moved(db: Connection, s
 
 
 @pytest.mark.parametrize("changes", [{"payload": 1}, {"fire_at": AT}])
-def test_a_run_of_a_job_can_be_neither_changed_nor_moved(db: Connection, changes: Any) -> None:
+def test_a_jobs_run_can_be_neither_edited_nor_rescheduled(db: Connection, changes: Any) -> None:
     job = schedule(db, every="1 hour", key="j")
     with refused("PS011", hint="edit the job, or trigger it"):
         edit(db, planned(db, job), changes)
 
 
-def test_a_job_is_edited_by_its_key_and_has_no_instant(db: Connection) -> None:
+def test_a_job_can_be_edited_by_key_but_has_no_fire_at(db: Connection) -> None:
     schedule(db, every="1 hour", key="j")
     with refused("PS000", hint="every"):
         call(db, "edit", client="default", key="j", changes={"fire_at": AT})
@@ -184,7 +184,7 @@ def test_either_id_or_client_and_key_is_required(db: Connection, function: str) 
         ("PS000", {"payload": {"n": 2}, "labels": []}),
     ],
 )
-def test_an_invalid_change_is_refused_and_changes_nothing(db: Connection, sqlstate: str, changes: Any) -> None:
+def test_an_invalid_edit_is_refused_and_changes_nothing(db: Connection, sqlstate: str, changes: Any) -> None:
     id = one(db)
     before = content(db, id)
     with refused(sqlstate):
@@ -199,7 +199,7 @@ def test_an_unknown_id_or_key_is_not_found(db: Connection) -> None:
         call(db, "edit", client="default", key="nothing", changes={"payload": 1})
 
 
-def test_a_client_edits_its_own_executions_and_sees_no_others(db: Connection, store_url: str) -> None:
+def test_a_client_can_edit_only_its_own_executions(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     mine, theirs = one(db, client="payments"), one(db, client="shop", key="k")
@@ -213,7 +213,7 @@ def test_a_client_edits_its_own_executions_and_sees_no_others(db: Connection, st
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_an_edit_to_a_channel_that_the_client_may_not_use_is_refused(db: Connection) -> None:
+def test_an_edit_to_a_target_outside_the_clients_channels_is_refused(db: Connection) -> None:
     id = one(db, client="shop")
     call(db, "set_client", client="shop", changes=Jsonb({"channels": ["http"]}))
     with refused("PS012"):
@@ -221,7 +221,7 @@ def test_an_edit_to_a_channel_that_the_client_may_not_use_is_refused(db: Connect
     assert edit(db, id, {"payload": 5}) is True
 
 
-def test_moving_an_execution_to_now_wakes_workers(db: Connection, store_url: str) -> None:
+def test_rescheduling_an_execution_to_now_wakes_workers(db: Connection, store_url: str) -> None:
     id = one(db)
     with listening(store_url) as listener:
         edit(db, id, {"payload": 5})
@@ -253,7 +253,7 @@ def test_an_edit_keeps_only_a_gate_that_still_applies(db: Connection, gate: str,
     assert (value(db, "select isfinite(fire_at) from pgsched.executions where id = %s", [id])) is not stays
 
 
-def test_a_dependent_keeps_waiting_unless_it_gets_an_instant(db: Connection) -> None:
+def test_editing_a_dependent_keeps_it_waiting_unless_fire_at_is_set(db: Connection) -> None:
     id = after(db, schedule(db))
     edit(db, id, {"target": "python:other", "options": {"timeout": "7s"}})
     assert value(db, "select fire_at = 'infinity' from pgsched.executions where id = %s", [id])
@@ -264,7 +264,9 @@ def test_a_dependent_keeps_waiting_unless_it_gets_an_instant(db: Connection) -> 
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-def test_an_edit_waits_for_a_claim_and_is_refused_if_it_commits(db: Connection, store_url: str, claimed: bool) -> None:
+def test_an_edit_waits_for_a_claim_and_is_refused_if_the_claim_commits(
+    db: Connection, store_url: str, claimed: bool
+) -> None:
     id = one(db)
     with psycopg.connect(store_url) as worker, psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as threads:
         lease(worker, id)

@@ -37,11 +37,11 @@ MEANT_IN_SQL = {
 _TYPES = {"fire_at": "timestamptz", "delay": "interval", "every": "interval", "rules": "jsonb"}
 
 
-def test_there_are_many_invalid_schedules() -> None:
+def test_at_least_sixty_invalid_schedules_are_tested() -> None:
     assert len(INVALID_RULES) >= 60
 
 
-async def test_the_api_refuses_each(store_url: str) -> None:
+async def test_the_api_refuses_every_invalid_schedule(store_url: str) -> None:
     answers = {}
     async with serving(create_app(Settings(database_url=store_url))) as api:
         for name, given in INVALID_RULES:
@@ -52,7 +52,7 @@ async def test_the_api_refuses_each(store_url: str) -> None:
     assert {name: found for name, found in answers.items() if found != (422, InvalidSchedule.code)} == {}
 
 
-def test_the_client_refuses_each(db: Session) -> None:
+def test_the_python_client_refuses_every_invalid_schedule(db: Session) -> None:
     taken = []
     for name, given in INVALID_RULES:
         with suppress(InvalidSchedule):
@@ -61,7 +61,7 @@ def test_the_client_refuses_each(db: Session) -> None:
     assert taken == []
 
 
-def test_the_command_line_refuses_each(store_url: str) -> None:
+def test_the_command_line_refuses_every_invalid_schedule(store_url: str) -> None:
     wrong = {}
     for name, given in INVALID_RULES:
         rules = given.get("rules", {})
@@ -76,7 +76,7 @@ def test_the_command_line_refuses_each(store_url: str) -> None:
     assert wrong == {}
 
 
-async def test_sql_refuses_each_at_once_or_when_it_is_planned(db: Session, worker: Connection) -> None:
+async def test_sql_or_the_planner_refuses_every_invalid_schedule(db: Session, worker: Connection) -> None:
     refused = {name: _refused(db, name, given) for name, given in INVALID_RULES}
     others = {name for name, error in refused.items() if error is not None and not isinstance(error, InvalidSchedule)}
     assert others <= MEANT_IN_SQL
@@ -107,13 +107,13 @@ def _refused(db: Session, name: str, given: dict[str, Any]) -> Exception | None:
     return None
 
 
-def test_sql_accepts_each_expression_that_a_worker_reads(db: Session) -> None:
+def test_sql_accepts_every_cron_expression_that_workers_can_parse(db: Session) -> None:
     expressions = [expression for expression, _ in FIRST_INSTANTS]
     refused = "select e from unnest(%s::text[]) e where pgsched_internal.check_cron(e) is not true"
     assert column(db, refused, [expressions]) == []
 
 
-async def test_a_job_that_a_worker_found_invalid_is_listed_with_the_error_code(
+async def test_a_job_found_invalid_by_a_worker_shows_the_error_code(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     schedule(db, cron="0 0 30-31 2 *")

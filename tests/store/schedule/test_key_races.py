@@ -76,7 +76,7 @@ def run_until(url: str, stop: threading.Event) -> list[tuple[UUID, str]]:
                 return fired
 
 
-def test_each_key_fires_once_however_many_schedule_it(db: Connection, database_url: str) -> None:
+def test_a_key_fires_once_if_many_sessions_schedule_it(db: Connection, database_url: str) -> None:
     stop = threading.Event()
     with ThreadPoolExecutor() as threads:
         workers = [threads.submit(run_until, database_url, stop) for _ in range(2)]
@@ -91,7 +91,7 @@ def test_each_key_fires_once_however_many_schedule_it(db: Connection, database_u
 
 
 @pytest.mark.parametrize("on_conflict", ["replace", "keep", "debounce"])
-def test_one_row_waits_under_each_key_however_many_schedule_it(
+def test_a_key_has_one_waiting_row_if_many_sessions_schedule_it(
     db: Connection, database_url: str, on_conflict: str
 ) -> None:
     with ThreadPoolExecutor() as threads:
@@ -102,7 +102,7 @@ def test_one_row_waits_under_each_key_however_many_schedule_it(
     assert column(db, "select key from pgsched.executions order by key") == sorted(committed)
 
 
-def test_concurrent_inserts_and_calls_leave_one_row(db: Connection, database_url: str) -> None:
+def test_concurrent_inserts_and_calls_leave_one_row_per_key(db: Connection, database_url: str) -> None:
     def insert_often(seed: int) -> set[str]:
         chance, committed = random.Random(seed), set[str]()
         with session(database_url) as connection:

@@ -49,7 +49,9 @@ def insert(db: Connection, *rows: tuple[str, str | None]) -> list[UUID]:
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_scheduling_waits_for_a_transaction_in_another_partition(db: Connection, store_url: str, undone: bool) -> None:
+def test_scheduling_waits_for_an_open_schedule_in_another_partition(
+    db: Connection, store_url: str, undone: bool
+) -> None:
     made: list[UUID] = []
     with (
         session(store_url) as other,
@@ -65,7 +67,7 @@ def test_scheduling_waits_for_a_transaction_in_another_partition(db: Connection,
     assert column(db, "select id from pgsched.executions") == made[1:]
 
 
-def test_a_one_shot_cannot_take_the_key_of_a_job(db: Connection) -> None:
+def test_a_one_shot_cannot_take_a_jobs_key(db: Connection) -> None:
     job = schedule(db, key="k", every="1 hour")
     for on_conflict in ("replace", "keep", "reject", "debounce"):
         with refused("PS011", hint="another key"):
@@ -76,7 +78,7 @@ def test_a_one_shot_cannot_take_the_key_of_a_job(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_a_job_cannot_take_the_key_of_a_one_shot(db: Connection, runs: bool) -> None:
+def test_a_job_cannot_take_a_one_shots_key(db: Connection, runs: bool) -> None:
     id = schedule(db, key="k")
     if runs:
         lease(db, id)
@@ -88,7 +90,7 @@ def test_a_job_cannot_take_the_key_of_a_one_shot(db: Connection, runs: bool) -> 
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_vice_versa(db: Connection) -> None:
+def test_cancelling_a_job_or_one_shot_frees_its_key_for_either_kind(db: Connection) -> None:
     call(db, "cancel", id=schedule(db, key="k", every="1 hour"))
     one_shot = schedule(db, key="k")
     assert call(db, "cancel", client="default", key="k") is True
@@ -98,7 +100,7 @@ def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_vice_versa(db: Connect
     assert row(db, "select id, state::text from pgsched.jobs order by created_at desc limit 1") == (job, "cancelled")
 
 
-def test_a_job_takes_the_key_of_an_ended_execution(db: Connection) -> None:
+def test_a_job_can_take_an_ended_executions_key(db: Connection) -> None:
     finish(db, schedule(db, key="k"))
     job = schedule(db, key="k", every="1 hour")
     assert schedule(db, key="k", every="2 hours") == job
@@ -106,7 +108,7 @@ def test_a_job_takes_the_key_of_an_ended_execution(db: Connection) -> None:
     assert column(db, "select state::text from pgsched.jobs") == ["cancelled"]
 
 
-def test_cancelling_by_key_cancels_the_execution_behind_a_running_one(db: Connection) -> None:
+def test_cancelling_a_debounced_key_cancels_only_the_waiting_execution(db: Connection) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     following = schedule(db, key="k", on_conflict="debounce")
@@ -114,7 +116,7 @@ def test_cancelling_by_key_cancels_the_execution_behind_a_running_one(db: Connec
     assert (status(db, running), status(db, following)) == ("running", "cancelled")
 
 
-def test_cancelling_by_key_waits_for_a_transaction_that_schedules_under_it(db: Connection, store_url: str) -> None:
+def test_cancelling_by_key_waits_for_an_open_schedule_of_the_key(db: Connection, store_url: str) -> None:
     schedule(db, key="k", ordering_key="a")
     with session(store_url) as other, session(store_url) as watcher, ThreadPoolExecutor() as threads:
         with db.transaction():
@@ -125,14 +127,14 @@ def test_cancelling_by_key_waits_for_a_transaction_that_schedules_under_it(db: C
     assert status(db, moved) == "cancelled"
 
 
-def test_a_row_deleted_by_hand_frees_its_key(db: Connection) -> None:
+def test_deleting_a_row_by_hand_frees_its_key(db: Connection) -> None:
     first = schedule(db, key="k")
     db.execute("delete from pgsched.executions")
     assert schedule(db, key="k") != first
 
 
 @pytest.mark.parametrize("ordering_key", [None, "another"])
-def test_an_inserted_row_holds_its_key(db: Connection, ordering_key: str | None) -> None:
+def test_an_inserted_row_reserves_its_key(db: Connection, ordering_key: str | None) -> None:
     [id] = insert(db, ("k", None))
     with refused("PS011", hint="pgsched.schedule"):
         insert(db, ("k", ordering_key))
@@ -141,7 +143,7 @@ def test_an_inserted_row_holds_its_key(db: Connection, ordering_key: str | None)
     assert counts(db) == (1, 0, 1)
 
 
-def test_inserts_cannot_take_the_key_of_a_job_or_one_shot(db: Connection) -> None:
+def test_an_insert_cannot_take_a_jobs_or_one_shots_key(db: Connection) -> None:
     schedule(db, key="job", every="1 hour")
     schedule(db, key="one-shot")
     with refused("PS011", hint="leave that row out"):
@@ -152,13 +154,13 @@ def test_inserts_cannot_take_the_key_of_a_job_or_one_shot(db: Connection) -> Non
         schedule(db, key=value(db, INSERT_JOB.replace("returning id", "returning key"), ["inserted"]))
 
 
-def test_a_key_twice_in_one_insert_is_refused(db: Connection) -> None:
+def test_an_insert_with_a_duplicate_key_is_refused(db: Connection) -> None:
     with refused("PS011", hint="leave that row out"):
         insert(db, ("a", None), ("k", "x"), ("k", "y"))
     assert counts(db) == (0, 0, 0)
 
 
-def test_inserted_rows_take_the_keys_of_ended_executions(db: Connection) -> None:
+def test_inserted_rows_can_take_ended_executions_keys(db: Connection) -> None:
     for key in ("a", "b", "c"):
         finish(db, schedule(db, key=key))
     assert len(insert(db, ("a", None), ("b", "x"), ("c", None), ("d", None))) == 4
@@ -174,14 +176,14 @@ def test_a_rolled_back_insert_leaves_its_keys_free(db: Connection) -> None:
     assert counts(db) == (1, 1, 0)
 
 
-def test_schedule_many_names_the_key_that_is_taken(db: Connection) -> None:
+def test_schedule_many_reports_the_taken_key(db: Connection) -> None:
     schedule(db, key="k", ordering_key="a")
     with pytest.raises(Conflict, match="'k'"):
         schedule_many(db, [{"target": TARGET, "key": key} for key in ("j", "k", "l")])
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_replay_takes_the_key_of_its_dead_letter(db: Connection) -> None:
+def test_a_replay_takes_the_dead_letters_key(db: Connection) -> None:
     letter = dead_letter(db, key="k")
     id = replay(db, letter)
     assert schedule(db, key="k", on_conflict="keep") == id
@@ -189,7 +191,7 @@ def test_a_replay_takes_the_key_of_its_dead_letter(db: Connection) -> None:
     assert column(db, "select status::text from pgsched.status where id = %s", [id]) == ["cancelled"]
 
 
-def test_a_replay_under_the_key_of_a_job_is_refused(db: Connection) -> None:
+def test_a_replay_whose_key_a_job_has_taken_is_refused(db: Connection) -> None:
     letter = dead_letter(db, key="k")
     schedule(db, key="k", every="1 hour")
     with refused("PS011"):
@@ -204,7 +206,7 @@ def tidy(db: Connection) -> list[str]:
     return column(db, "select key from pgsched_internal.keys order by 1")
 
 
-def test_tidying_removes_keys_that_nothing_uses(db: Connection) -> None:
+def test_tidying_removes_only_unused_keys(db: Connection) -> None:
     for key in ("waits", "runs", "ended", "ended long ago", "gone"):
         schedule(db, key=key)
     for key in ("job", "cancelled"):
@@ -229,7 +231,7 @@ def test_tidying_skips_locked_keys(db: Connection, store_url: str) -> None:
     assert tidy(db) == []
 
 
-def test_history_answers_for_keys_that_the_registry_has_removed(db: Connection) -> None:
+def test_a_tidied_key_is_still_found_in_history_during_key_retention(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="3 days")
     assert tidy(db) == []
@@ -247,7 +249,7 @@ def with_queues(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_a_key_that_moves_between_queues_has_one_row(with_queues: Connection) -> None:
+def test_scheduling_a_key_in_another_queue_leaves_one_live_row(with_queues: Connection) -> None:
     db = with_queues
     first = schedule(db, key="k", queue="orders")
     second = schedule(db, key="k")
@@ -265,7 +267,7 @@ def outcome(db: Connection, **arguments: Any) -> tuple[Any, ...]:
     return row(db, query.encode(), given)
 
 
-def test_the_outcome_says_what_a_call_did(db: Connection) -> None:
+def test_the_outcome_distinguishes_created_replaced_existing_and_ended(db: Connection) -> None:
     id, *first = outcome(db)
     assert first == ["created", True]
     assert outcome(db) == (id, "replaced", True)
@@ -279,27 +281,27 @@ def test_the_outcome_says_what_a_call_did(db: Connection) -> None:
     assert outcome(db, on_conflict="debounce")[1:] == ("created", True)
 
 
-def test_without_a_key_each_call_creates_a_row(db: Connection) -> None:
+def test_scheduling_without_a_key_always_creates_a_row(db: Connection) -> None:
     first, second = outcome(db, key=None), outcome(db, key=None)
     assert (first[1:], second[1:]) == (("created", True), ("created", True))
     assert first[0] != second[0]
 
 
-def test_moving_to_another_ordering_key_counts_as_replaced(db: Connection) -> None:
+def test_rescheduling_to_another_ordering_key_counts_as_replaced(db: Connection) -> None:
     id, *_ = outcome(db, ordering_key="a")
     moved, *rest = outcome(db, ordering_key="b")
     assert moved != id
     assert rest == ["replaced", True]
 
 
-def test_the_outcome_says_what_a_call_did_to_a_job(db: Connection) -> None:
+def test_a_jobs_outcome_distinguishes_created_replaced_and_existing(db: Connection) -> None:
     id, *first = outcome(db, every="1 hour")
     assert first == ["created", False]
     assert outcome(db, every="2 hours") == (id, "replaced", False)
     assert outcome(db, every="3 hours", on_conflict="keep") == (id, "existing", False)
 
 
-def test_the_outcome_of_a_dependent_has_no_instant(db: Connection) -> None:
+def test_a_dependents_outcome_has_no_instant(db: Connection) -> None:
     before = schedule(db)
     assert outcome(db, after=[str(before)])[1:] == ("created", False)
     assert outcome(db, after=[str(before)])[1:] == ("replaced", False)
@@ -307,9 +309,7 @@ def test_the_outcome_of_a_dependent_has_no_instant(db: Connection) -> None:
 
 @pytest.mark.parametrize("ended", ["failed", "expired", "cancelled", "skipped"])
 @pytest.mark.parametrize("on_conflict", ["replace", "keep", "reject"])
-def test_an_execution_that_did_not_succeed_can_be_scheduled_again_at_once(
-    db: Connection, ended: str, on_conflict: str
-) -> None:
+def test_the_key_of_an_unsuccessful_execution_is_free_at_once(db: Connection, ended: str, on_conflict: str) -> None:
     id = schedule(db, key="k")
     finish(db, id, ended=ended)
     again, *rest = outcome(db, on_conflict=on_conflict)
@@ -317,14 +317,14 @@ def test_an_execution_that_did_not_succeed_can_be_scheduled_again_at_once(
     assert rest == ["created", True]
 
 
-def test_a_success_after_a_failure_answers_for_the_key(db: Connection) -> None:
+def test_scheduling_returns_a_success_that_followed_a_failure(db: Connection) -> None:
     finish(db, schedule(db, key="k"), ended="failed", ago="2 hours")
     id = schedule(db, key="k")
     finish(db, id, ago="1 hour")
     assert outcome(db) == (id, "ended", False)
 
 
-async def test_upkeep_tidies_keys_in_batches(db: Connection, store_url: str) -> None:
+async def test_a_retention_turn_tidies_keys_in_batches(db: Connection, store_url: str) -> None:
     for n in range(5):
         finish(db, schedule(db, key=f"ended-{n}"), ago="25 hours")
     waits = schedule(db, key="waits")
@@ -335,7 +335,7 @@ async def test_upkeep_tidies_keys_in_batches(db: Connection, store_url: str) -> 
     assert column(db, "select id from pgsched_internal.keys") == [waits]
 
 
-def test_a_bulk_replay_does_not_wait_for_a_key_in_an_open_transaction(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_skips_a_key_in_an_open_transaction(db: Connection, store_url: str) -> None:
     dead_letter(db, key="open", client="shop")
     dead_letter(db, key="free", client="shop")
     asked = bulk(db, "replay", {"client": "shop"}, rate=1000)

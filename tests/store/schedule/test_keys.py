@@ -26,7 +26,7 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.oldest_postgresql
 
 
-def test_scheduling_again_replaces_a_waiting_execution(db: Connection) -> None:
+def test_scheduling_a_waiting_key_replaces_the_execution(db: Connection) -> None:
     first = schedule(db, key="k", payload={"n": 1}, delay="1 hour")
     again = schedule(
         db, key="k", payload={"n": 2}, fire_at="2040-01-01Z", target="python:settle", options={"timeout": "5s"}
@@ -47,33 +47,33 @@ def test_replacing_a_retrying_execution_resets_its_attempts(db: Connection) -> N
     assert row(db, "select attempt, scheduled_for from pgsched.executions") == (0, None)
 
 
-def test_each_client_has_its_own_keys(db: Connection) -> None:
+def test_two_clients_can_use_the_same_key(db: Connection) -> None:
     assert schedule(db, key="k", client="payments") != schedule(db, key="k", client="billing")
     assert counts(db) == (2, 0, 0)
 
 
-def test_scheduling_again_returns_a_running_execution_unchanged(db: Connection) -> None:
+def test_scheduling_a_running_key_returns_the_execution_unchanged(db: Connection) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     lease(db, id)
     assert schedule(db, key="k", payload={"n": 2}) == id
     assert value(db, "select payload from pgsched.executions") == {"n": 1}
 
 
-def test_scheduling_again_returns_a_recent_success(db: Connection) -> None:
+def test_scheduling_a_recently_succeeded_key_returns_the_execution(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="23 hours")
     assert schedule(db, key="k") == id
     assert counts(db) == (0, 0, 1)
 
 
-def test_a_key_is_free_after_a_day(db: Connection) -> None:
+def test_a_succeeded_key_is_free_after_a_day(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="25 hours")
     assert schedule(db, key="k") != id
     assert counts(db) == (1, 0, 1)
 
 
-def test_key_retention_can_be_set(db: Connection) -> None:
+def test_key_retention_sets_how_long_a_succeeded_key_is_taken(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="30 seconds")
     db.execute("set pgsched.key_retention = '1 minute'")
@@ -82,7 +82,7 @@ def test_key_retention_can_be_set(db: Connection) -> None:
     assert schedule(db, key="k") != id
 
 
-def test_the_latest_of_several_successes_is_returned(db: Connection) -> None:
+def test_scheduling_a_key_with_several_successes_returns_the_latest(db: Connection) -> None:
     db.execute("set pgsched.key_retention = '-1 day'")
     with pytest.raises(psycopg.Error, match="key_retention is -1 days"):
         db.execute("select pgsched_internal.key_retention()")
@@ -102,14 +102,14 @@ def test_a_cancelled_execution_frees_its_key(db: Connection) -> None:
     assert status(db, again) == "scheduled"
 
 
-def test_a_key_that_moves_to_another_ordering_key_has_one_row(db: Connection) -> None:
+def test_scheduling_a_key_under_another_ordering_key_leaves_one_row(db: Connection) -> None:
     schedule(db, key="k", ordering_key="a")
     schedule(db, key="k", ordering_key="b")
     schedule(db, key="k")
     assert row(db, "select ordering_key, count(*) over () from pgsched.executions") == (None, 1)
 
 
-def test_a_running_key_is_returned_for_another_ordering_key(db: Connection) -> None:
+def test_scheduling_a_running_key_ignores_another_ordering_key(db: Connection) -> None:
     id = schedule(db, key="k", ordering_key="a")
     lease(db, id)
     assert schedule(db, key="k", ordering_key="b") == id
@@ -132,7 +132,7 @@ def behind(
         return late.result(20)
 
 
-def test_two_sessions_with_the_same_key_make_one_row(db: Connection, store_url: str) -> None:
+def test_two_sessions_scheduling_the_same_key_create_one_row(db: Connection, store_url: str) -> None:
     made: list[UUID] = []
     late = behind(
         db, store_url, lambda: made.append(schedule(db, key="k", payload={"n": 1})), key="k", payload={"n": 2}
@@ -141,21 +141,21 @@ def test_two_sessions_with_the_same_key_make_one_row(db: Connection, store_url: 
     assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
 
 
-def test_two_sessions_with_the_same_job_key_make_one_job(db: Connection, store_url: str) -> None:
+def test_two_sessions_scheduling_the_same_job_key_create_one_job(db: Connection, store_url: str) -> None:
     made: list[UUID] = []
     late = behind(db, store_url, lambda: made.append(schedule(db, key="k", every="1 hour")), key="k", every="2 hours")
     assert [late] == made
     assert row(db, "select revision, every = '2 hours' from pgsched.jobs") == (2, True)
 
 
-def test_a_session_that_waited_for_a_rollback_makes_the_row(db: Connection, store_url: str) -> None:
+def test_scheduling_creates_a_new_row_after_a_concurrent_rollback(db: Connection, store_url: str) -> None:
     made: list[UUID] = []
     late = behind(db, store_url, lambda: made.append(schedule(db, key="k")), undone=True, key="k")
     assert [late] != made
     assert counts(db) == (1, 0, 0)
 
 
-def test_scheduling_during_a_cancel_makes_a_new_row(db: Connection, store_url: str) -> None:
+def test_scheduling_during_a_cancel_creates_a_new_row(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     assert behind(db, store_url, lambda: finish(db, id, ended="cancelled"), key="k") != id
     assert counts(db) == (1, 0, 1)
@@ -188,7 +188,7 @@ def test_debouncing_does_not_wait_for_a_settle(db: Connection, store_url: str) -
     assert counts(db) == (1, 0, 1)
 
 
-def test_scheduling_waits_for_a_claim_and_returns_its_row(db: Connection, store_url: str) -> None:
+def test_scheduling_waits_for_a_claim_and_returns_the_claimed_row(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     assert behind(db, store_url, lambda: lease(db, id), key="k", payload={"n": 2}) == id
     assert row(db, "select payload, lease_token from pgsched.executions") == ({"n": 1}, 1)
@@ -200,7 +200,7 @@ def test_scheduling_replaces_a_row_whose_claim_is_rolled_back(db: Connection, st
     assert row(db, "select payload, lease_token from pgsched.executions") == ({"n": 2}, None)
 
 
-def test_two_debounces_beside_a_running_execution_make_one_row(db: Connection, store_url: str) -> None:
+def test_two_debounces_of_a_running_key_create_one_row(db: Connection, store_url: str) -> None:
     lease(db, schedule(db, key="k"))
     made: list[UUID] = []
     debounced: dict[str, Any] = {"key": "k", "on_conflict": "debounce"}
@@ -209,7 +209,7 @@ def test_two_debounces_beside_a_running_execution_make_one_row(db: Connection, s
     assert counts(db) == (2, 0, 0)
 
 
-def test_keep_locks_no_row_before_the_commit(db: Connection, store_url: str) -> None:
+def test_on_conflict_keep_locks_no_row(db: Connection, store_url: str) -> None:
     one_shot = schedule(db, key="one-shot")
     job = schedule(db, key="job", every="1 hour")
     with psycopg.connect(store_url, autocommit=True) as worker, db.transaction():
@@ -220,7 +220,7 @@ def test_keep_locks_no_row_before_the_commit(db: Connection, store_url: str) -> 
         assert column(worker, "select id from pgsched.jobs for share nowait") == [job]
 
 
-def test_keep_leaves_a_waiting_execution_unchanged(db: Connection) -> None:
+def test_on_conflict_keep_leaves_a_waiting_execution_unchanged(db: Connection) -> None:
     id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
     assert schedule(db, key="k", payload={"n": 2}, on_conflict="keep") == id
     assert row(db, "select payload, fire_at = '2040-01-01Z' from pgsched.executions") == ({"n": 1}, True)
@@ -228,7 +228,7 @@ def test_keep_leaves_a_waiting_execution_unchanged(db: Connection) -> None:
 
 @pytest.mark.parametrize("ordering_key", [None, "another"])
 @pytest.mark.parametrize("there", ["waits", "runs", "ended"])
-def test_reject_refuses_a_taken_key(db: Connection, there: str, ordering_key: str | None) -> None:
+def test_on_conflict_reject_refuses_a_taken_key(db: Connection, there: str, ordering_key: str | None) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     if there == "runs":
         lease(db, id)
@@ -243,12 +243,12 @@ def test_reject_refuses_a_taken_key(db: Connection, there: str, ordering_key: st
 
 
 @pytest.mark.parametrize("on_conflict", ["keep", "reject", "debounce"])
-def test_a_free_key_is_taken_whatever_on_conflict_says(db: Connection, on_conflict: str) -> None:
+def test_scheduling_a_free_key_works_with_every_on_conflict_value(db: Connection, on_conflict: str) -> None:
     id = schedule(db, key="k", on_conflict=on_conflict)
     assert status(db, id) == "scheduled"
 
 
-def test_debouncing_moves_a_waiting_execution_and_changes_nothing_else(db: Connection) -> None:
+def test_debouncing_moves_a_waiting_execution_but_keeps_its_payload(db: Connection) -> None:
     id = schedule(db, key="k", payload={"n": 1}, delay="5 seconds")
     db.execute("update pgsched.executions set attempt = 2")
     again = schedule(
@@ -263,7 +263,7 @@ def test_debouncing_moves_a_waiting_execution_and_changes_nothing_else(db: Conne
     )
 
 
-def test_debouncing_beside_a_running_execution_makes_the_next(db: Connection) -> None:
+def test_debouncing_a_running_key_creates_a_second_execution(db: Connection) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     following = schedule(db, key="k", on_conflict="debounce")
@@ -274,20 +274,20 @@ def test_debouncing_beside_a_running_execution_makes_the_next(db: Connection) ->
     assert schedule(db, key="k") == following
 
 
-def test_debouncing_after_an_ended_execution_makes_the_next(db: Connection) -> None:
+def test_debouncing_an_ended_key_creates_a_new_execution(db: Connection) -> None:
     ended = schedule(db, key="k")
     finish(db, ended, ago="1 minute")
     assert schedule(db, key="k", on_conflict="debounce") != ended
     assert counts(db) == (1, 0, 1)
 
 
-def test_debouncing_under_another_ordering_key_moves_the_row_unchanged(db: Connection) -> None:
+def test_debouncing_can_change_the_ordering_key_but_not_the_payload(db: Connection) -> None:
     schedule(db, key="k", ordering_key="a", payload={"n": 1})
     schedule(db, key="k", ordering_key="b", payload={"n": 2}, on_conflict="debounce")
     assert row(db, "select ordering_key, payload, count(*) over () from pgsched.executions") == ("b", {"n": 1}, 1)
 
 
-def test_debouncing_with_another_ordering_key_beside_a_run_makes_the_next(db: Connection) -> None:
+def test_debouncing_a_running_key_can_use_another_ordering_key(db: Connection) -> None:
     running = schedule(db, key="k", ordering_key="a")
     lease(db, running)
     following = schedule(db, key="k", ordering_key="b", on_conflict="debounce")
@@ -295,7 +295,7 @@ def test_debouncing_with_another_ordering_key_beside_a_run_makes_the_next(db: Co
     assert counts(db) == (2, 0, 0)
 
 
-def test_keep_and_reject_apply_to_jobs(db: Connection) -> None:
+def test_on_conflict_keep_and_reject_apply_to_jobs(db: Connection) -> None:
     id = schedule(db, key="k", every="1 hour")
     assert schedule(db, key="k", every="2 hours", on_conflict="keep") == id
     assert row(db, "select every = '1 hour', revision from pgsched.jobs") == (True, 1)

@@ -49,14 +49,14 @@ def labels_of(db: Connection, id: UUID) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_labels_are_kept_from_scheduling_into_history(db: Connection, way: str) -> None:
+def test_an_executions_labels_are_kept_in_history(db: Connection, way: str) -> None:
     id = WAYS[way](db)
     assert labels_of(db, id) == SPRING
     finish(db, id)
     assert labels_of(db, id) == SPRING
 
 
-def test_scheduling_again_replaces_labels_and_debouncing_keeps_them(db: Connection) -> None:
+def test_rescheduling_replaces_labels_and_debouncing_keeps_them(db: Connection) -> None:
     id = schedule(db, key="k", labels=SPRING)
     schedule(db, key="k", labels={"team": "sales"}, on_conflict="debounce")
     assert labels_of(db, id) == SPRING
@@ -91,7 +91,7 @@ def test_invalid_labels_are_refused(db: Connection, labels: Any) -> None:
                    [Jsonb(labels)])  # fmt: skip
 
 
-def test_a_client_sets_labels_and_sees_only_its_own(db: Connection, store_url: str) -> None:
+def test_a_client_can_set_labels_and_filter_only_its_own_executions(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     schedule(db, labels=SPRING, client="shop")
@@ -117,7 +117,7 @@ def test_a_client_sets_labels_and_sees_only_its_own(db: Connection, store_url: s
         ({"mail": "team"}, []),
     ],
 )
-async def test_a_filter_matches_executions_with_all_its_labels(
+async def test_a_label_filter_matches_only_executions_with_all_given_labels(
     db: Connection, worker: connect.Connection, labels: dict[str, str], expected: list[str]
 ) -> None:
     ids = {"ended": schedule(db, client="shop", labels={"team": "mail", "campaign": "autumn"})}
@@ -132,7 +132,7 @@ async def test_a_filter_matches_executions_with_all_its_labels(
         assert (foreign in found) is (client is None and labels == {"team": "mail"})
 
 
-async def test_a_filter_by_labels_applies_to_dead_letters(db: Connection, worker: connect.Connection) -> None:
+async def test_a_label_filter_applies_to_dead_letters(db: Connection, worker: connect.Connection) -> None:
     ids = [schedule(db, labels={"team": team}) for team in ("mail", "sales")]
     ids.append(schedule(db))
     for id in ids:

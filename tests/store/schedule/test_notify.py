@@ -21,7 +21,7 @@ def unwatched(db: Connection) -> None:
     db.execute("select setval('pgsched_internal.watch_0', 1)")
 
 
-def test_a_near_row_is_notified_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
+def test_a_row_due_soon_is_notified_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="1 second")
         [payload] = heard(listener, db)
@@ -29,14 +29,14 @@ def test_a_near_row_is_notified_with_its_partition_and_instant(db: Connection, s
     assert payload == f"{partition_of(db)}@{instant}"
 
 
-def test_a_far_row_is_not_notified(db: Connection, store_url: str) -> None:
+def test_a_row_due_later_is_not_notified(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="10 seconds")
         schedule(db, delay="10 seconds", key="k")
         assert heard(listener, db) == []
 
 
-def test_an_insert_of_many_rows_notifies_once(db: Connection, store_url: str) -> None:
+def test_a_multi_row_insert_notifies_once(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition)"
@@ -55,7 +55,7 @@ def test_an_insert_of_many_rows_notifies_once(db: Connection, store_url: str) ->
     assert set(notified) == {"0", "1", "2", "3"}
 
 
-def test_only_the_near_rows_of_an_insert_are_notified(db: Connection, store_url: str) -> None:
+def test_a_multi_row_insert_notifies_only_of_rows_due_soon(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition)"
@@ -75,7 +75,9 @@ def test_a_rollback_notifies_nobody(db: Connection, store_url: str) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_notify_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
+def test_setting_notify_off_suppresses_a_sessions_notifications(
+    db: Connection, store_url: str, key: str | None
+) -> None:
     with listening(store_url) as listener:
         db.execute("set pgsched.notify = off")
         id = schedule(db, delay="0", key=key)
@@ -83,7 +85,7 @@ def test_notify_off_silences_a_session(db: Connection, store_url: str, key: str 
         assert heard(listener, db) == []
 
 
-def test_a_key_brought_forward_is_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_a_key_to_an_earlier_instant_is_notified(db: Connection, store_url: str) -> None:
     schedule(db, key="k", delay="1 hour")
     with listening(store_url) as listener:
         schedule(db, key="k", delay="0")
@@ -115,7 +117,7 @@ def watching(url: str, queue_number: int) -> Iterator[None]:
         watcher.execute("select pgsched_internal.leave_watch(%s, 1)", [queue_number])
 
 
-def test_a_watched_queue_is_not_notified(db: Connection, store_url: str) -> None:
+def test_rows_in_a_watched_queue_are_not_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener, watching(store_url, 0):
         schedule(db, delay="0")
@@ -128,13 +130,13 @@ def test_a_watched_queue_is_not_notified(db: Connection, store_url: str) -> None
         assert heard(listener, db) == []
 
 
-def test_a_queue_is_notified_while_another_is_watched(db: Connection, store_url: str) -> None:
+def test_an_unwatched_queue_is_notified_while_another_is_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, watching(store_url, 1):
         schedule(db, delay="0")
         assert len(heard(listener, db)) == 1
 
 
-def test_notifications_resume_when_a_watch_ends(db: Connection, store_url: str) -> None:
+def test_notifications_resume_after_a_watch_ends(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         with watching(store_url, 0):
             schedule(db, delay="0")
@@ -142,7 +144,7 @@ def test_notifications_resume_when_a_watch_ends(db: Connection, store_url: str) 
         assert len(heard(listener, db)) == 1
 
 
-def test_advisory_locks_of_others_do_not_make_a_queue_watched(db: Connection, store_url: str) -> None:
+def test_an_outsiders_advisory_lock_does_not_make_a_queue_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, psycopg.connect(store_url, autocommit=True) as outsider:
         outsider.execute("select pg_advisory_lock(1885631331, -1)")
         outsider.execute("select pg_advisory_lock((1885631331::bigint << 32) | 4294967295)")
@@ -150,7 +152,7 @@ def test_advisory_locks_of_others_do_not_make_a_queue_watched(db: Connection, st
         assert len(heard(listener, db)) == 1
 
 
-def test_the_watch_of_a_lost_worker_is_believed_only_for_a_moment(db: Connection, store_url: str) -> None:
+def test_a_lost_workers_watch_does_not_suppress_notifications(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         value(db, "select pgsched_internal.take_watch(0, 1)")
         past, far = ("(extract(epoch from clock_timestamp()) * 1000)::bigint " + by for by in ("- 1", "+ 3600000"))
@@ -160,7 +162,7 @@ def test_the_watch_of_a_lost_worker_is_believed_only_for_a_moment(db: Connection
             assert len(heard(listener, db)) == 1
 
 
-def test_a_watch_cannot_be_taken_by_another_worker(db: Connection) -> None:
+def test_a_watched_queue_cannot_be_watched_by_another_worker(db: Connection) -> None:
     assert value(db, "select pgsched_internal.take_watch(0, 1)")
     assert not value(db, "select pgsched_internal.take_watch(0, 2)")
     value(db, "select pgsched_internal.leave_watch(0, 2)")
@@ -185,7 +187,7 @@ def test_a_resumed_job_wakes_a_planner(db: Connection, store_url: str) -> None:
         assert heard(listener, db) == ["plan"]
 
 
-def test_a_triggered_job_is_notified_like_any_row(db: Connection, store_url: str) -> None:
+def test_triggering_a_job_notifies_workers(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
     with listening(store_url) as listener:
         call(db, "trigger", job_id=job)
@@ -193,7 +195,7 @@ def test_a_triggered_job_is_notified_like_any_row(db: Connection, store_url: str
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_an_insert_into_hundreds_of_partitions_fits_the_message_limit(database_url: str) -> None:
+def test_notifications_for_hundreds_of_partitions_fit_the_message_limit(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db, listening(database_url) as listener:
         with db.transaction(), db.pipeline():  # separate transactions would take longer with each partition
             for n in range(16, 448):

@@ -155,7 +155,7 @@ def encoded(options: Any) -> bytes | None:
 
 @QUIET
 @given(options=OPTIONS)
-def test_workers_can_read_the_options_that_sql_accepts(db: Connection, options: Any) -> None:
+def test_workers_can_parse_all_options_that_sql_accepts(db: Connection, options: Any) -> None:
     raw = encoded(options)
     if raw is not None and taken_by_sql(db, raw):
         parse_options(raw)
@@ -175,7 +175,9 @@ PAYLOADS = st.one_of(
 
 @QUIET
 @given(format=st.sampled_from(["text", "form", "base64"]), payload=PAYLOADS)
-def test_python_and_sql_make_bodies_of_the_same_payloads(db: Connection, format: str, payload: Any) -> None:
+def test_python_and_sql_accept_the_same_payloads_for_each_body_format(
+    db: Connection, format: str, payload: Any
+) -> None:
     raw = encoded(payload)
     if raw is None:
         return
@@ -191,7 +193,7 @@ def test_python_and_sql_make_bodies_of_the_same_payloads(db: Connection, format:
 
 @QUIET
 @given(name=st.sampled_from(["headers", "timeout", "backoff", "retry_on", "priority"]), data=st.data())
-def test_workers_can_read_each_option_that_sql_accepts(db: Connection, name: str, data: st.DataObject) -> None:
+def test_workers_can_parse_each_single_option_that_sql_accepts(db: Connection, name: str, data: st.DataObject) -> None:
     parts = {"headers": HEADERS, "timeout": DURATIONS, "backoff": JUNK, "retry_on": CODES, "priority": JUNK}
     raw = encoded({name: data.draw(parts[name])})
     if raw is not None and taken_by_sql(db, raw):
@@ -200,7 +202,7 @@ def test_workers_can_read_each_option_that_sql_accepts(db: Connection, name: str
 
 @QUIET
 @given(options=OPTIONS)
-def test_workers_can_read_the_defaults_that_sql_accepts(db: Connection, options: Any) -> None:
+def test_workers_can_parse_the_default_options_that_sql_accepts(db: Connection, options: Any) -> None:
     raw = encoded(options)
     if raw is not None and taken_by_sql(db, raw, "check_defaults"):
         parse_options(b"{}", raw)
@@ -276,7 +278,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("options", "says"), REFUSED, ids=lambda given: str(given)[:40])
-def test_options_that_are_certain_to_fail_are_refused(db: Connection, options: Any, says: str) -> None:
+def test_options_that_can_never_work_are_refused(db: Connection, options: Any, says: str) -> None:
     with pytest.raises(psycopg.Error, match=says) as refused:
         db.execute("select pgsched_internal.check_options(%s::jsonb)", [orjson.dumps(options).decode()])
     assert refused.value.sqlstate in {"PS004", "PS001"}

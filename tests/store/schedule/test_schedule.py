@@ -10,7 +10,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, counts, 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
-def test_an_execution_is_written_as_requested(db: Connection) -> None:
+def test_a_scheduled_execution_has_the_given_values(db: Connection) -> None:
     id = schedule(db, payload={"merchant": 42}, options={"timeout": "PT5S"}, ordering_key="42", fire_at="2040-01-01Z")
     assert row(
         db,
@@ -27,13 +27,13 @@ def test_a_delay_counts_from_the_start_of_the_transaction(db: Connection) -> Non
     assert ahead == timedelta(minutes=10)
 
 
-def test_an_execution_without_an_instant_fires_now(db: Connection) -> None:
+def test_an_execution_without_a_fire_at_is_due_now(db: Connection) -> None:
     with db.transaction():
         id = call(db, "schedule", target=TARGET)
         assert value(db, "select fire_at = pgsched.now() from pgsched.executions where id = %s", [id])
 
 
-def test_an_instant_in_the_past_is_due_at_once(db: Connection) -> None:
+def test_an_execution_scheduled_in_the_past_is_due_at_once(db: Connection) -> None:
     id = schedule(db, fire_at="2020-01-01Z")
     assert value(db, "select fire_at < pgsched.now() from pgsched.executions where id = %s", [id])
 
@@ -57,7 +57,7 @@ def test_every_kind_of_target_is_accepted(db: Connection, target: str) -> None:
     assert value(db, "select target from pgsched.executions where id = %s", [id]) == target
 
 
-def test_ids_are_in_order_of_creation(db: Connection) -> None:
+def test_execution_ids_increase_in_order_of_creation(db: Connection) -> None:
     first = schedule(db)
     db.execute("select pg_sleep(0.002)")  # UUIDs of version 7 are in order by millisecond
     second = schedule(db)
@@ -71,7 +71,7 @@ def test_rows_with_the_same_ordering_key_share_a_partition(db: Connection) -> No
     assert value(db, "select count(distinct partition) from pgsched.executions") == 1
 
 
-def test_rows_without_keys_spread_over_the_partitions_of_their_queue(db: Connection) -> None:
+def test_rows_without_keys_spread_over_the_queues_partitions(db: Connection) -> None:
     for _ in range(40):
         schedule(db)
     partitions = set(column(db, "select partition from pgsched.executions"))
@@ -79,7 +79,7 @@ def test_rows_without_keys_spread_over_the_partitions_of_their_queue(db: Connect
     assert len(partitions) > 4
 
 
-def test_a_queue_has_its_own_partitions(database_url: str) -> None:
+def test_rows_of_a_queue_go_only_to_its_own_partitions(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         for n in range(16, 32):
@@ -93,7 +93,7 @@ def test_a_queue_has_its_own_partitions(database_url: str) -> None:
         assert set(column(db, "select queue from pgsched.status")) == {"orders"}
 
 
-def test_a_cron_job_is_written_and_left_to_the_planner(db: Connection) -> None:
+def test_a_scheduled_cron_job_has_the_given_values_and_is_unplanned(db: Connection) -> None:
     id = schedule(db, cron="30 2 * * *", timezone="Europe/Berlin", key="nightly", payload={"full": True})
     assert row(
         db,
@@ -104,7 +104,7 @@ def test_a_cron_job_is_written_and_left_to_the_planner(db: Connection) -> None:
     assert counts(db) == (0, 1, 0)
 
 
-def test_an_interval_job_is_written(db: Connection) -> None:
+def test_a_scheduled_interval_job_has_the_given_interval(db: Connection) -> None:
     id = schedule(db, every="15 minutes")
     assert row(db, "select cron, every, timezone from pgsched.jobs where id = %s", [id]) == (
         None,
@@ -118,13 +118,13 @@ def test_valid_cron_expressions_are_accepted(db: Connection, cron: str) -> None:
     assert value(db, "select cron from pgsched.jobs where id = %s", [schedule(db, cron=cron)]) == cron
 
 
-def test_scheduling_again_under_its_key_edits_a_job(db: Connection) -> None:
+def test_scheduling_a_jobs_key_again_edits_the_job(db: Connection) -> None:
     first = schedule(db, cron="30 2 * * *", key="nightly")
     assert schedule(db, cron="30 3 * * *", key="nightly", target="python:nightly") == first
     assert row(db, "select cron, target, revision from pgsched.jobs") == ("30 3 * * *", "python:nightly", 2)
 
 
-def test_an_edit_deletes_the_planned_row(db: Connection) -> None:
+def test_rescheduling_a_job_deletes_its_planned_row(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
@@ -138,27 +138,27 @@ def test_an_edit_deletes_the_planned_row(db: Connection) -> None:
     assert counts(db) == (0, 1, 0)
 
 
-def test_an_edit_keeps_a_paused_job_paused(db: Connection) -> None:
+def test_rescheduling_a_paused_job_leaves_it_paused(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     call(db, "pause", kind="job", name=str(job))
     schedule(db, every="2 hours", key="hourly")
     assert value(db, "select state::text from pgsched.jobs") == "paused"
 
 
-def test_an_edit_makes_an_invalid_job_active(db: Connection) -> None:
+def test_rescheduling_an_invalid_job_makes_it_active(db: Connection) -> None:
     schedule(db, cron="0 0 30-31 2 *", key="never")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'there is no 31st of February'")
     schedule(db, cron="0 0 28 2 *", key="never")
     assert row(db, "select state::text, reason from pgsched.jobs") == ("active", None)
 
 
-def test_a_cancelled_job_frees_its_key_for_a_new_one(db: Connection) -> None:
+def test_a_cancelled_jobs_key_can_be_used_by_a_new_job(db: Connection) -> None:
     first = schedule(db, every="1 hour", key="hourly")
     call(db, "cancel", id=first)
     assert schedule(db, every="1 hour", key="hourly") != first
 
 
-def test_a_rollback_leaves_nothing(db: Connection) -> None:
+def test_a_rolled_back_schedule_leaves_no_rows(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         schedule(db)
         schedule(db, key="settle-42")
@@ -168,14 +168,14 @@ def test_a_rollback_leaves_nothing(db: Connection) -> None:
     assert counts(db) == (0, 0, 0)
 
 
-def test_scheduled_rows_are_visible_to_others_only_after_the_commit(db: Connection, store_url: str) -> None:
+def test_scheduled_rows_are_visible_only_after_the_commit(db: Connection, store_url: str) -> None:
     with psycopg.connect(store_url, autocommit=True) as other, db.transaction():
         schedule(db)
         assert counts(other) == (0, 0, 0)
     assert counts(db) == (1, 0, 0)
 
 
-def test_a_plain_insert_needs_only_a_target_and_an_instant(db: Connection) -> None:
+def test_a_plain_insert_needs_only_a_target_and_a_fire_at(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, payload, fire_at)"
         " select %s, jsonb_build_object('n', n), now() + n * interval '1 second' from generate_series(1, 200) n",
@@ -187,7 +187,7 @@ def test_a_plain_insert_needs_only_a_target_and_an_instant(db: Connection) -> No
     assert value(db, "select distinct client_id from pgsched.executions") == "default"
 
 
-def test_a_plain_insert_with_a_key_uses_partition_for(db: Connection) -> None:
+def test_scheduling_finds_the_key_of_a_plain_insert(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at, client_id, key, partition)"
         " values (%s, now(), 'payments', 'k', pgsched.partition_for('default', 'payments', 'k'))",
@@ -197,7 +197,7 @@ def test_a_plain_insert_with_a_key_uses_partition_for(db: Connection) -> None:
     assert schedule(db, client="payments", key="k") == waiting
 
 
-def test_an_inserted_job_is_left_to_the_planner(db: Connection) -> None:
+def test_an_inserted_job_is_active_and_unplanned(db: Connection) -> None:
     db.execute(
         "insert into pgsched.jobs (client_id, key, cron, timezone, target) values ('payments', 'n',"
         " '@daily', 'UTC', %s)",

@@ -103,7 +103,7 @@ OPTIONS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("target", "hint"), TARGETS)
-def test_a_target_that_cannot_be_called_is_refused(db: Connection, target: str | None, hint: str) -> None:
+def test_an_invalid_target_is_refused_with_a_hint(db: Connection, target: str | None, hint: str) -> None:
     with refused("PS001", hint=hint):
         schedule(db, target=target)
     assert counts(db) == (0, 0, 0)
@@ -111,14 +111,14 @@ def test_a_target_that_cannot_be_called_is_refused(db: Connection, target: str |
 
 @pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
 @pytest.mark.parametrize(("target", "hint"), [pair for pair in TARGETS if pair[0] is not None])
-def test_an_outcome_target_that_cannot_be_called_is_refused(db: Connection, target: str, hint: str, name: str) -> None:
+def test_an_invalid_outcome_target_is_refused_with_a_hint(db: Connection, target: str, hint: str, name: str) -> None:
     with refused("PS001", hint=hint):
         schedule(db, options={name: target})
     assert counts(db) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("target", "hint"), [pair for pair in TARGETS if pair[0] is not None])
-def test_a_plain_insert_refuses_the_same_targets(db: Connection, target: str, hint: str) -> None:
+def test_a_plain_insert_with_an_invalid_target_is_refused(db: Connection, target: str, hint: str) -> None:
     with refused("PS001", hint=hint):
         db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [target])
     with refused("PS001", hint=hint):
@@ -145,7 +145,7 @@ def test_a_plain_insert_refuses_the_same_targets(db: Connection, target: str, hi
         "kafka:orders.v1",
     ],
 )
-def test_a_target_that_can_be_called_is_accepted(db: Connection, target: str) -> None:
+def test_a_valid_target_is_accepted(db: Connection, target: str) -> None:
     schedule(db, target=target)
     schedule(db, target=target, key="k")
     schedule(db, target=target, every="1 hour")
@@ -201,7 +201,7 @@ def test_invalid_options_are_refused(db: Connection, options: Any, hint: str) ->
     assert counts(db) == (0, 0, 0)
 
 
-def test_every_option_is_accepted_in_its_valid_form(db: Connection) -> None:
+def test_valid_options_are_accepted(db: Connection) -> None:
     schedule(
         db,
         options={
@@ -245,7 +245,7 @@ def test_a_payload_just_under_one_mebibyte_is_accepted(db: Connection) -> None:
         ({"client": "c" * 101}, "client_id_is_1_to_100_characters"),
     ],
 )
-def test_a_name_that_is_empty_or_too_long_breaks_a_named_constraint(
+def test_an_empty_or_overlong_name_violates_a_named_constraint(
     db: Connection, arguments: dict[str, Any], constraint: str, when: dict[str, Any]
 ) -> None:
     with refused("23514", constraint=constraint):
@@ -272,7 +272,7 @@ def test_a_keyed_row_in_the_wrong_partition_is_refused(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("both", [{"cron": "@daily", "every": "1 hour"}, {}])
-def test_an_inserted_job_needs_either_cron_or_every(db: Connection, both: dict[str, Any]) -> None:
+def test_an_inserted_job_requires_either_cron_or_every(db: Connection, both: dict[str, Any]) -> None:
     with refused("PS002", hint="exactly one"):
         db.execute(
             "insert into pgsched.jobs (target, cron, every) values (%s, %s, %s)",
@@ -282,13 +282,13 @@ def test_an_inserted_job_needs_either_cron_or_every(db: Connection, both: dict[s
 
 
 @pytest.mark.parametrize("instant", ["-infinity", "0044-03-15 BC"])
-def test_an_inserted_instant_before_the_earliest_is_refused(db: Connection, instant: str) -> None:
+def test_an_inserted_fire_at_before_the_earliest_instant_is_refused(db: Connection, instant: str) -> None:
     with refused("PS002", hint="now()"):
         db.execute("insert into pgsched.executions (target, fire_at) values (%s, %s)", [TARGET, instant])
     assert counts(db) == (0, 0, 0)
 
 
-def test_one_bad_row_refuses_the_whole_insert(db: Connection) -> None:
+def test_an_insert_with_one_invalid_row_is_refused_as_a_whole(db: Connection) -> None:
     with refused("PS001"):
         db.execute(
             "insert into pgsched.executions (target, fire_at)"
@@ -304,14 +304,14 @@ def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
         call(db, function, **on_job(function, "00000000-0000-7000-8000-000000000000"))
 
 
-def test_a_null_beside_another_value_counts_as_left_out(db: Connection) -> None:
+def test_a_null_schedule_argument_is_ignored_if_another_is_given(db: Connection) -> None:
     db.execute("select pgsched.schedule('python:a', delay => '1 hour', fire_at => null, cron => null, every => null)")
     db.execute("select pgsched.schedule('python:a', every => '1 hour', cron => null)")
     assert counts(db) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("name", ["fire_at", "delay", "cron", "every"])
-def test_a_null_instant_is_refused_and_does_not_mean_now(db: Connection, name: str) -> None:
+def test_a_null_schedule_argument_alone_is_refused(db: Connection, name: str) -> None:
     with refused("PS002", hint="leave it out"):
         db.execute(f"select pgsched.schedule('python:a', {name} => null)".encode())
     with refused("PS002", hint="leave it out"):

@@ -37,7 +37,7 @@ def planned(db: Session, id: UUID) -> tuple[Any, ...]:
     return row(db, "select id, pgsched.now() - scheduled_for, payload from pgsched.executions where job_id = %s", [id])
 
 
-async def test_a_due_row_stays_due(db: Session, worker: Connection) -> None:
+async def test_rescheduling_an_unchanged_job_keeps_its_due_row(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     before = planned(db, id)
     assert await scheduled(db, worker) == id
@@ -45,7 +45,7 @@ async def test_a_due_row_stays_due(db: Session, worker: Connection) -> None:
     assert value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_a_due_row_runs_with_the_new_payload(db: Session, worker: Connection) -> None:
+async def test_rescheduling_a_job_updates_its_due_rows_payload(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     await scheduled(db, worker, payload={"shop": 7})
     _, late, payload = planned(db, id)
@@ -53,14 +53,16 @@ async def test_a_due_row_runs_with_the_new_payload(db: Session, worker: Connecti
     assert late > timedelta(seconds=59)
 
 
-async def test_another_schedule_skips_a_due_row(db: Session, worker: Connection) -> None:
+async def test_rescheduling_a_job_with_a_new_interval_skips_its_due_row(db: Session, worker: Connection) -> None:
     id = await due(db, worker)
     await scheduled(db, worker, every=2 * HOUR)
     assert planned(db, id)[1] < timedelta(0)
     assert row(db, "select status::text, reason from pgsched.history") == ("skipped", "replaced")
 
 
-async def test_another_clock_policy_plans_the_job_again(db: Session, worker: Connection, store_url: str) -> None:
+async def test_rescheduling_a_job_with_a_new_clock_policy_replans_it(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     await scheduled(db, worker, every=None, cron="30 2 * * *", timezone="Europe/Berlin")
     db.execute("update pgsched.jobs set updated_at = updated_at - interval '1 hour'")
     async with await AsyncConnection.connect(store_url) as connection, connection.transaction():

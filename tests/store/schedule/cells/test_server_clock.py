@@ -13,14 +13,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 _RAN = "select scheduled_for from pgsched.history where status = 'succeeded' order by 1"
 
 
-async def test_a_clock_set_forward_coalesces_the_instants_between(stage: Stage) -> None:
+async def test_setting_the_clock_forward_coalesces_the_skipped_instants(stage: Stage) -> None:
     story = await told(stage, OVERLAP["`skip` (default)"])
     stage.travel(story.instant + 3 * HOUR + MINUTE)
     await stage.work()
     assert story.fates() == "3 skipped (coalesced), then runs"
 
 
-async def test_a_clock_set_back_runs_no_instant_twice(stage: Stage) -> None:
+async def test_setting_the_clock_back_runs_no_instant_twice(stage: Stage) -> None:
     story = await told(stage, OVERLAP["`skip` (default)"])
     await stage.live(story.instant + MINUTE)
     stage.travel(story.instant - HOUR / 2)
