@@ -70,7 +70,7 @@ def test_rebuilding_replaces_invalid_indexes_of_an_interrupted_rebuild(db: Conne
     ) == [("pgsched_internal.one", None)]
 
 
-def test_a_locked_table_is_reported_and_blocks_no_other_session(
+def test_rebuilding_gives_up_on_a_locked_table_without_blocking_clients(
     db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replacing, "_AT_THE_MOST", 0.3)

@@ -194,7 +194,7 @@ _SERVES = "update pgsched_internal.facts set value = %s where name = 'serves fro
 
 
 @pytest.mark.parametrize("revision", ["pgsched_9999", "a_later_one"])
-def test_an_incompatible_newer_schema_is_refused_with_advice_to_install(database_url: str, revision: str) -> None:
+def test_an_incompatible_newer_schema_is_refused_with_upgrade_advice(database_url: str, revision: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(_LATER, [revision])
         connection.execute(_SERVES, ["pgsched_9998"])

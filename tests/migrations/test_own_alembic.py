@@ -59,7 +59,7 @@ def own_config(tmp_path: Path, empty_database_url: str) -> Config:
     return config
 
 
-def test_both_branches_are_upgraded_together(own_config: Config, empty_database_url: str) -> None:
+def test_upgrading_heads_upgrades_both_branches(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute("select id from public.orders")

@@ -52,7 +52,7 @@ def test_migrating_keeps_queues_unchanged(database_url: str) -> None:
         assert connection.execute(waiting).fetchall() == [(3, 10, 1)]
 
 
-def test_the_printed_migration_creates_the_same_schema(database_url: str, empty_database_url: str) -> None:
+def test_the_printed_migration_creates_the_same_schema_as_migrate(database_url: str, empty_database_url: str) -> None:
     with (
         psycopg.connect(database_url) as migrated,
         psycopg.connect(empty_database_url, autocommit=True) as by_hand,

@@ -61,7 +61,7 @@ def test_the_role_from_set_role_is_logged_instead_of_the_login(db: Connection) -
     assert column(db, "select actor from pgsched.audit_log where action = 'pause'") == ["pgsched_worker"]
 
 
-def test_resume_logs_its_note(db: Connection) -> None:
+def test_resuming_logs_the_note(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "pause", kind="job", name=str(job))
     call(db, "resume", kind="job", name=str(job), note="open again", actor="ann")

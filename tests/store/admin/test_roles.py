@@ -317,7 +317,7 @@ def test_a_reader_sees_every_clients_rows(db: Connection, reader: Connection) ->
         "select pgsched_internal.drop_day('history_20200101')",
     ],
 )
-def test_a_reader_may_neither_write_nor_read_secrets(db: Connection, reader: Connection, query: str) -> None:
+def test_a_reader_may_not_write_anything_or_read_secrets(db: Connection, reader: Connection, query: str) -> None:
     schedule(db)
     with refused(DENIED):
         reader.execute(query.encode())

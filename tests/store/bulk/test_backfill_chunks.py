@@ -127,7 +127,7 @@ async def test_backfilled_rows_drop_options_that_limit_their_age(db: Connection,
     assert row(db, "select options, scheduled_for from pgsched.executions") == ({"timeout": "PT5S"}, MARCH)
 
 
-async def test_backfills_obey_the_rules_of_the_job(db: Connection, planning: connect.Connection) -> None:
+async def test_backfills_obey_the_jobs_rules(db: Connection, planning: connect.Connection) -> None:
     job = schedule(
         db,
         cron="0 * * * *",

@@ -82,7 +82,7 @@ def test_backfilling_an_unknown_job_is_refused(db: Connection) -> None:
         ({"from": "1960-03-01T00:00Z"}, "a later start"),
     ],
 )
-def test_an_invalid_range_is_refused(db: Connection, job: UUID, given: dict[str, str], hint: str) -> None:
+def test_an_invalid_backfill_range_is_refused(db: Connection, job: UUID, given: dict[str, str], hint: str) -> None:
     for dry_run in (True, False):
         with refused("PS002", hint=hint):
             bulk(db, "backfill", {"job": str(job)} | RANGE | given, dry_run=dry_run)
@@ -154,7 +154,7 @@ def test_a_client_cannot_see_or_stop_another_clients_backfills(db: Connection, p
         payments.execute("insert into pgsched.bulk_operations (action, filter, actor) values ('backfill', '{}', 'me')")
 
 
-def test_a_clients_job_cancel_stops_the_backfill(payments: Connection) -> None:
+def test_a_client_cancelling_its_job_stops_the_backfill(payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     backfill(payments, job)
     assert call(payments, "cancel", id=job) is True

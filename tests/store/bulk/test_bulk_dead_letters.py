@@ -127,7 +127,7 @@ def test_a_bulk_replay_does_not_replay_its_own_failures(db: Connection) -> None:
     assert state(db, new) == "open"
 
 
-def test_a_dead_letter_whose_key_is_scheduled_is_skipped(db: Connection) -> None:
+def test_a_bulk_replay_skips_a_dead_letter_whose_key_is_scheduled(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     schedule(db, key="k")
     many = bulk(db, "replay", ALL)
@@ -170,7 +170,7 @@ def test_a_bulk_discard_discards_each_dead_letter_once(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log where detail ->> 'note' = 'known'") == ["bulk discard"]
 
 
-def test_counting_stops_at_its_time_limit(db: Connection) -> None:
+def test_counting_dead_letters_stops_at_its_time_limit(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10_001])
     assert count(db, "replay", ALL, within="0 s") == (10_000, False)
     assert count(db, "replay", ALL) == (10_001, True)

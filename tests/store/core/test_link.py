@@ -25,7 +25,7 @@ class _Heard:
         self.warmed.append(first)
 
 
-async def test_each_new_connection_is_greeted_and_warmed_as_first_or_later(database_url: str) -> None:
+async def test_each_new_connection_is_greeted_and_warmed_up(database_url: str) -> None:
     heard = _Heard()
     link = Link(database_url, "test", greet=heard.greet, warm=heard.warm)
     first = await link.get()

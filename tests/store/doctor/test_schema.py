@@ -217,7 +217,7 @@ async def test_a_sequence_behind_its_table_is_reported_and_advanced(db: Connecti
     assert await register(database_url) == 4
 
 
-async def test_a_sequence_restarted_at_free_numbers_is_no_finding(db: Connection, database_url: str) -> None:
+async def test_a_sequence_restarted_at_unused_numbers_is_not_reported(db: Connection, database_url: str) -> None:
     first = await register(database_url)
     db.execute("update pgsched.workers set id = 2147483000 where id = %s", [first])
     db.execute("alter sequence pgsched.workers_id_seq restart")

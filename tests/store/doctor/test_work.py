@@ -10,7 +10,7 @@ from tests.store.store_arrange import KEY, rotate, schedule
 
 
 @pytest.mark.parametrize(("ago", "severity"), [("2 minutes", "warning"), ("1 hour", "error")])
-async def test_a_queue_running_late_with_a_worker_is_reported(
+async def test_a_late_queue_that_has_a_worker_is_reported(
     db: Connection, database_url: str, ago: str, severity: str
 ) -> None:
     await register(database_url)
@@ -31,7 +31,7 @@ async def test_a_late_queue_without_a_worker_is_not_reported_as_late(db: Connect
     assert await seen(database_url, "late") == []
 
 
-async def test_an_objective_missed_in_the_last_hour_is_a_warning(db: Connection, database_url: str) -> None:
+async def test_an_objective_missed_in_the_last_hour_is_reported(db: Connection, database_url: str) -> None:
     objective = """select pgsched.set_client(%s, '{"late_after": "1s", "on_time_share": 0.9}')"""
     put = """insert into pgsched.rollups (minute, client_id, queue, attempts, lateness)
              values (now() - %s::interval, %s, 'default', %s,
@@ -81,7 +81,7 @@ async def test_too_few_days_ahead_are_reported_as_a_warning(database_url: str) -
     assert await seen(database_url, "days") == []
 
 
-async def test_secrets_that_no_key_opens_are_reported_as_an_error(db: Connection, database_url: str) -> None:
+async def test_secrets_that_no_key_can_open_are_reported_as_an_error(db: Connection, database_url: str) -> None:
     assert await seen(database_url, "secrets") == []
     rotate(db)
     assert [severity for severity, _ in await seen(database_url, "secrets")] == ["note"]

@@ -39,7 +39,7 @@ def days(db: Connection) -> list[str]:
     )
 
 
-def test_an_open_dead_letter_survives_its_day_with_its_attempts(db: Connection) -> None:
+def test_open_dead_letters_and_attempts_are_moved_before_a_day_is_dropped(db: Connection) -> None:
     id = dead_letter(db, ago="40 days", payload={"n": 1}, key="k")
     keep_days(db, 30)
     assert days(db) == []
@@ -67,7 +67,7 @@ def test_successes_and_discarded_dead_letters_are_dropped_with_the_day(db: Conne
     assert (days(db), column(db, KEPT)) == ([], [])
 
 
-def test_a_day_with_open_dead_letters_is_not_dropped(db: Connection) -> None:
+def test_a_day_with_unmoved_open_dead_letters_is_not_dropped(db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
     db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(30) name")
     assert len(days(db)) == 1

@@ -120,7 +120,7 @@ def test_a_cancelled_replay_can_be_replayed_again(db: Connection) -> None:
     assert status(db, second) == "scheduled"
 
 
-def test_a_replay_keeps_the_key_of_the_dead_letter(db: Connection) -> None:
+def test_a_replay_keeps_the_dead_letters_key(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="1 minute")
     new = replay(db, id)
     assert value(db, "select key from pgsched.executions where id = %s", [new]) == "k"
@@ -189,7 +189,7 @@ def blocked(db: Connection) -> UUID:
     return id
 
 
-def test_replaying_unblocks_the_key_but_runs_before_held_executions(db: Connection) -> None:
+def test_a_replay_unblocks_its_key_but_runs_before_held_executions(db: Connection) -> None:
     id = blocked(db)
     held = schedule(db, ordering_key="o")
     db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
@@ -269,7 +269,7 @@ def test_an_invalid_replay_is_refused_and_changes_nothing(db: Connection, given:
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_a_dead_letter_expires_after_dead_letters_for(db: Connection) -> None:
+def test_dead_letters_for_sets_when_a_dead_letter_expires(db: Connection) -> None:
     id = dead_letter(db, ago="8 days")
     db.execute("update pgsched.clients set dead_letters_for = '7 days' where client_id = 'default'")
     assert column(db, "select id from pgsched.dead_letters") == []

@@ -86,7 +86,7 @@ def test_a_dependent_without_fire_at_is_scheduled_for_the_release(db: Connection
 
 
 @pytest.mark.parametrize("ended", ["failed", "cancelled", "expired", "skipped"])
-def test_an_unsuccessful_predecessor_skips_the_dependent(db: Connection, ended: str) -> None:
+def test_a_dependent_of_an_unsuccessful_predecessor_is_skipped(db: Connection, ended: str) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first, ended)
@@ -117,7 +117,7 @@ def test_a_failure_skips_the_chain_up_to_after_outcome_any(db: Connection) -> No
     assert is_due(db, fourth)
 
 
-def test_one_failed_predecessor_of_several_skips_the_dependent(db: Connection) -> None:
+def test_one_failed_predecessor_is_enough_to_skip_the_dependent(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     end(db, first, "failed")
@@ -160,7 +160,7 @@ def test_a_new_dependency_and_its_release_notify_workers(db: Connection, store_u
         assert sorted("@" in payload for payload in heard(listener, db)) == [False, True]
 
 
-def test_scheduling_after_a_failed_execution_is_refused(db: Connection) -> None:
+def test_depending_on_a_failed_execution_is_refused(db: Connection) -> None:
     first = schedule(db)
     finish(db, first, ended="failed")
     with refused("PS011", hint="after_outcome => 'any'"):

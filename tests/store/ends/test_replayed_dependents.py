@@ -19,7 +19,7 @@ def failed(db: Connection, *ids: UUID) -> None:
     release(db)
 
 
-def test_a_skipped_dependent_can_be_replayed_once_its_predecessor_is(db: Connection) -> None:
+def test_a_skipped_dependent_can_be_replayed_after_its_predecessor(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first, payload={"n": 2}, key="second")
     failed(db, first)

@@ -118,7 +118,7 @@ def test_a_reader_can_see_but_not_change_gates_and_blocked_keys(db: Connection, 
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_a_client_granted_set_client_can_sideline_a_host_for_itself(db: Connection, payments: Connection) -> None:
+def test_a_client_granted_set_client_can_sideline_hosts_only_for_itself(db: Connection, payments: Connection) -> None:
     db.execute(
         sql.SQL("grant execute on function pgsched.set_client(text, jsonb, text) to {}").format(
             sql.Identifier(value(payments, "select session_user::text"))
@@ -131,7 +131,7 @@ def test_a_client_granted_set_client_can_sideline_a_host_for_itself(db: Connecti
     assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
 
 
-def test_a_held_execution_that_its_client_reschedules_is_not_held(db: Connection, payments: Connection) -> None:
+def test_a_client_rescheduling_a_held_execution_ends_the_hold(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     assert value(payments, "select held_by from pgsched.status") == "host:shop.example"

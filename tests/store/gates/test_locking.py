@@ -10,7 +10,7 @@ from tests.store.store_arrange import Connection, column
 pytestmark = pytest.mark.oldest_postgresql
 
 
-async def test_locking_gates_skips_and_reports_busy_ones(
+async def test_locking_gates_skips_and_reports_busy_gates(
     db: Connection, worker: WorkerConnection, store_url: str
 ) -> None:
     names = ["client:a", "client:b", "client:c", "client:d"]

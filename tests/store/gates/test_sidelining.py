@@ -20,7 +20,7 @@ def gate(db: Connection, name: str = CIRCUIT, **columns: Any) -> None:
     db.execute(f"insert into pgsched_internal.gates ({names}) values ({marks})".encode(), [name, *columns.values()])
 
 
-def test_a_host_can_be_sidelined_for_one_client_or_all(db: Connection) -> None:
+def test_a_host_can_be_sidelined_for_one_or_all_clients(db: Connection) -> None:
     assert call(db, "pause", kind="target", name="Shop.example", client="payments", note="down") is True
     assert call(db, "pause", kind="target", name="shop.example") is True
     found = db.execute("select gate, host, client_id, state, reason from pgsched.sidelined order by gate").fetchall()

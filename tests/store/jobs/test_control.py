@@ -135,7 +135,7 @@ def test_cancelling_a_job_does_not_wait_for_a_locked_row(db: Connection, store_u
     assert status(db, id) == "scheduled"
 
 
-def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
+def test_rescheduling_changes_a_waiting_executions_fire_at(db: Connection) -> None:
     id = schedule(db, key="k")
     call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
     assert row(
@@ -228,7 +228,7 @@ def test_resuming_an_active_job_changes_nothing(db: Connection) -> None:
         *(("resume", "only a paused or invalid job", state) for state in ("cancelled", "finished")),
     ],
 )
-def test_a_job_in_another_state_cannot_be_paused_or_resumed(
+def test_pausing_or_resuming_a_job_in_an_unsuitable_state_is_refused(
     db: Connection, function: str, hint: str, state: str
 ) -> None:
     job = schedule(db, every="1 hour")

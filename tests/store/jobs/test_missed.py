@@ -175,7 +175,7 @@ async def test_jitter_moves_the_start_but_not_the_instant(db: Session, worker: C
     assert nominal < fire_at < nominal + timedelta(minutes=30)
 
 
-async def test_a_window_starts_a_run_in_the_windows_emptiest_minute(db: Session, worker: Connection) -> None:
+async def test_a_run_with_a_window_starts_in_the_windows_emptiest_minute(db: Session, worker: Connection) -> None:
     hourly = late(db, window="16m")
     for minute in range(16):  # every minute of the successor's window is taken except the twelfth
         if minute != 11:

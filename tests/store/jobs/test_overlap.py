@@ -258,7 +258,7 @@ async def test_cancel_running_cancels_the_previous_run_and_notifies_its_worker(
     assert statuses(db, hourly)[0] == (BEGAN, "cancelled", "overlap: replaced by the run of 2025-03-01T11:00:00Z")
 
 
-async def test_the_result_of_a_cancelled_run_is_ignored(db: Session, worker: Connection) -> None:
+async def test_a_cancelled_runs_result_is_ignored(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker, on_overlap="cancel_running")
     await at_second_instant(worker)
     await settle(worker, first)

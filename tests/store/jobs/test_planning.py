@@ -68,7 +68,7 @@ async def test_a_new_job_is_planned_from_its_creation_even_if_planned_late(db: S
     assert waiting(db, minutely) == [made + timedelta(seconds=30)]
 
 
-async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Connection) -> None:
+async def test_an_edited_job_is_planned_from_the_edit(db: Session, worker: Connection) -> None:
     minutely = schedule(db, cron="0 0 1 1 *", key="edited")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     schedule(db, cron="* * * * *", key="edited")
@@ -208,7 +208,7 @@ async def test_the_sweep_does_not_repeat_held_or_released_runs(db: Session, work
     assert waiting(db, broken) == [BEGAN + HOUR]
 
 
-async def test_a_limited_sweep_returns_where_to_continue(db: Session, worker: Connection) -> None:
+async def test_a_limited_sweep_returns_its_stopping_point(db: Session, worker: Connection) -> None:
     for _ in range(3):
         job(db)
     found, after = await unplanned_jobs.repair_jobs(worker, most=2)
@@ -334,7 +334,7 @@ async def test_locked_jobs_are_planned_in_a_later_turn(db: Session, store_url: s
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
 
 
-async def test_a_planner_rests_when_instants_take_long_to_find(db: Session, store_url: str) -> None:
+async def test_a_planner_pauses_when_finding_instants_takes_long(db: Session, store_url: str) -> None:
     never = [{"cron": f"{minute} 2 * 3 SUN#2", "timezone": "America/New_York"} for minute in range(20)]
     for second in range(30):
         job(db, planned_revision=0, rules={"also": never, "exclude": [f"{second} * * * * *", "* * * * *"]})
@@ -344,7 +344,7 @@ async def test_a_planner_rests_when_instants_take_long_to_find(db: Session, stor
     await link.drop()
 
 
-async def test_a_planner_continues_at_once_when_instants_are_found_quickly(
+async def test_a_planner_continues_at_once_when_finding_instants_is_quick(
     db: Session, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_row_planner, "_LONG", 1.0)  # a busy machine must not count as slow instants

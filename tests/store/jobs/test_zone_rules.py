@@ -113,7 +113,7 @@ async def test_a_row_misplaced_by_old_zone_rules_is_moved_and_audited(db: Connec
     assert on_record(db) == "2025b"
 
 
-async def test_a_job_that_fails_the_recheck_is_marked_invalid_alone(db: Connection, processes: Processes) -> None:
+async def test_only_the_job_whose_recheck_fails_is_marked_invalid(db: Connection, processes: Processes) -> None:
     odd = await planned(db, processes, key="odd")
     fine = [await planned(db, processes, key=f"fine-{n}") for n in range(4)]
     instants = [misplace(db, job) for job in fine]
@@ -149,7 +149,7 @@ async def test_moving_a_row_keeps_the_delay_between_instant_and_start(db: Connec
 
 
 @pytest.mark.parametrize("given", [{"timezone": "UTC"}, {"cron": None, "timezone": None, "every": "1 hour"}])
-async def test_jobs_without_zone_dependent_schedules_are_not_checked(
+async def test_jobs_without_zone_dependent_schedules_are_not_rechecked(
     db: Connection, processes: Processes, given: dict[str, object]
 ) -> None:
     job = await planned(db, processes, **given)
@@ -158,7 +158,7 @@ async def test_jobs_without_zone_dependent_schedules_are_not_checked(
     assert waits_for(db, job) == wrong
 
 
-async def test_the_zone_of_an_additional_schedule_is_checked(db: Connection, processes: Processes) -> None:
+async def test_an_additional_schedules_zone_is_rechecked(db: Connection, processes: Processes) -> None:
     rules = {"also": [{"cron": "*/30 * * * *", "timezone": "Asia/Kolkata"}]}
     job = await planned(db, processes, timezone="UTC", rules=rules)
     misplace(db, job, timedelta(days=1))
@@ -167,7 +167,7 @@ async def test_the_zone_of_an_additional_schedule_is_checked(db: Connection, pro
     assert waits_for(db, job) == meant.next_instant(value(db, "select updated_at from pgsched.jobs"))
 
 
-async def test_a_leased_row_is_not_moved(db: Connection, processes: Processes) -> None:
+async def test_a_recheck_does_not_move_a_leased_row(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     wrong = misplace(db, job) + HOUR
     lease(db, value(db, "select id from pgsched.executions"))
@@ -238,7 +238,7 @@ async def test_only_one_process_rechecks_at_a_time(db: Connection, processes: Pr
     assert second.emitted == []
 
 
-async def test_another_process_takes_over_a_lost_processs_recheck(db: Connection, processes: Processes) -> None:
+async def test_another_process_takes_over_the_recheck_of_a_lost_process(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     first, second = processes.start("2025b"), processes.start("2025b")

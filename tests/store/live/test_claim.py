@@ -172,7 +172,9 @@ async def test_a_claim_starts_at_its_watermark(db: Session, worker: Connection) 
     assert len(await claim(worker)) == 2
 
 
-async def test_two_claimers_never_share_a_row(db: Session, worker: Connection, store_url: str) -> None:
+async def test_a_claim_skips_rows_that_another_session_has_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     ids = due(db, 4)
     with psycopg.connect(store_url) as holder:
         holder.execute("select from pgsched.executions where id = any (%s) for update", [ids[:2]])

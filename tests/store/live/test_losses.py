@@ -44,7 +44,7 @@ def begin(db: Session, id: UUID) -> None:
     db.execute("update pgsched.executions set begun = lease_token where id = %s", [id])
 
 
-async def test_a_begun_only_attempt_fails_when_its_worker_is_lost(db: Session, worker: Connection) -> None:
+async def test_an_execution_fails_if_its_only_attempt_is_lost_after_beginning(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
@@ -53,7 +53,7 @@ async def test_a_begun_only_attempt_fails_when_its_worker_is_lost(db: Session, w
     )  # fmt: skip
 
 
-async def test_an_attempt_begun_under_an_earlier_lease_does_not_use_it_up(db: Session, worker: Connection) -> None:
+async def test_an_attempt_begun_under_an_earlier_lease_is_not_used_up(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"max_attempts": 1})
     begin(db, id)
     db.execute("update pgsched.executions set lease_token = 6 where id = %s", [id])

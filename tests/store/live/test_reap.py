@@ -62,7 +62,7 @@ async def test_reaping_ends_an_expired_lease(db: Session, worker: Connection) ->
     assert status(db, id) == "retrying"
 
 
-async def test_an_expired_lease_is_reaped_only_after_its_worker_is_heard(db: Session, worker: Connection) -> None:
+async def test_an_expired_lease_is_kept_until_its_worker_is_known_to_be_alive(db: Session, worker: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (id, name, queues, release, lease, expires_at)"
         " overriding system value values (5, 'w', '{default}', '0', '30 s', now() + '10 s')"

@@ -132,7 +132,7 @@ async def test_a_failed_row_keeps_its_reason_and_last_attempt(db: Session, worke
     ) == (UUID(bytes=found.id), 1, 1, 503, "503", timedelta(seconds=1.5), "payments")
 
 
-async def test_a_result_is_kept_as_json(db: Session, worker: Connection) -> None:
+async def test_a_result_is_stored_as_json(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await executions.settle_finished(
         worker, found.partition, [finished(found, "succeeded", result='{"paid": [1, null]}', reason=None)]
@@ -253,7 +253,7 @@ async def test_renewing_skips_a_fresh_lease(db: Session, worker: Connection) -> 
         ("nothing", "succeeded", 0),
     ],
 )
-async def test_history_is_kept_as_the_clients_keep_setting_says(
+async def test_the_clients_keep_setting_decides_which_history_is_kept(
     db: Session, worker: Connection, keep: str, how: str, kept: int
 ) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('payments', %s)", [keep])

@@ -99,7 +99,7 @@ def test_a_claim_skips_a_lost_run_of_a_locked_job_without_holding_it(db: Connect
     assert status(db, id) == "failed"
 
 
-def test_an_error_that_no_row_causes_fails_the_claim_and_holds_none(db: Connection) -> None:
+def test_an_error_that_no_row_causes_fails_the_claim_and_holds_no_row(db: Connection) -> None:
     put_many(db, 5)
     db.execute("revoke update on pgsched.executions from pgsched_owner")
     tables = column(

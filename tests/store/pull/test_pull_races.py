@@ -53,7 +53,7 @@ def test_a_late_completion_is_refused_after_a_new_claim(db: Connection, other: C
         complete(db, late)
 
 
-def test_a_key_has_only_one_claimed_execution_across_consumers(db: Connection, other: Connection) -> None:
+def test_only_one_consumer_at_a_time_can_claim_an_ordering_key(db: Connection, other: Connection) -> None:
     put(db, ordering_key="o")
     put(db, ordering_key="o")
     first = claim_one(db, batch=1)
