@@ -48,7 +48,7 @@ def test_a_replayed_dependent_waits_for_its_predecessors_replay(db: Connection) 
     assert is_due(db, again)
 
 
-def test_a_skipped_chain_is_replayed_in_order(db: Connection) -> None:
+def test_a_skipped_chain_can_only_be_replayed_in_order(db: Connection) -> None:
     first = schedule_now(db)
     second = after(db, first)
     third = after(db, second)

@@ -80,13 +80,13 @@ async def test_a_row_without_jitter_or_window_has_no_start_at(db: Session, worke
     assert (run.start_at, run.start) == (None, run.scheduled_for)
 
 
-async def test_the_age_of_a_claimed_run_counts_from_its_start(db: Session, worker: Connection) -> None:
+async def test_a_claimed_runs_age_counts_from_its_start(db: Session, worker: Connection) -> None:
     run = await claimed_late(db, worker, {"relevant_for": "10s"}, after_start="2 seconds")
     assert run.start - run.scheduled_for == (HOUR - timedelta(seconds=2)) // timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize("option", ["relevant_for", "deadline", "max_retry_age"])
-def test_the_age_of_a_pulled_run_counts_from_its_start(db: Session, option: str) -> None:
+def test_a_pulled_runs_age_counts_from_its_start(db: Session, option: str) -> None:
     queue = f"pulled_{option}"
     call(db, "create_queue", name=queue, changes={"pulled": True})
     call(db, "schedule", target="queue:", queue=queue, options={option: "10m", "backoff": ["1s"]})

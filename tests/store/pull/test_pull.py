@@ -174,7 +174,7 @@ def test_a_lost_lease_can_be_reaped_without_a_claim(db: Connection) -> None:
     assert status(db, handed.id) == "failed"
 
 
-def test_every_verb_refuses_a_stale_token(db: Connection) -> None:
+def test_complete_fail_extend_and_release_refuse_a_stale_token(db: Connection) -> None:
     put(db)
     stale = claim_one(db)
     run_out(db, stale)
