@@ -36,7 +36,7 @@ _SETTINGS = {
 _LONG = (
     "test_planning_laws",
     "test_lookup_plans",
-    "test_the_go_client_of_the_guide",
+    "test_the_guides_go_client",
     "test_each_example_accepts_only_genuine_callbacks",
     "test_calls_survive",
     "test_faults",

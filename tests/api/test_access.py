@@ -101,7 +101,7 @@ _NAMES = ("job_id", "execution_id", "operation_id", "client", "queue", "name", "
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_key_opens_exactly_the_routes_of_its_scope(
+async def test_a_key_can_call_only_the_routes_its_scope_covers(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     key, of_all = make_key(db, clients=["shop"], scopes=[scope]), make_key(db, scopes=[scope])
@@ -124,7 +124,7 @@ def _was_understood(route: Route, answer: httpx.Response) -> None:
     assert answer.is_success or answer.status_code == 409 or is_no_letter or needs_all, (route, answer.text)
 
 
-async def test_a_key_of_another_client_sees_and_changes_nothing(
+async def test_another_clients_key_sees_and_changes_nothing(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things
 ) -> None:
     key = make_key(db, clients=["other"])
@@ -144,7 +144,7 @@ async def test_a_key_of_another_client_sees_and_changes_nothing(
     assert rows_of_all(db) == before
 
 
-async def test_the_database_isolates_clients_without_the_checks_of_routes(
+async def test_the_database_isolates_clients_even_if_route_checks_are_off(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key(db, clients=["other"])

@@ -18,7 +18,7 @@ from tests.store.store_arrange import call, schedule
 _BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsched_internal.new_id(), 'no')"
 
 
-async def test_entries_have_the_actor_and_the_values_before_and_after(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_audit_entries_have_the_actor_and_the_old_and_new_values(api: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "2h"}})).status_code == 200
     call(db, "pause", kind="job", name=str(job), actor="ann")
@@ -32,7 +32,7 @@ async def test_entries_have_the_actor_and_the_values_before_and_after(api: httpx
     assert len((await api.get("/v1/audit", params={"actor": "ann"})).json()["items"]) == 1
 
 
-async def test_the_audit_page_lists_changes_with_their_actor_page_by_page(
+async def test_the_audit_page_filters_changes_and_shows_fifty_per_page(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     for rate in (50, 1):
@@ -56,7 +56,7 @@ async def test_the_audit_page_lists_changes_with_their_actor_page_by_page(
     assert (await page.get("/audit")).status_code == 403
 
 
-async def test_a_page_searches_a_limited_number_of_changes_and_links_on(
+async def test_an_audit_search_stops_at_a_limit_and_links_to_older_changes(
     page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "_LOOKED_THROUGH", 5)
@@ -101,7 +101,7 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     return {"backfill": {}} | verbs
 
 
-async def test_a_client_reads_all_changes_to_its_own_rows_only(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_reads_audit_entries_of_its_own_clients_only(keyed: httpx.AsyncClient, db: Connection) -> None:
     done = _done_to_shop(db)
     call(db, "pause", kind="client", name="other", actor="elsewhere")
     call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")

@@ -47,7 +47,7 @@ def _bearer(token: Token) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_a_token_shows_its_id_and_hides_its_secret() -> None:
+def test_a_token_round_trips_and_its_repr_hides_the_secret() -> None:
     token = Token.new()
     assert Token.parse(str(token)) == token
     assert token.secret not in repr(token)
@@ -61,7 +61,7 @@ def test_malformed_tokens_are_not_looked_up(text: str) -> None:
     assert Token.parse(text) is None
 
 
-async def test_a_key_grants_what_the_database_stores(keys: Authentication, db: Connection) -> None:
+async def test_a_key_grants_the_clients_and_scopes_stored_in_the_database(keys: Authentication, db: Connection) -> None:
     token = make_key(db, clients=["shop", 'it\'s, "{all}"'], scopes=["read"], subject="ann")
     found = await keys.grant(f"Bearer {token}")
     assert found == Grant(
@@ -82,11 +82,11 @@ async def test_a_cached_key_is_checked_without_the_database(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-def test_cached_and_delayed_answers_are_less_than_a_second_old() -> None:
+def test_cached_and_slow_lookups_are_less_than_a_second_old() -> None:
     assert max(authentication._KEPT_FOR, authentication._OLDEST) < 1.0
 
 
-async def test_a_revoked_key_is_refused_at_its_next_lookup(
+async def test_a_revoked_key_is_refused_once_its_cache_entry_expires(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = make_key(db)
@@ -101,7 +101,7 @@ async def test_a_revoked_key_is_refused_at_its_next_lookup(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-async def test_a_slow_lookup_is_refused(keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_fails_if_the_key_lookup_takes_too_long(keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "_OLDEST", 0.0)
     monkeypatch.setattr(authentication, "WAIT", 0.05)
     with pytest.raises(Exception, match="took too long"):
@@ -123,7 +123,7 @@ async def test_a_rotated_secret_is_accepted_until_it_expires(
         await keys.grant(f"Bearer {former}")
 
 
-async def test_the_last_use_is_recorded_once_a_minute_without_waiting(
+async def test_a_keys_last_use_is_recorded_once_a_minute_without_blocking(
     keys: Authentication, db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -168,11 +168,11 @@ async def test_loopback_is_open_until_the_first_key_is_created(
         ("db.example", False),
     ],
 )
-def test_only_loopback_addresses_are_open(host: str, is_open: bool) -> None:
+def test_is_loopback_is_true_for_loopback_hosts_only(host: str, is_open: bool) -> None:
     assert is_loopback(host) is is_open
 
 
-async def test_keys_are_created_rotated_revoked_and_their_token_shown_once(
+async def test_keys_are_created_rotated_and_revoked_and_tokens_shown_once(
     database_url: str, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -206,7 +206,7 @@ async def test_keys_are_created_rotated_revoked_and_their_token_shown_once(
     assert value(db, "select count(*) from pgsched.audit_log where detail::text like '%psk\\_%'") == 0
 
 
-async def test_a_rate_limit_applies_to_its_key_only(database_url: str, db: Connection) -> None:
+async def test_a_rate_limit_on_one_key_does_not_limit_another_key(database_url: str, db: Connection) -> None:
     held, free = (make_key(db, clients=["shop"], scopes=["read"]) for _ in range(2))
     db.execute("select pgsched_internal.set_key_rate(%s, 1, 3)", [held.id])
     async with serving(create_app(Settings(database_url=database_url))) as api:
@@ -251,7 +251,7 @@ async def test_the_audit_log_records_key_and_session_besides_the_claimed_actor(
     assert resumed == ("ann", None, value(db, "select pg_backend_pid()"))
 
 
-async def test_a_reused_connection_acts_only_for_its_current_grant(database: Database, db: Connection) -> None:
+async def test_a_pooled_connection_sees_only_the_current_grants_clients(database: Database, db: Connection) -> None:
     for client in ("one", "two"):
         schedule(db, client=client)
     seen = "select client_id from pgsched.executions order by 1"
@@ -267,7 +267,7 @@ async def test_a_reused_connection_acts_only_for_its_current_grant(database: Dat
         await single.close()
 
 
-def test_the_settings_of_the_api_give_other_roles_no_access(db: Connection, database_url: str) -> None:
+def test_the_apis_session_settings_give_other_roles_no_access(db: Connection, database_url: str) -> None:
     schedule(db, client="shop")
     db.execute("create role pgsched_test_payments in role pgsched_client")
     try:
@@ -283,7 +283,7 @@ def test_the_settings_of_the_api_give_other_roles_no_access(db: Connection, data
         db.execute("drop role pgsched_test_payments")
 
 
-async def test_a_login_without_the_api_role_gets_an_error_with_the_grant(db: Connection, database_url: str) -> None:
+async def test_the_error_for_a_login_without_the_api_role_names_the_grant(db: Connection, database_url: str) -> None:
     db.execute("create role pgsched_test_worker login password 'x' in role pgsched_worker")
     try:
         url = psycopg.conninfo.make_conninfo(database_url, user="pgsched_test_worker", password="x")
@@ -311,7 +311,7 @@ async def test_checking_a_cached_key_takes_microseconds(
     assert (time.process_time() - begun) / 1000 < 100e-6  # measured: about 4 µs; a lookup takes about 1 ms
 
 
-async def test_the_python_client_sends_its_key(database_url: str, db: Connection) -> None:
+async def test_the_python_client_sends_the_api_key(database_url: str, db: Connection) -> None:
     import pgsched
 
     token = make_key(db, clients=["default"], scopes=["schedule"])

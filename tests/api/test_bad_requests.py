@@ -186,7 +186,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-async def test_a_bad_request_is_refused_with_a_correction(
+async def test_a_bad_request_is_refused_with_advice_and_stores_nothing(
     refusing: httpx.AsyncClient, witness: psycopg.Connection[Any], bad: Bad
 ) -> None:
     headers = {"Content-Type": bad.media_type} if bad.body is not None and bad.media_type else {}
@@ -202,17 +202,17 @@ async def test_a_bad_request_is_refused_with_a_correction(
     assert _rows(witness) == 0
 
 
-async def test_an_error_in_the_body_has_a_pointer(refusing: httpx.AsyncClient) -> None:
+async def test_a_body_error_has_a_json_pointer(refusing: httpx.AsyncClient) -> None:
     answer = await refusing.post("/v1/jobs", json={"target": _URL, "schedule": {"fire_at": 5}})
     assert answer.json()["errors"] == [{"detail": "Expected str, got int", "pointer": "#/schedule/fire_at"}]
 
 
-async def test_an_error_in_a_parameter_names_it(refusing: httpx.AsyncClient) -> None:
+async def test_a_query_parameter_error_names_the_parameter(refusing: httpx.AsyncClient) -> None:
     answer = await refusing.get("/v1/executions?status=done")
     assert [fault["parameter"] for fault in answer.json()["errors"]] == ["status"]
 
 
-async def test_a_streamed_body_over_the_limit_is_refused(refusing: httpx.AsyncClient) -> None:
+async def test_a_streamed_body_over_the_size_limit_is_refused(refusing: httpx.AsyncClient) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(300):
             yield b"x" * 10_000

@@ -89,7 +89,7 @@ def count(db: Db) -> int:
     return int(found[0])
 
 
-async def test_every_line_is_scheduled_and_its_id_returned(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_batch_schedules_every_line_and_returns_every_id(api: httpx.AsyncClient, db: Db) -> None:
     found = results(await send(api, ndjson(plain(9_000))))
     assert [result["line"] for result in found] == [*range(1, 9_001)]
     assert {(result["kind"], result["outcome"]) for result in found} == {("execution", "created")}
@@ -98,7 +98,7 @@ async def test_every_line_is_scheduled_and_its_id_returned(api: httpx.AsyncClien
 
 
 @pytest.mark.parametrize("mode", ["all", "each"])
-async def test_a_line_creates_the_same_row_as_a_single_request(api: httpx.AsyncClient, db: Db, mode: str) -> None:
+async def test_a_batch_line_creates_the_same_row_as_a_single_request(api: httpx.AsyncClient, db: Db, mode: str) -> None:
     rows = (
         "select kind, client_id, key, target, payload, options, nullif(fire_at, 'infinity'), ordering_key, queue, cron,"
         " labels from"
@@ -117,7 +117,7 @@ async def test_a_line_creates_the_same_row_as_a_single_request(api: httpx.AsyncC
     assert found[1]["id"] == found[4]["id"]
 
 
-async def test_a_line_gets_the_same_error_as_a_single_request(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_batch_line_gets_the_same_error_as_a_single_request(api: httpx.AsyncClient, db: Db) -> None:
     await api.post("/v1/jobs", json={"target": "notify:a", "key": "taken", "schedule": {"fire_at": AT}})
     headers = {"Content-Type": "application/json"}
     alone = [(await api.post("/v1/jobs", content=json.dumps(body), headers=headers)).json() for body in BAD]
@@ -146,7 +146,7 @@ async def test_the_first_invalid_line_is_named_and_nothing_is_scheduled(
     assert count(db) == 0
 
 
-async def test_mode_each_returns_a_result_per_line(api: httpx.AsyncClient, db: Db) -> None:
+async def test_mode_each_schedules_valid_lines_and_reports_invalid_ones(api: httpx.AsyncClient, db: Db) -> None:
     bodies: list[Any] = plain(300)
     bodies[7], bodies[9], bodies[200] = {"target": "ftp://a"}, "no body", {"target": "ftp://b"}
     found = results(await send(api, ndjson(bodies), "each"))
@@ -155,7 +155,7 @@ async def test_mode_each_returns_a_result_per_line(api: httpx.AsyncClient, db: D
     assert count(db) == 297
 
 
-async def test_lines_can_arrive_in_chunks_of_any_size(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_batch_sent_byte_by_byte_is_scheduled(api: httpx.AsyncClient, db: Db) -> None:
     body = ndjson([KINDS[0], b"\r\n", b"  \n", {**KINDS[2], "payload": "ü"}]).rstrip(b"\n")
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -170,7 +170,7 @@ async def test_an_empty_batch_has_no_results(api: httpx.AsyncClient) -> None:
     assert results(await send(api, b"\n")) == []
 
 
-async def test_a_line_has_the_size_limit_of_a_request(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_batch_line_over_the_size_limit_is_refused(api: httpx.AsyncClient, db: Db) -> None:
     def bodies() -> bytes:
         return ndjson([KINDS[0], b"x" * (batch_lines.LONGEST_LINE * 2) + b"\n", KINDS[2]])
 
@@ -190,7 +190,7 @@ async def test_a_batch_over_the_line_limit_is_refused(
     assert count(db) == 0
 
 
-async def test_results_end_at_the_first_line_over_the_limit(
+async def test_results_end_at_the_first_line_over_the_line_limit(
     api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_lines, "MOST_LINES", 5)
@@ -207,7 +207,7 @@ async def test_results_end_at_the_first_line_over_the_limit(
     assert count(db) == 10
 
 
-async def test_a_body_of_another_media_type_is_refused(api: httpx.AsyncClient) -> None:
+async def test_a_batch_needs_the_ndjson_media_type_and_a_known_mode(api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/jobs/batch", json=KINDS[0])
     assert answer.status_code == 415
     assert "application/x-ndjson" in answer.json()["detail"]
@@ -223,7 +223,7 @@ async def test_an_interrupted_batch_schedules_nothing(api: httpx.AsyncClient, db
     assert count(db) == 0
 
 
-async def test_batches_leave_connections_for_requests_and_other_clients(database_url: str) -> None:
+async def test_a_clients_batches_leave_connections_for_other_requests(database_url: str) -> None:
     one, other = (
         Grant(subject=name, clients=frozenset({name}), scopes=frozenset({"schedule"})) for name in ("one", "other")
     )

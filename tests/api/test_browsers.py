@@ -31,7 +31,7 @@ _JSON = {"content-type": "application/json; charset=utf-8"}
         ("POST", _JSON | {"origin": "http://127.0.0.1:8080", "sec-fetch-site": "same-origin"}),
     ],
 )
-def test_requests_of_programs_and_own_pages_are_accepted(method: str, headers: dict[str, str]) -> None:
+def test_requests_from_programs_and_the_dashboard_are_accepted(method: str, headers: dict[str, str]) -> None:
     Browsers(Settings(host="10.0.0.7", allowed_hosts="ops.example, api")).check(method, _HERE | headers)
 
 
@@ -56,7 +56,7 @@ def test_requests_of_programs_and_own_pages_are_accepted(method: str, headers: d
         ("DELETE", {}),
     ],
 )
-def test_requests_of_foreign_pages_are_refused(method: str, headers: dict[str, str]) -> None:
+def test_cross_site_requests_and_foreign_hosts_are_refused(method: str, headers: dict[str, str]) -> None:
     with pytest.raises(Refused):
         Browsers(Settings()).check(method, _HERE | headers)
 
@@ -68,7 +68,7 @@ def test_an_invalid_allowed_host_is_refused(name: str) -> None:
     Browsers(Settings(allowed_hosts="*, ::1, fe80::1, ops_1.example"))
 
 
-async def test_a_refusal_is_a_problem_and_health_ignores_the_host(api: httpx.AsyncClient) -> None:
+async def test_a_foreign_host_header_is_refused_except_on_healthz(api: httpx.AsyncClient) -> None:
     answer = await api.get("/v1/jobs", headers={"Host": "evil.test"})
     assert (answer.status_code, answer.json()["code"]) == (403, "pgsched.refused")
     assert "allowed_hosts" in answer.json()["detail"]
@@ -90,7 +90,7 @@ def test_an_oversized_head_is_refused_before_it_is_complete(served: tuple[str, P
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
-def test_a_duplicate_identity_header_is_refused(served: tuple[str, Process], name: str) -> None:
+def test_a_repeated_host_origin_or_authorization_header_is_refused(served: tuple[str, Process], name: str) -> None:
     address = urlsplit(served[0])
     with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
         head = f"GET /v1/jobs HTTP/1.1\r\nHost: {address.netloc}\r\n"
@@ -98,7 +98,7 @@ def test_a_duplicate_identity_header_is_refused(served: tuple[str, Process], nam
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
 
 
-def test_the_size_limit_of_heads_is_per_request(served: tuple[str, Process]) -> None:
+def test_the_head_size_limit_is_per_request_not_per_connection(served: tuple[str, Process]) -> None:
     with httpx.Client(base_url=served[0]) as client:
         for _ in range(20):
             assert client.get("/healthz", headers={"large": "a" * 10_000}).status_code == 200

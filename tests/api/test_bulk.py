@@ -20,7 +20,7 @@ async def ask(api: httpx.AsyncClient, **body: Any) -> httpx.Response:
     return await api.post("/v1/bulk", json=SHOP | body)
 
 
-async def test_a_dry_run_counts_and_changes_nothing(api: httpx.AsyncClient) -> None:
+async def test_a_dry_run_counts_matching_executions_and_changes_nothing(api: httpx.AsyncClient) -> None:
     await create(api, client="shop", labels={"team": "mail"})
     await create(api, client="shop")
     answer = await ask(api, filter={"client": "shop", "labels": {"team": "mail"}}, dry_run=True)
@@ -30,7 +30,7 @@ async def test_a_dry_run_counts_and_changes_nothing(api: httpx.AsyncClient) -> N
     assert (await api.get("/v1/bulk")).json() == {"items": [], "next": None}
 
 
-async def test_a_bulk_cancel_is_inspected_and_stopped(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_running_bulk_cancel_can_be_shown_and_stopped(api: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(3):
         await create(api, client="shop")
     answer = await ask(api, rate=1, note="taken back", filter={"client": "shop", "status": ["scheduled", "held"]})
@@ -62,7 +62,7 @@ async def test_a_bulk_cancel_is_inspected_and_stopped(api: httpx.AsyncClient, db
         ({"shift": "-15m"}, "2031-03-01T08:45:00Z"),
     ],
 )
-async def test_executions_are_rescheduled_to_an_instant_or_by_a_shift(
+async def test_a_bulk_reschedule_sets_an_instant_or_shifts_fire_at(
     api: httpx.AsyncClient, db: Connection, given: dict[str, str], expected: str
 ) -> None:
     id = await create(api, client="shop", schedule={"fire_at": "2031-03-01T09:00:00Z"})
@@ -74,7 +74,7 @@ async def test_executions_are_rescheduled_to_an_instant_or_by_a_shift(
     assert (found["state"], found["done"]) == ("finished", 1)
 
 
-async def test_dead_letters_are_replayed_and_discarded(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_dead_letters_are_replayed_and_discarded_in_bulk(api: httpx.AsyncClient, db: Connection) -> None:
     for reason in ("moved", "moved", "moved", "known"):
         dead_letter(db, reason=reason)
     named = {"host": "shop.example", "from": "2020-01-01T00:00:00Z", "reason": "moved"}
@@ -89,7 +89,7 @@ async def test_dead_letters_are_replayed_and_discarded(api: httpx.AsyncClient, d
     assert sorted(letter["state"] for letter in letters) == ["discarded", "open", "replayed", "replayed"]
 
 
-async def test_bulk_pause_resume_and_cancel_of_jobs_finish_at_once(api: httpx.AsyncClient) -> None:
+async def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"}, labels={"team": "a"})
     await create(api, schedule={"every": "1h"}, labels={"team": "b"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel_jobs", "cancelled")):
@@ -123,7 +123,7 @@ async def test_a_backfill_is_counted_started_and_listed_by_job(api: httpx.AsyncC
     assert [item["id"] for item in [*first["items"], *second["items"]]] == [later, found["id"]]
 
 
-async def test_cancelling_jobs_needs_both_scopes(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_cancelling_jobs_in_bulk_needs_more_than_the_operate_scope(keyed: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db, scopes=["read", "operate"])
     for action, status in (("pause", 201), ("cancel_jobs", 403)):
         answer = await keyed.post(
@@ -164,7 +164,7 @@ async def test_cancelling_jobs_needs_both_scopes(keyed: httpx.AsyncClient, db: C
     ],
     ids=str,
 )
-async def test_contradictory_requests_are_refused(
+async def test_contradictory_bulk_requests_are_refused(
     refusing: httpx.AsyncClient, body: dict[str, Any], status: int, words: str
 ) -> None:
     answer = await ask(refusing, **body)
@@ -172,6 +172,6 @@ async def test_contradictory_requests_are_refused(
     assert (await refusing.get("/v1/bulk")).json()["items"] == []
 
 
-async def test_an_unknown_operation_is_not_found(api: httpx.AsyncClient) -> None:
+async def test_an_unknown_bulk_operation_is_not_found(api: httpx.AsyncClient) -> None:
     nobody = "/v1/bulk/00000000-0000-7000-8000-000000000000"
     assert [(await api.get(nobody)).status_code, (await api.delete(nobody)).status_code] == [404, 404]

@@ -49,7 +49,7 @@ async def _ask(api: httpx.AsyncClient, name: str, method: str, path: str, part: 
     return await api.request(method, path + query, json=_BODIES.get(name))
 
 
-async def test_every_route_takes_a_key(api: httpx.AsyncClient, db: Connection, database_url: str) -> None:
+async def test_every_route_that_takes_an_id_also_accepts_a_key(api: httpx.AsyncClient, db: Connection, database_url: str) -> None:
     routes = _routes(app_of(database_url))
     assert len(routes) == 14
     for name, (method, path) in routes.items():
@@ -59,7 +59,7 @@ async def test_every_route_takes_a_key(api: httpx.AsyncClient, db: Connection, d
         assert found.is_success, (name, found.text)
 
 
-async def test_a_key_used_by_two_clients_needs_the_client(
+async def test_a_key_used_by_two_clients_needs_the_client_parameter(
     api: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     for name, (method, path) in _routes(app_of(database_url)).items():
@@ -84,18 +84,18 @@ async def test_keys_with_any_characters_are_found(api: httpx.AsyncClient, db: Co
     assert found == ids
 
 
-async def test_each_request_looks_up_the_key_again(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_same_key_finds_each_clients_own_job(api: httpx.AsyncClient, db: Connection) -> None:
     ids = {client: str(schedule(db, key="k", client=client, every="1 hour")) for client in ("one", "two")}
     for client in ("one", "two", "one"):
         assert (await api.get(f"/v1/jobs/k?client={client}")).json()["id"] == ids[client]
 
 
-async def test_an_id_with_a_client_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_client_parameter_beside_an_id_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour")
     assert "unknown parameter" in (await api.get(f"/v1/jobs/{id}?client=default")).json()["detail"]
 
 
-async def test_settling_with_a_token_needs_an_id(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_settling_a_message_by_key_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, key="k", target="python:note", delay="1 hour")
     for verb in sorted(_SETTLED):
         answer = await api.post(
@@ -109,7 +109,7 @@ async def test_deleting_by_key_cancels_an_execution(api: httpx.AsyncClient, db: 
     assert (await api.delete("/v1/jobs/k")).json() == {"id": id, "changed": True}
 
 
-async def test_an_api_key_finds_only_keys_of_its_clients(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_api_key_finds_jobs_of_its_own_clients_only(keyed: httpx.AsyncClient, db: Connection) -> None:
     for client in ("one", "two"):
         schedule(db, key="nightly", client=client, every="1 hour")
     call(db, "cancel", client="two", key="nightly")

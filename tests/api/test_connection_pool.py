@@ -49,7 +49,7 @@ async def test_a_request_fails_when_no_connection_becomes_free(database_url: str
                 pass
 
 
-async def test_a_page_waits_for_its_turn_as_long_as_for_a_connection(database_url: str) -> None:
+async def test_a_page_query_fails_when_no_page_slot_becomes_free(database_url: str) -> None:
     async with _opened(database_url) as database, database.page():
         database._wait = 0.1
         with pytest.raises(Unavailable, match=r"within 0.1 s"):
@@ -57,7 +57,7 @@ async def test_a_page_waits_for_its_turn_as_long_as_for_a_connection(database_ur
                 pass
 
 
-async def test_an_unanswered_statement_ends_at_the_requests_time_limit(
+async def test_a_statement_without_an_answer_fails_at_the_request_timeout(
     database_url: str,
 ) -> None:
     async with _opened(database_url) as database:
@@ -70,7 +70,7 @@ async def test_an_unanswered_statement_ends_at_the_requests_time_limit(
                     await connection.execute("select 1")
 
 
-async def test_checking_a_dead_connection_ends_at_the_wait_limit(
+async def test_checking_a_hung_connection_fails_at_the_wait_limit(
     database_url: str,
 ) -> None:
     async with _opened(database_url) as database:
@@ -87,7 +87,7 @@ async def test_checking_a_dead_connection_ends_at_the_wait_limit(
                     pass
 
 
-async def test_a_computation_of_one_client_does_not_block_others(database_url: str) -> None:
+async def test_one_clients_computation_does_not_block_another_client(database_url: str) -> None:
     shop, both, billing = (
         Grant(subject="test", clients=frozenset(clients), scopes=frozenset())
         for clients in (["shop"], ["shop", "stock"], ["billing"])

@@ -42,7 +42,7 @@ async def test_a_dead_letter_is_listed_with_its_reason(api: httpx.AsyncClient, d
         "state=all&client=payments",
     ],
 )
-async def test_each_filter_matches_its_dead_letter(api: httpx.AsyncClient, db: Connection, query: str) -> None:
+async def test_each_filter_finds_only_the_matching_dead_letter(api: httpx.AsyncClient, db: Connection, query: str) -> None:
     id = dead_letter(
         db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
     )
@@ -66,7 +66,7 @@ async def test_a_dead_letter_is_shown_with_its_attempts(api: httpx.AsyncClient, 
     assert (attempt["attempt"], attempt["status_code"], attempt["error"]) == (5, 503, "503 Service Unavailable")
 
 
-async def test_a_dead_letter_kept_past_its_day_is_shown_with_its_attempts(
+async def test_a_dead_letter_kept_beyond_history_is_shown_with_its_attempts(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     id = dead_letter(db, ago="40 days")
@@ -91,7 +91,7 @@ async def test_a_replay_is_found_at_the_returned_location(api: httpx.AsyncClient
     assert (item["replayed_as"], item["dealt_with_by"]) == (found["id"], "api 127.0.0.1")
 
 
-async def test_a_replay_accepts_changed_values(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_replay_can_change_target_payload_and_options(api: httpx.AsyncClient, db: Connection) -> None:
     body = '{"target": "python:repaired", "payload": {"n": 1.50}, "options": {"timeout": "9s"}, "note": "moved"}'
     headers = {"Content-Type": "application/json"}
     path = f"/v1/executions/{dead_letter(db, payload={'n': 1})}/retry"
@@ -100,7 +100,7 @@ async def test_a_replay_accepts_changed_values(api: httpx.AsyncClient, db: Conne
     assert (answer.status_code, found) == (201, [("python:repaired", '{"n": 1.50}', {"timeout": "9s"})])
 
 
-async def test_discarding_returns_whether_it_changed_anything(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_discarding_twice_reports_a_change_only_once(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db)
     path = f"/v1/dead-letters/{id}?note=known"
     assert [(await api.delete(path)).json() for _ in range(2)] == [

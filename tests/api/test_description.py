@@ -97,7 +97,7 @@ async def description(api: httpx.AsyncClient) -> Any:
     return (await api.get("/schema/openapi.json")).json()
 
 
-def test_the_document_has_exactly_the_routes_of_the_api(description: Any) -> None:
+def test_the_openapi_document_lists_exactly_the_api_routes(description: Any) -> None:
     found = {(path, method) for path, item in description["paths"].items() for method in item}
     assert found == ROUTES
     assert description["info"]["title"] == "pgsched"
@@ -117,14 +117,14 @@ def test_most_routes_have_a_description_besides_the_summary(description: Any) ->
     assert "on_conflict" in description["paths"]["/v1/jobs"]["post"]["description"]
 
 
-def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
+def test_every_error_response_is_documented_as_problem_json(description: Any) -> None:
     for item in description["paths"].values():
         for route in item.values():
             refusals = [answer for status, answer in route["responses"].items() if status >= "400"]
             assert all(list(answer["content"]) == ["application/problem+json"] for answer in refusals)
 
 
-def test_optional_bodies_are_not_required(description: Any) -> None:
+def test_bodies_that_can_be_omitted_are_documented_as_optional(description: Any) -> None:
     optional = {
         route["operationId"]
         for item in description["paths"].values()
@@ -166,12 +166,12 @@ def test_every_route_describes_the_common_error_responses(description: Any) -> N
 
 
 @pytest.mark.parametrize("status", [200, 201])
-def test_a_dry_run_has_its_own_response(description: Any, status: int) -> None:
+def test_the_bulk_route_documents_both_success_statuses(description: Any, status: int) -> None:
     for path in ("/v1/bulk",):
         assert str(status) in description["paths"][path]["post"]["responses"]
 
 
-async def test_the_error_for_an_unknown_predecessor_is_described(description: Any, api: httpx.AsyncClient) -> None:
+async def test_the_error_for_an_unknown_predecessor_is_documented(description: Any, api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/jobs", json={"target": "notify:a", "after": ["nothing"]})
     assert str(answer.status_code) in description["paths"]["/v1/jobs"]["post"]["responses"]
 
@@ -181,7 +181,7 @@ def test_one_of_never_contains_an_empty_schema(description: Any) -> None:
         assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
 
 
-def test_parameters_are_not_nullable_and_bodies_have_no_extra_fields(description: Any) -> None:
+def test_parameters_are_not_nullable_and_bodies_allow_no_extra_fields(description: Any) -> None:
     routes = [route for item in description["paths"].values() for route in item.values()]
     schemas = [parameter["schema"] for route in routes for parameter in route.get("parameters", ())]
     assert not [schema for schema in schemas if "null" in str(schema)]
@@ -200,7 +200,7 @@ def test_parameters_are_not_nullable_and_bodies_have_no_extra_fields(description
         ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "OPTIONS"}),
     ],
 )
-async def test_an_unsupported_method_gets_the_allowed_methods(
+async def test_an_unsupported_method_is_answered_with_an_allow_header(
     method: str, path: str, allowed: set[str], api: httpx.AsyncClient
 ) -> None:
     answer = await api.request(method, path)
@@ -208,12 +208,12 @@ async def test_an_unsupported_method_gets_the_allowed_methods(
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 
-def test_bounds_of_list_items_are_described(description: Any) -> None:
+def test_length_limits_of_list_items_are_documented(description: Any) -> None:
     clients = description["components"]["schemas"]["ReleasePolicy"]["properties"]["hold_clients"]
     assert clients["items"] == {"type": "string", "minLength": 1, "maxLength": 100}
 
 
-def test_every_reference_resolves(description: Any) -> None:
+def test_every_schema_reference_resolves(description: Any) -> None:
     def references(node: Any) -> set[str]:
         if isinstance(node, list):
             return set().union(*map(references, node))

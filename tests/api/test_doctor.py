@@ -54,7 +54,7 @@ async def test_the_report_says_that_the_database_is_unreachable() -> None:
     assert (report.status, [one.check for one in report.findings]) == ("error", ["database"])
 
 
-def test_a_restarted_application_examines_again(database_url: str) -> None:
+def test_the_doctor_works_again_after_an_application_restart(database_url: str) -> None:
     app = create_app(Settings(database_url=database_url))
 
     async def asked() -> int:

@@ -55,7 +55,7 @@ async def test_an_unchanged_job_is_answered_with_304(api: httpx.AsyncClient, db:
     assert (await api.patch(path, json={"target": "notify:b"}, headers={"If-Match": read})).status_code == 200
 
 
-async def test_a_new_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_the_schedule_replans_the_job_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})
     rows = db.execute("select fire_at from pgsched.executions").fetchall()
@@ -63,7 +63,7 @@ async def test_a_new_schedule_is_planned_in_the_same_transaction(api: httpx.Asyn
     assert db.execute("select revision = planned_revision from pgsched.jobs").fetchone() == (True,)
 
 
-async def test_a_payload_keeps_its_digits_and_null_removes_it(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_payload_preserves_digits_and_null_removes_it(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     headers = {"Content-Type": "application/json"}
     await api.patch(f"/v1/jobs/{job}", content=b'{"payload": {"price": 1.500000000000000000001}}', headers=headers)
@@ -93,7 +93,7 @@ async def test_an_edit_is_logged_with_the_changed_fields(api: httpx.AsyncClient,
     assert logged == [("api 127.0.0.1", "edit", job, {"changed": ["target"]})]
 
 
-async def test_an_edit_repairs_an_invalid_job(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_an_invalid_jobs_schedule_makes_it_active(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
@@ -108,13 +108,13 @@ async def test_a_finished_job_fires_again_after_its_rules_change(api: httpx.Asyn
     assert (found["state"], found["runs"], found["fire_at"] is None) == ("active", 0, False)
 
 
-async def test_an_edited_anchor_moves_the_interval(api: httpx.AsyncClient) -> None:
+async def test_editing_the_anchor_moves_the_fire_times(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "24h"})
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"anchor": "2026-01-01T03:00:00+01:00"}})).json()
     assert found["fire_at"].endswith("T02:00:00Z")
 
 
-async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_paused_job_leaves_it_paused(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "1h"}})).json()
@@ -146,7 +146,7 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
     ],
     ids=str,
 )
-async def test_edit_and_preview_refuse_the_same_requests(
+async def test_edit_and_preview_refuse_the_same_invalid_requests(
     refusing: httpx.AsyncClient, witness: Connection, status: int, hint: str, body: dict[str, Any]
 ) -> None:
     job = await create(refusing)
@@ -163,7 +163,7 @@ async def test_edit_and_preview_refuse_the_same_requests(
     assert witness.execute(query, [job]).fetchone() == before
 
 
-async def test_edits_of_cancelled_and_unknown_jobs_are_refused(api: httpx.AsyncClient) -> None:
+async def test_editing_a_cancelled_or_unknown_job_is_refused(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.delete(f"/v1/jobs/{job}")
     for id, status in ((job, 409), (uuid.uuid4(), 404)):
@@ -171,7 +171,7 @@ async def test_edits_of_cancelled_and_unknown_jobs_are_refused(api: httpx.AsyncC
         assert (await api.post(f"/v1/jobs/{id}/preview", json={"target": "notify:b"})).status_code == status
 
 
-async def test_a_preview_shows_before_and_after_and_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_preview_shows_old_and_new_fire_times_and_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule=_BERLIN)
     body = {"rules": {"exclude": ["2026-10-25"]}, "from": "2026-10-24T12:00:00Z", "count": 2}
     before = db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone()
@@ -185,7 +185,7 @@ async def test_a_preview_shows_before_and_after_and_changes_nothing(api: httpx.A
     assert db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone() == before
 
 
-async def test_a_preview_counts_the_runs_that_are_left(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_preview_shows_only_the_runs_remaining_under_max_runs(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, rules={"max_runs": 4})
     db.execute("update pgsched.jobs set runs = 1")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"rules": {"max_runs": 2}})).json()
@@ -199,7 +199,7 @@ async def test_a_preview_of_an_invalid_job_shows_the_repaired_schedule(api: http
     assert (found["before"], len(found["after"])) == ([], 5)
 
 
-async def test_a_schedule_without_a_job_is_previewed(api: httpx.AsyncClient) -> None:
+async def test_a_schedule_can_be_previewed_without_a_job(api: httpx.AsyncClient) -> None:
     body = {"schedule": _BERLIN, "rules": {"max_runs": 3}, "from": "2026-10-24T12:00:00Z", "count": 10}
     found = (await api.post("/v1/preview", json=body)).json()["next"]
     assert [fire["local"][:10] for fire in found] == ["2026-10-25", "2026-10-26", "2026-10-27"]
@@ -231,7 +231,7 @@ async def test_an_invalid_preview_is_refused(
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_an_edit_leaves_a_held_run_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_job_leaves_replanning_its_held_run_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule={"every": "1h"})
     db.execute(
         "update pgsched.executions set scheduled_for = now() - interval '1 minute', fire_at = now() + interval '1 hour'"

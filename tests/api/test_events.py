@@ -38,7 +38,7 @@ async def _ids(stream: Stream, count: int) -> list[str]:
     return [(await stream.event())["id"] for _ in range(count)]
 
 
-async def test_an_end_is_sent_as_it_happens(app: Litestar, db: Connection) -> None:
+async def test_an_event_is_sent_as_soon_as_an_execution_ends(app: Litestar, db: Connection) -> None:
     async with following(app) as stream:
         assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
         assert stream.headers["cache-control"] == "no-store"
@@ -63,7 +63,7 @@ async def test_a_reader_resumes_after_its_last_event(app: Litestar, db: Connecti
         assert await stream.ends()
 
 
-async def test_a_transaction_that_commits_late_is_not_missed(app: Litestar, db: Connection, database_url: str) -> None:
+async def test_an_event_from_a_late_commit_is_still_sent(app: Litestar, db: Connection, database_url: str) -> None:
     late = schedule(db)
     async with following(app) as stream:
         with psycopg.connect(database_url) as other:
@@ -94,7 +94,7 @@ async def test_a_reader_gets_only_events_that_match_its_filters(app: Litestar, d
             assert await other.ends()
 
 
-async def test_a_key_of_one_client_gets_events_of_that_client_only(app: Litestar, db: Connection) -> None:
+async def test_a_clients_key_gets_events_of_that_client_only(app: Litestar, db: Connection) -> None:
     keys = {name: make_key(db, clients=[name], subject=name) for name in ("shop", "orders")}
     everybody = make_key(db)
     async with (
@@ -110,7 +110,7 @@ async def test_a_key_of_one_client_gets_events_of_that_client_only(app: Litestar
         assert await _ids(shop, 1) == [last]
 
 
-async def test_one_poll_serves_all_readers(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_poll_feeds_all_event_streams(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     async with following(app) as one, following(app) as two, following(app) as three:
         first = _end(db)
         assert [await _ids(stream, 1) for stream in (one, two, three)] == [[first]] * 3
@@ -119,7 +119,7 @@ async def test_one_poll_serves_all_readers(app: Litestar, db: Connection, monkey
         assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
 
 
-async def test_a_slow_reader_does_not_delay_others_and_misses_nothing(
+async def test_a_slow_reader_does_not_delay_a_fast_one_and_misses_nothing(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "_MOST_BYTES", 2000)
@@ -169,7 +169,7 @@ async def test_the_number_of_streams_per_client_is_limited_across_keys(
             assert fourth.status == 200
 
 
-async def test_an_idle_stream_sends_its_position(
+async def test_an_idle_stream_sends_its_cursor(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.api.events._BEAT", 0.01)
@@ -185,7 +185,7 @@ async def test_streams_end_when_the_server_stops(app: Litestar) -> None:
         assert await stream.ends()
 
 
-async def test_a_stream_continues_after_its_connection_was_lost(
+async def test_a_stream_survives_losing_the_database_connection(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with following(app) as stream:

@@ -25,7 +25,7 @@ async def test_an_edit_changes_the_given_fields_and_returns_the_execution(
     assert logged == [("edit", {"note": "see 42"})]
 
 
-async def test_a_payload_keeps_its_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
+async def test_editing_a_payload_preserves_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
     id = await create(api, payload=5, options={"timeout": "5s"})
     headers = {"Content-Type": "application/json"}
     body = b'{"payload": 1.10000000000000000000001, "options": null}'
@@ -35,7 +35,7 @@ async def test_a_payload_keeps_its_digits_and_null_removes_a_field(api: httpx.As
     assert (await api.patch(f"/v1/executions/{id}", json={"payload": None})).json()["payload"] is None
 
 
-async def test_jobs_and_executions_are_edited_at_their_own_routes(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_job_route_cannot_edit_executions_and_vice_versa(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, schedule={"every": "1h"})
     assert (await api.patch(f"/v1/executions/{id}", json={"target": "python:other"})).status_code == 404
     waiting = await create(api)
@@ -72,7 +72,7 @@ async def test_an_unchanged_execution_is_answered_with_304(api: httpx.AsyncClien
     )
 
 
-async def test_a_running_execution_is_not_edited(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_running_execution_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, key="k")
     db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")
     for place in (f"/v1/executions/{id}", "/v1/executions/k"):

@@ -65,7 +65,7 @@ async def test_live_and_finished_executions_are_listed_newest_first(api: httpx.A
 
 
 @pytest.mark.parametrize("status", ["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled"])
-async def test_the_status_filter_matches_its_status(api: httpx.AsyncClient, db: Connection, status: str) -> None:
+async def test_the_status_filter_finds_executions_with_that_status(api: httpx.AsyncClient, db: Connection, status: str) -> None:
     ids = {"scheduled": await create(api), "retrying": await create(api), "held": await create(api)}
     ids |= {"running": await create(api), "cancelled": await create(api), "failed": finished(db, "failed")}
     ids["succeeded"] = finished(db, "succeeded")
@@ -80,7 +80,7 @@ async def test_the_status_filter_matches_its_status(api: httpx.AsyncClient, db: 
     assert (await api.get(f"/v1/executions/{ids[status]}")).json()["status"] == status
 
 
-async def test_several_statuses_match_any_of_them(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_several_status_filters_are_combined_with_or(api: httpx.AsyncClient, db: Connection) -> None:
     waiting, ended = await create(api), [finished(db, name) for name in ("failed", "cancelled", "succeeded")]
     assert await listed(api, "status=failed&status=scheduled&status=cancelled&status=failed") == [
         *ended[1::-1],
@@ -102,7 +102,7 @@ async def test_a_held_execution_has_no_fire_at(api: httpx.AsyncClient, db: Conne
     assert [(item["status"], item["fire_at"]) for item in items] == [("held", None)]
 
 
-async def test_all_filters_must_match(api: httpx.AsyncClient) -> None:
+async def test_different_filters_are_combined_with_and(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="shop", key="a", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     await create(api, client="shop", key="b", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     await create(api, client="other", key="a")
@@ -117,7 +117,7 @@ async def test_from_is_inclusive_and_to_is_exclusive(api: httpx.AsyncClient) -> 
     assert await listed(api, "to=2031-03-01T09:00:00Z") == []
 
 
-async def test_executions_must_have_all_given_labels(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_label_filters_match_executions_with_all_given_labels(api: httpx.AsyncClient, db: Connection) -> None:
     labels = {"team": "mail", "formula": "x=y"}
     wanted = await create(api, client="shop", labels=labels)
     await create(api, client="shop", labels={"team": "mail"})
@@ -130,7 +130,7 @@ async def test_executions_must_have_all_given_labels(api: httpx.AsyncClient, db:
     assert await listed(api, "label=formula=x=y&status=running") == [wanted]
 
 
-async def test_the_job_filter_matches_its_executions(api: httpx.AsyncClient) -> None:
+async def test_the_job_filter_finds_the_executions_of_that_job(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     await create(api)
     rows = await listed(api, f"job={job}")
@@ -148,7 +148,7 @@ async def test_the_job_filter_matches_its_executions(api: httpx.AsyncClient) -> 
         (f"00-{'0' * 32}-b7ad6b7169203331-01", None),
     ],
 )
-async def test_a_one_shot_continues_the_trace_of_its_request(
+async def test_a_one_shot_execution_continues_the_requests_trace(
     api: httpx.AsyncClient, db: Connection, header: str, kept: str | None
 ) -> None:
     body = {"target": "notify:a", "schedule": {"delay": "1h"}}
@@ -189,7 +189,7 @@ async def test_a_running_execution_is_cancelled_with_a_note(api: httpx.AsyncClie
     assert (found["status"], found["reason"], found["attempt"]) == ("cancelled", "already paid", 1)
 
 
-async def test_the_cancel_route_of_executions_refuses_jobs(api: httpx.AsyncClient) -> None:
+async def test_the_execution_cancel_route_refuses_a_job(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     answer = await api.post(f"/v1/executions/{job}/cancel")
     assert (answer.status_code, answer.json()["detail"]) == (404, f"{job} is a job: use DELETE /v1/jobs/{job}")
@@ -203,7 +203,7 @@ async def test_a_waiting_execution_is_rescheduled(api: httpx.AsyncClient, db: Co
     assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("edit",)]
 
 
-async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_refused_edit_is_not_in_the_audit_log(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule={"every": "1h"})
     planned = (await listed(api, f"job={job}"))[0]
     answer = await api.patch(f"/v1/executions/{planned}", json={"fire_at": "2031-03-01T09:00:00Z"})
@@ -218,7 +218,7 @@ async def test_every_route_answers_404_for_an_unknown_execution(api: httpx.Async
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "pgsched.not_found")}
 
 
-def test_a_page_scans_indexes_only(db: Connection) -> None:
+def test_listing_a_page_of_executions_uses_index_scans_only(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (target, fire_at) select 'notify:a', now() from generate_series(1, 20000)"
     )
@@ -238,7 +238,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(inner)
 
 
-async def test_many_slow_pages_do_not_block_scheduling(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_many_slow_list_requests_do_not_block_scheduling(api: httpx.AsyncClient, db: Connection) -> None:
     with db.transaction():  # blocks every page until it ends
         db.execute("lock table pgsched_internal.kept_dead_letters in access exclusive mode")
         pages = [asyncio.create_task(api.get("/v1/executions")) for _ in range(30)]
@@ -256,7 +256,7 @@ async def test_many_slow_pages_do_not_block_scheduling(api: httpx.AsyncClient, d
 
 
 @pytest.mark.parametrize(("status", "told"), [("succeeded", None), ("failed", 0.98)])
-async def test_progress_is_hidden_after_success(
+async def test_progress_is_hidden_after_success_but_not_after_failure(
     api: httpx.AsyncClient, db: Connection, status: str, told: float | None
 ) -> None:
     id = finished(db, status)

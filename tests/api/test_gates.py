@@ -52,7 +52,7 @@ async def test_sidelined_hosts_are_listed_page_by_page_and_by_client(api: httpx.
     assert [(item["host"], item["until"]) for item in everybody if item["client"] is None] == [("c.example", None)]
 
 
-async def test_a_blocked_key_is_listed_and_unblocked(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_blocked_ordering_key_is_listed_and_unblocked(api: httpx.AsyncClient, db: Db) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     [item] = (await api.get("/v1/ordering-keys/blocked", params={"client": "payments"})).json()["items"]
     named = ("client", "ordering_key", "queue", "reason", "waiting")
@@ -64,7 +64,7 @@ async def test_a_blocked_key_is_listed_and_unblocked(api: httpx.AsyncClient, db:
     assert waiting["held_by"] is None
 
 
-async def test_blocked_keys_are_listed_page_by_page(api: httpx.AsyncClient, db: Db) -> None:
+async def test_blocked_ordering_keys_are_listed_page_by_page(api: httpx.AsyncClient, db: Db) -> None:
     for key in ("a", "b"):
         db.execute(BLOCK.encode(), {"key": key})
     page = (await api.get("/v1/ordering-keys/blocked", params={"limit": 1})).json()

@@ -53,7 +53,7 @@ def workshop() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_the_typescript_client_compiles_and_works(address: str, document: Path, workshop: Path, db: Connection) -> None:
+def test_the_generated_typescript_client_compiles_and_works(address: str, document: Path, workshop: Path, db: Connection) -> None:
     key = str(make_key(db))
     module("openapi-typescript/bin/cli.js", str(document), "-o", str(workshop / "generated.ts"))
     copy(workshop / "generated.ts", workshop / "pgsched.ts")
@@ -98,7 +98,7 @@ def generated(document: Path) -> Iterator[Any]:
         del sys.modules[name]
 
 
-def test_the_python_client_schedules_and_controls_jobs(address: str, generated: Any) -> None:
+def test_the_generated_python_client_schedules_and_controls_jobs(address: str, generated: Any) -> None:
     models = generated.models
     with generated.Client(base_url=address, headers=_OURS) as client:
         job = models.CreateJob(target="notify:report", key="report", schedule=models.Timing(every="PT1H"))
@@ -115,7 +115,7 @@ def test_the_python_client_schedules_and_controls_jobs(address: str, generated: 
         assert generated.create(client=client, body=unknown).parsed.code == "pgsched.not_found"
 
 
-def test_the_python_client_pulls_messages(address: str, generated: Any) -> None:
+def test_the_generated_python_client_pulls_messages(address: str, generated: Any) -> None:
     models = generated.models
     with generated.Client(base_url=address, headers=_OURS) as client:
         generated.create_queue(client=client, body=models.NewQueue(name="orders", pulled=True))
@@ -147,7 +147,7 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
     return {str(one.get("type")) for one in schema.get("oneOf", [schema])}
 
 
-def test_the_go_client_of_the_guide_compiles_and_works(
+def test_the_guides_go_client_compiles_and_works(
     address: str, document: Path, db: Connection, tmp_path: Path
 ) -> None:
     """Checks the types, fields and routes of the Go code in the guide, and compiles and runs it."""

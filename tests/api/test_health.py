@@ -92,7 +92,7 @@ async def test_the_api_starts_without_a_database_and_reports_it() -> None:
     assert set(heard) == {"service.failed"}
 
 
-async def test_losing_and_regaining_the_database_is_logged_once_each(database_url: str, gate: Gate) -> None:
+async def test_losing_and_regaining_the_database_are_each_logged_once(database_url: str, gate: Gate) -> None:
     heard: list[tuple[str, dict[str, Field]]] = []
     events = Events(Faults(lambda event, fields: heard.append((event, fields))))
     async with serving(create_app(Settings(database_url=database_url), events=events, wait=0.5)) as api:
@@ -158,6 +158,6 @@ async def test_head_has_the_content_type_of_get_and_no_body(path: str, api: http
         assert head.headers["content-type"] == (await api.get(path)).headers["content-type"]
 
 
-async def test_head_of_an_unknown_path_or_client_is_404(api: httpx.AsyncClient) -> None:
+async def test_head_for_an_unknown_path_or_client_returns_404(api: httpx.AsyncClient) -> None:
     assert (await api.head("/v1/clients/none")).status_code == 404
     assert (await api.head("/v1/none")).status_code == 404

@@ -101,7 +101,7 @@ async def test_a_connection_closes_when_its_request_is_refused_early() -> None:
 
 
 @pytest.mark.parametrize("more", [b"1\r\na\r\n", b"1;" + b"x" * 100 + b"\r\na\r\n", b"0\r\n" + b"a: b\r\n" * 100])
-async def test_bytes_after_a_refusal_are_limited_and_not_parsed(more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_keeps_sending_after_a_refusal_is_disconnected(more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "_MOST_SURPLUS", 100_000)
     monkeypatch.setattr(middleware, "_LINGERS", 60.0)
     async with _serving() as connect:
@@ -116,7 +116,7 @@ async def test_bytes_after_a_refusal_are_limited_and_not_parsed(more: bytes, mon
         assert (await other.ask(_GET))[1] == b"0 0"
 
 
-async def test_a_refused_client_that_keeps_sending_gets_its_answer() -> None:
+async def test_a_refusal_reaches_a_client_that_is_still_sending_its_body() -> None:
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_POST % b"refused")
@@ -128,7 +128,7 @@ async def test_a_refused_client_that_keeps_sending_gets_its_answer() -> None:
         assert said == b"no"
 
 
-async def test_a_complete_request_keeps_its_connection() -> None:
+async def test_a_connection_stays_open_after_a_complete_request() -> None:
     async with _serving() as connect:
         client = await connect()
         for _ in range(2):
@@ -138,7 +138,7 @@ async def test_a_complete_request_keeps_its_connection() -> None:
         assert (await client.ask(_GET))[1] == b"0 0"
 
 
-async def test_a_trailer_is_not_a_header() -> None:
+async def test_trailers_are_not_treated_as_headers() -> None:
     async with _serving() as connect:
         client = await connect()
         sent = _POST % b"read" + b"1\r\na\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
@@ -165,7 +165,7 @@ async def test_pipelined_requests_are_answered_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("path", [b"at-once", b"read"])
-async def test_pipelined_bytes_are_limited_even_if_answered_quickly(path: bytes) -> None:
+async def test_pipelined_requests_are_limited_even_if_answered_quickly(path: bytes) -> None:
     async with _serving() as connect:
         client, answers = await connect(), b""
         client.writer.write(_GET.replace(b"read", path) * 20_000)
@@ -235,7 +235,7 @@ async def test_malformed_requests_are_not_logged(caplog: pytest.LogCaptureFixtur
     ("given", "connections"),
     [((1024, 524_288), 2000), ((1024, -1), 2000), ((1024, 1024), 824), ((64, 64), 10), ((-1, -1), 2000)],
 )
-def test_connections_are_limited_by_file_descriptors(
+def test_the_connection_limit_follows_the_file_descriptor_limit(
     given: tuple[int, int], connections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = [given]

@@ -27,7 +27,7 @@ async def test_a_job_is_returned_with_its_next_fire_at(api: httpx.AsyncClient) -
     assert (found["state"], found["fire_at"]) == ("active", created.json()["fire_at"])
 
 
-async def test_fire_at_is_computed_while_nothing_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_fire_at_is_computed_when_no_execution_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     planned = (await api.get(f"/v1/jobs/{job}")).json()["fire_at"]
     db.execute("delete from pgsched.executions")
@@ -95,7 +95,7 @@ async def test_pausing_removes_the_planned_execution_and_is_logged_once(api: htt
     assert logged == [("api 127.0.0.1", "pause", job, {"note": "stocktaking"})]
 
 
-async def test_a_job_is_paused_without_a_body(api: httpx.AsyncClient) -> None:
+async def test_a_job_can_be_paused_without_a_request_body(api: httpx.AsyncClient) -> None:
     job = await create(api)
     assert (await api.post(f"/v1/jobs/{job}/pause")).json() == {"id": job, "changed": True}
 
@@ -111,7 +111,7 @@ async def test_resuming_makes_a_job_active_again(api: httpx.AsyncClient, db: Con
     ]
 
 
-async def test_a_paused_job_has_paused_at(api: httpx.AsyncClient) -> None:
+async def test_paused_at_is_set_by_pausing_and_cleared_by_resuming(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     found = (await api.get(f"/v1/jobs/{job}")).json()
@@ -143,21 +143,21 @@ async def test_jobs_are_filtered_by_the_host_of_their_target(api: httpx.AsyncCli
     assert (await api.get("/v1/jobs?host=old.example&client=b")).json()["items"] == []
 
 
-async def test_jobs_must_have_all_given_labels(api: httpx.AsyncClient) -> None:
+async def test_label_filters_match_jobs_with_all_given_labels(api: httpx.AsyncClient) -> None:
     wanted = await create(api, labels={"team": "a", "formula": "x=y"})
     await create(api, labels={"team": "a"})
     found = (await api.get("/v1/jobs", params={"label": ["team=a", "formula=x=y"]})).json()["items"]
     assert [item["id"] for item in found] == [wanted]
 
 
-async def test_a_finished_job_is_found_by_its_state(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_state_filter_finds_finished_jobs(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute("update pgsched.jobs set state = 'finished'")
     assert [item["id"] for item in (await api.get("/v1/jobs?state=finished")).json()["items"]] == [job]
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] is None
 
 
-async def test_a_trigger_adds_a_run_to_the_schedule(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_triggering_a_job_adds_a_run_beside_the_planned_one(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})
     assert (answer.status_code, answer.json()["job_id"]) == (201, job)

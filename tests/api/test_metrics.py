@@ -35,7 +35,7 @@ select pgsched.now() - age, client, 'default', count
   from (values ('1 min'::interval, '', 3), ('1 min', 'shop', 3), ('20 min', '', 5)) as r(age, client, count)"""
 
 
-def test_metrics_show_the_database_and_the_requests(db: Connection, served: tuple[str, Process]) -> None:
+def test_metrics_cover_the_database_and_http_requests(db: Connection, served: tuple[str, Process]) -> None:
     db.execute("select pgsched.create_queue('idle'), pgsched.pause('queue', 'idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
     db.execute("""select pgsched.pause('client', 'shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
@@ -102,7 +102,7 @@ async def test_repeated_scrapes_share_one_measurement(database_url: str, monkeyp
     assert len(asked) == 1
 
 
-async def test_a_scrape_does_not_wait_for_a_new_examination(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scrape_does_not_wait_for_a_running_doctor(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     async def once(*given: Any, **named: Any) -> Report:

@@ -23,7 +23,7 @@ def _quoted(name: str) -> str:
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
-async def test_a_name_is_one_segment_of_a_path(database_url: str) -> None:
+async def test_an_encoded_name_is_one_path_segment_in_every_route(database_url: str) -> None:
     app, wrong = app_of(database_url), []
     for route, name in itertools.product(routes_of(app), NAMES):
         parts = re.findall(r"{(\w+):str}", route.template)
@@ -51,7 +51,7 @@ async def _route(app: Litestar, scope: Any) -> None:
     await app(scope, receive, send)
 
 
-async def test_a_client_of_any_name_is_set_held_read_and_removed(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_with_any_name_can_be_set_held_read_and_removed(api: httpx.AsyncClient, db: Connection) -> None:
     call(db, "set_client", client="victim", changes={"weight": 3})
     for name in NAMES:
         path = f"/v1/clients/{_quoted(name)}"
@@ -73,7 +73,7 @@ async def test_a_client_name_with_a_slash_reaches_no_other_client(api: httpx.Asy
 
 
 @pytest.mark.parametrize("key", ["merchant-42", "a/b", "%2F", "käse", ".."])
-async def test_a_limit_of_an_ordering_key_is_addressed_by_its_name(key: str, api: httpx.AsyncClient) -> None:
+async def test_an_ordering_key_limit_is_addressed_by_its_encoded_name(key: str, api: httpx.AsyncClient) -> None:
     path = f"/v1/limits/key/{_quoted(f'payments/{key}')}"
     assert (await api.put(path, json={"rate": 5})).json()["name"] == f"payments/{key}"
     assert (await api.get(path)).json()["rate"] == 5
@@ -91,7 +91,7 @@ async def test_a_limit_of_an_ordering_key_is_addressed_by_its_name(key: str, api
         ("DELETE", "//v1/clients/victim"),
     ],
 )
-async def test_an_empty_name_in_a_path_is_not_found(
+async def test_a_path_with_an_empty_name_is_not_found(
     method: str, path: str, api: httpx.AsyncClient, db: Connection
 ) -> None:
     for client in ("victim", "signing-secret", "secrets"):
@@ -102,7 +102,7 @@ async def test_an_empty_name_in_a_path_is_not_found(
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/clients/%FF", 400), ("/v1/clients/a%00", 422)])
-async def test_a_name_that_is_not_text_is_refused(path: str, status: int, api: httpx.AsyncClient) -> None:
+async def test_a_name_with_invalid_utf_8_or_a_nul_is_refused(path: str, status: int, api: httpx.AsyncClient) -> None:
     assert (await api.get(path)).status_code == status
 
 
@@ -115,7 +115,7 @@ async def test_an_idempotency_key_must_be_ascii(api: httpx.AsyncClient) -> None:
 _PAGES = ("/", "/clients", "/limits", "/targets", "/ordering-keys", "/executions", "/jobs", "/dead-letters", "/audit")
 
 
-async def test_links_on_pages_lead_to_the_named_row(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_links_on_pages_preserve_client_names_and_keys(page: httpx.AsyncClient, db: Connection) -> None:
     shown = [*_PAGES]
     for name in NAMES:
         call(db, "set_client", client=name, changes={"weight": 3})
@@ -139,7 +139,7 @@ async def test_links_on_pages_lead_to_the_named_row(page: httpx.AsyncClient, db:
             assert {*NAMES, *(f"{name}-job" for name in NAMES)} >= {*named.get("key", [])}, (path, link)
 
 
-async def test_forms_change_the_named_client(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_page_forms_work_for_clients_with_any_name(page: httpx.AsyncClient, db: Connection) -> None:
     for name in NAMES:
         shown = (await page.get("/client", params={"name": name})).text
         form = next(one for one in re.findall(r"<form.*?</form>", shown, re.DOTALL) if "/client/hold" in one)
@@ -152,7 +152,7 @@ async def test_forms_change_the_named_client(page: httpx.AsyncClient, db: Connec
         assert (await page.post("/client/release", data={"client": name})).status_code == 303
 
 
-async def test_a_page_filter_matches_names_exactly(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_page_filters_match_client_names_and_keys_exactly(page: httpx.AsyncClient, db: Connection) -> None:
     ids = {name: schedule(db, client=name, key=name, target="python:note", delay="1 hour") for name in NAMES}
     for name, id in ids.items():
         answer = await page.get("/executions", params={"client": name, "key": name})

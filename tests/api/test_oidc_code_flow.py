@@ -73,7 +73,7 @@ async def _signed_in(dashboard: httpx.AsyncClient, who: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("client", ["dashboard", "confidential"])
-async def test_a_user_of_the_provider_gets_the_access_of_its_rule(
+async def test_a_user_gets_the_access_that_the_matching_rule_grants(
     database_url: str, db: Connection, real: str, tmp_path: Path, client: str
 ) -> None:
     id = schedule(db, every="1 hour", key="hourly")
@@ -165,7 +165,7 @@ async def test_a_sign_in_sends_a_challenge_and_returns_to_the_requested_host(
         ({"cookie": "x"}, "not started in this browser"),
     ],
 )
-async def test_only_the_answer_to_this_sign_in_is_accepted(
+async def test_only_a_valid_answer_to_the_pending_sign_in_is_accepted(
     browser: httpx.AsyncClient, provider: Faked, wrong: dict[str, Any], said: str | None
 ) -> None:
     _, begun = await _begun(browser, provider)
@@ -202,7 +202,7 @@ async def test_forged_answers_cause_few_requests_to_the_provider(
     assert (asked, statuses) == (3, {401: 6, 429: 4})
 
 
-async def test_a_failing_provider_is_reported_and_keys_still_work(browser: httpx.AsyncClient, provider: Faked) -> None:
+async def test_a_failing_provider_is_reported_and_key_sign_in_is_offered(browser: httpx.AsyncClient, provider: Faked) -> None:
     provider.answer = lambda _: (500, {}, b"")
     for _ in range(2):
         away = await browser.get("/sign-in/at", params={"issuer": provider.issuer})

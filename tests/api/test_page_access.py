@@ -38,7 +38,7 @@ async def read_only(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_page_needs_its_scope_and_its_client(
+async def test_a_page_needs_a_key_with_its_scope_and_client(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     signed_in(page, make_key(db, clients=["shop"], scopes=[scope]))
@@ -52,7 +52,7 @@ async def test_a_page_needs_its_scope_and_its_client(
                 assert (answer.status_code, "That is not possible" in answer.text) == (403, True), path
 
 
-async def test_a_key_of_another_client_sees_and_changes_nothing(
+async def test_another_clients_key_sees_and_changes_nothing(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(page, make_key(db, clients=["other"]))
@@ -67,7 +67,7 @@ async def test_a_key_of_another_client_sees_and_changes_nothing(
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "revoked"])
-async def test_every_page_without_a_valid_key_leads_to_the_sign_in(
+async def test_every_page_asks_for_a_sign_in_without_a_valid_key(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, kind: str
 ) -> None:
     key = make_key(db)
@@ -86,7 +86,7 @@ async def test_every_page_without_a_valid_key_leads_to_the_sign_in(
     assert rows_of_all(db) == before
 
 
-async def test_the_database_isolates_clients_without_the_checks_of_pages(
+async def test_the_database_isolates_clients_even_if_page_checks_are_off(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db.execute(
@@ -107,7 +107,7 @@ async def test_the_database_isolates_clients_without_the_checks_of_pages(
     assert rows_of_all(db) == before
 
 
-async def test_a_read_only_dashboard_has_no_forms_and_refuses_all(
+async def test_a_read_only_dashboard_has_no_forms_and_refuses_every_post(
     read_only: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(read_only, make_key(db))

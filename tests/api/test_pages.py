@@ -61,14 +61,14 @@ async def test_a_visitor_without_a_key_signs_in_and_returns_to_the_page(
     assert "Max-Age=0" in out.headers["set-cookie"]
 
 
-async def test_a_revoked_key_leads_to_the_sign_in(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_revoked_key_redirects_to_the_sign_in_page(page: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db)
     signed_in(page, key)
     db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
     assert (await page.get("/executions")).status_code == 303
 
 
-async def test_pages_take_only_the_cookie_and_the_api_only_the_header(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_pages_accept_only_the_cookie_and_the_api_only_the_header(page: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db)
     page.cookies.clear()
     assert (await page.get("/executions", headers={"Authorization": f"Bearer {key}"})).status_code == 303
@@ -105,7 +105,7 @@ async def test_only_the_dashboards_own_forms_are_accepted(page: httpx.AsyncClien
     assert (await page.post(f"/executions/{id}/cancel", headers={"Sec-Fetch-Site": "same-origin"})).status_code == 303
 
 
-async def test_a_key_of_one_client_sees_only_that_client(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_clients_key_sees_only_that_client(page: httpx.AsyncClient, db: Connection) -> None:
     things = things_of_shop(db)
     signed_in(page, make_key(db, clients=["orders"]))
     found = await page.get("/")
@@ -125,7 +125,7 @@ async def test_a_key_of_one_client_sees_only_that_client(page: httpx.AsyncClient
             assert (await page.post(f"/jobs/{id}/{verb}")).status_code == 404
 
 
-async def test_a_read_key_gets_no_forms_and_cannot_send_any(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_read_key_sees_no_forms_and_its_posts_are_refused(page: httpx.AsyncClient, db: Connection) -> None:
     id, job = schedule(db), schedule(db, every="1 hour", key="hourly")
     signed_in(page, make_key(db, scopes=["read"]))
     for path in (f"/executions/{id}", f"/jobs/{job}"):
@@ -137,7 +137,7 @@ async def test_a_read_key_gets_no_forms_and_cannot_send_any(page: httpx.AsyncCli
     assert (await page.post(f"/jobs/{job}/pause")).status_code == 303
 
 
-async def test_an_execution_is_shown_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_execution_can_be_cancelled_on_its_page(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", payload='{"order": 7}')
     found = await page.get(f"/executions/{id}")
     assert "Waits until it is due" in found.text
@@ -149,7 +149,7 @@ async def test_an_execution_is_shown_and_cancelled(page: httpx.AsyncClient, db: 
     assert again.headers["location"].endswith("done=nothing")
 
 
-async def test_dead_letters_are_replayed_and_discarded(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_can_be_replayed_or_discarded_on_its_page(page: httpx.AsyncClient, db: Connection) -> None:
     first, second = dead_letter(db, reason="no route"), dead_letter(db, reason="out of paper")
     listed = (await page.get("/dead-letters")).text
     assert listed.count("Replay</button>") == 2
@@ -163,7 +163,7 @@ async def test_dead_letters_are_replayed_and_discarded(page: httpx.AsyncClient, 
     assert "There are no dead letters" in (await page.get("/dead-letters")).text
 
 
-async def test_a_job_is_shown_paused_resumed_run_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_can_be_paused_resumed_run_and_cancelled_on_its_page(page: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, cron="0 9 * * *", timezone="Europe/Berlin", key="report", client="shop")
     assert "0 9 * * *" in (await page.get("/jobs")).text
     assert "report" not in (await page.get("/jobs?job_state=paused")).text
@@ -185,7 +185,7 @@ async def test_actions_on_pages_are_in_the_audit_log(page: httpx.AsyncClient, db
     assert "ann" in str(who)
 
 
-async def test_text_of_clients_is_escaped_on_every_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_client_supplied_text_is_escaped_on_every_page(page: httpx.AsyncClient, db: Connection) -> None:
     hostile = HOSTILE[:100]
     db.execute("select pgsched.create_queue('q')")
     id = schedule(db, client=hostile, key=hostile, payload=f'{{"{hostile.replace(chr(34), "")}": 1}}', queue="q")
@@ -202,7 +202,7 @@ async def test_text_of_clients_is_escaped_on_every_page(page: httpx.AsyncClient,
         assert " style=" not in found, path
 
 
-async def test_the_next_page_continues_with_the_same_filter(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_next_page_link_keeps_the_filter(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.schedule('notify:a', client => 'shop', delay => '1 h') from generate_series(1, 60)")
     first = await page.get("/executions?client=shop")
     assert first.text.count('class="status scheduled"') == 50
@@ -241,7 +241,7 @@ async def test_an_unreachable_database_gets_an_error_page() -> None:
     assert (found.status_code, "That is not possible" in found.text) == (503, True)
 
 
-async def test_a_refused_fragment_is_answered_with_a_fragment(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_refused_fragment_request_is_answered_with_a_fragment(page: httpx.AsyncClient, db: Connection) -> None:
     signed_in(page, make_key(db, clients=["shop"]))
     part = await page.get("/now", headers={"HX-Request": "true"})
     assert (part.status_code, "<html" in part.text) == (403, False)

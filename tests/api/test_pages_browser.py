@@ -48,7 +48,7 @@ def _arrange(db: Connection) -> dict[str, list[str]]:
     return things
 
 
-def test_the_dashboard_works_by_keyboard_and_axe_finds_nothing(
+def test_the_dashboard_works_by_keyboard_and_has_no_axe_violations(
     db: Connection, served: tuple[str, Process], database_url: str, tmp_path: Path
 ) -> None:
     address, _ = served

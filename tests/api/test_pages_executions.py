@@ -44,7 +44,7 @@ def told(found: Execution, now: float = 60.0, **known: Any) -> list[tuple[float 
     return [(None if step.at is None else (step.at - NOON).total_seconds(), step.title) for step in steps]
 
 
-def test_a_timeline_has_each_wait_and_each_attempt_in_order() -> None:
+def test_a_timeline_lists_waits_and_attempts_in_order() -> None:
     attempts = [attempt(1, seconds=5), attempt(2, seconds=20, took=2)]
     ended = row(status="succeeded", attempt=3, finished_at=NOON + timedelta(seconds=40))
     assert told(ended, attempts=attempts) == [
@@ -57,7 +57,7 @@ def test_a_timeline_has_each_wait_and_each_attempt_in_order() -> None:
     ]
 
 
-def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
+def test_a_timeline_splits_the_waiting_time_by_gate() -> None:
     waits = (
         b'[{"held_by": "client:shop", "since": "2026-03-01T12:00:01Z", "until": "2026-03-01T12:00:03+00:00"},'
         b' {"held_by": "order", "since": "2026-03-01T12:00:03Z", "until": "2026-03-01T12:00:04.5Z"},'
@@ -74,7 +74,7 @@ def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
     ]
 
 
-def test_a_timeline_has_dependencies_and_edits() -> None:
+def test_a_timeline_includes_dependencies_and_edits() -> None:
     how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
     done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit", "authenticated": "ann"})
     over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
@@ -106,7 +106,7 @@ def test_a_timeline_has_dependencies_and_edits() -> None:
         ({"status": "failed", "finished_at": NOON}, "Failed"),
     ],
 )
-def test_a_timeline_ends_with_the_present_state(given: dict[str, Any], says: str) -> None:
+def test_a_timeline_ends_with_the_current_state(given: dict[str, Any], says: str) -> None:
     assert told(row(**given))[-1][1].startswith(says)
 
 
@@ -117,7 +117,7 @@ def fields(page: str) -> dict[str, str]:
     return {name: html.unescape(text) for name, text in found.items()}
 
 
-async def test_an_edit_form_changes_a_waiting_execution_unless_outdated(
+async def test_a_waiting_execution_is_edited_unless_the_form_is_outdated(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     options = {"headers": {"X-Token": "hush", "Accept": "text/plain"}, "max_attempts": 3}
@@ -158,7 +158,7 @@ async def test_an_edit_form_changes_a_waiting_execution_unless_outdated(
     assert ("Edit" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
 
 
-async def test_a_large_payload_is_truncated_and_left_out_of_forms(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_large_payload_is_truncated_and_omitted_from_the_edit_form(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, payload=f'"{"x" * 200_000}"')
     assert len((await page.get(f"/executions/{id}")).text) < 30_000
     form = fields((await page.get(f"/executions/{id}/edit")).text)
@@ -209,7 +209,7 @@ async def test_an_incomplete_count_is_marked_and_can_be_completed(
     assert did.headers["location"] == f"/bulk/{change}?done=start"
 
 
-async def test_filtered_executions_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_filtered_executions_are_counted_and_cancelled_in_bulk(page: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(3):
         schedule(db, client="shop", delay="1 hour")
     schedule(db, client="other", delay="1 hour")
@@ -233,7 +233,7 @@ async def test_filtered_executions_are_counted_then_cancelled(page: httpx.AsyncC
     assert "wrong campaign" in str(db.execute("select detail from pgsched.audit_log").fetchall())
 
 
-async def test_filtered_executions_are_rescheduled_and_the_operation_stopped(
+async def test_a_bulk_reschedule_of_filtered_executions_can_be_stopped(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     schedule(db, client="shop", delay="1 hour")
@@ -277,7 +277,7 @@ async def test_dead_letters_are_grouped_and_replayed_by_reason(page: httpx.Async
     assert value(db, "select target from pgsched.bulk_operations") == "https://new.example/"
 
 
-async def test_all_dead_letters_are_discarded(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_all_dead_letters_can_be_discarded_in_bulk(page: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(2):
         dead_letter(db)
     form = fields((await page.get("/bulk/new?action=discard")).text)

@@ -33,7 +33,7 @@ def fields(page: str) -> dict[str, str]:
     return {name: html.unescape(text) for name, text in found.items()}
 
 
-def test_a_week_counts_the_fires_of_each_hour() -> None:
+def test_the_week_view_counts_fire_times_per_hour() -> None:
     jobs = [
         job(1, cron="0 2 * * *", key="nightly"),
         job(2, cron="*/15 * * * *"),
@@ -49,12 +49,12 @@ def test_a_week_counts_the_fires_of_each_hour() -> None:
     assert {cell.shade for row in found.rows for cell in row} == {4, 5}
 
 
-def test_a_week_leaves_out_runs_cancelled_in_advance() -> None:
+def test_the_week_view_omits_runs_cancelled_in_advance() -> None:
     jobs = [job(1, cron="0 2 * * *"), job(2, cron="0 2 * * *", exceptions=[SUNDAY.replace(day=3, hour=2, minute=0)])]
     assert [cell.fires for cell in week_of(jobs, SUNDAY, None, within=60).rows[2]] == [2, 2, 1, 2, 2, 2, 2]
 
 
-async def test_a_job_is_shown_with_runs_cancelled_in_advance(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_job_page_lists_runs_cancelled_in_advance(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report")
     assert "Cancelled in advance" not in (await page.get(f"/jobs/{id}")).text
     row = planned(db, id, ahead="1 day")
@@ -62,13 +62,13 @@ async def test_a_job_is_shown_with_runs_cancelled_in_advance(page: httpx.AsyncCl
     assert "Cancelled in advance, so left out" in (await page.get(f"/jobs/{id}")).text
 
 
-def test_a_week_stops_computing_jobs_when_time_is_up() -> None:
+def test_the_week_view_stops_computing_jobs_at_its_time_limit() -> None:
     jobs = [job(number, cron=f"{number % 60} * * * *") for number in range(60)]
     found = week_of(jobs, SUNDAY, None, within=0)
     assert (found.looked_at, found.after) == (50, UUID(int=49))
 
 
-def test_the_days_of_a_job_start_now_and_list_its_times() -> None:
+def test_a_jobs_daily_fire_times_start_now_and_are_counted_per_day() -> None:
     twice = days_of(recurrence(cron="0 9,21 * * *"), SUNDAY)
     assert [(day.fires, [at.hour for at in day.times]) for day in twice][:2] == [(1, [21]), (2, [9, 21])]
     often = days_of(recurrence(cron="*/10 * * * *"), SUNDAY)
@@ -76,7 +76,7 @@ def test_the_days_of_a_job_start_now_and_list_its_times() -> None:
     assert [f"{at:%H:%M}" for at in often[0].times] == ["09:30", "23:50"]
 
 
-async def test_a_job_is_shown_with_its_week_and_runs(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_job_pages_show_upcoming_fire_times_and_past_runs(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report", target="https://a.example/x")
     finish(db, planned(db, id), ended="failed")
     listed = (await page.get("/jobs?host=a.example")).text
@@ -92,7 +92,7 @@ async def test_a_job_is_shown_with_its_week_and_runs(page: httpx.AsyncClient, db
     assert "No active job matches" in (await page.get("/jobs/week?client=other")).text
 
 
-async def test_an_edit_of_a_job_is_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_edit_is_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
     options = {"headers": {"X-Token": "hush"}}
     id = schedule(db, client="shop", cron="0 9 * * *", key="report", options=options, payload='{"a": 1.50}')
     path = f"/jobs/{id}/edit"

@@ -19,7 +19,7 @@ async def _sent(page: httpx.AsyncClient, path: str, **form: str) -> str:
     return (await page.get(did.headers["location"])).text
 
 
-async def test_clients_are_paged_and_listed_from_a_name_on(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_client_list_is_paged_and_can_start_at_a_name(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id) select 'c' || n from generate_series(100, 160) n")
     first = (await page.get("/clients")).text
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
@@ -31,7 +31,7 @@ async def test_clients_are_paged_and_listed_from_a_name_on(page: httpx.AsyncClie
     assert "Look at zebra" in (await page.get("/clients?start=zebra")).text
 
 
-async def test_a_client_without_settings_is_listed_while_it_is_busy(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_without_settings_is_listed_while_it_has_executions(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, client="a b/c?", fire_at="2020-01-01T00:00:00Z")
     schedule(db, client="other", fire_at="2020-01-01T00:00:00Z")
     listed = (await page.get("/clients")).text
@@ -43,7 +43,7 @@ async def test_a_client_without_settings_is_listed_while_it_is_busy(page: httpx.
     assert "a b" not in (await page.get("/clients")).text
 
 
-async def test_a_client_is_shown_with_everything_that_holds_it_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_client_list_and_page_show_what_holds_a_client_back(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "pause", kind="queue", name="orders")
     for client in ("bank", "shop", "idle"):
@@ -66,7 +66,7 @@ async def test_a_client_is_shown_with_everything_that_holds_it_back(page: httpx.
     assert [f'class="status {word}"' in shown for word in of_shop] == [True] * 4
 
 
-async def test_held_executions_of_a_failing_host_are_linked_to_it(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_executions_held_by_a_failing_host_link_to_the_targets_page(page: httpx.AsyncClient, db: Connection) -> None:
     held = schedule(db, target="https://ill.example:8443/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
     schedule(db, target="https://well.example/settle", client="shop")
     db.execute(
@@ -141,7 +141,7 @@ async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Con
     assert done == ["pause", "resume"]
 
 
-async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_failing_host_can_be_sidelined_from_the_targets_page(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(
         "insert into pgsched_internal.gates (name, events, period, shut_until, openings, failing_since, reason)"
         " values ('circuit:ill.example shop', 10, '1 s', now() + interval '1 hour', 3, '2026-01-02 03:04:05Z',"

@@ -24,7 +24,7 @@ async def findings(page: httpx.AsyncClient) -> str:
     return found.text
 
 
-async def test_now_lists_gates_with_their_reason_and_a_link(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_lists_gates_with_a_reason_and_a_link(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.pause('target', 'a.example', client => 'shop', note => '503 from it since noon')")
     for gate in ("client:bank", "order", "worker:python:send", "host:b.example"):
         db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, schedule(db)])
@@ -40,7 +40,7 @@ async def test_now_lists_gates_with_their_reason_and_a_link(page: httpx.AsyncCli
     assert "503 from it since noon" in found
 
 
-async def test_now_shows_limits_and_holds_with_their_oldest_execution(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_shows_limits_and_holds_with_the_oldest_execution(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute("select pgsched.set_limit('client', 'imports', concurrency => 2)")
     db.execute("select pgsched.pause('client', 'shop', note => 'they asked us to stop')")
     for client, due in (
@@ -61,14 +61,14 @@ async def test_now_shows_limits_and_holds_with_their_oldest_execution(page: http
     assert re.search(r'class="status held">held</span></td><td class="long">on hold: they asked us to stop; the', found)
 
 
-async def test_now_counts_open_dead_letters(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_counts_open_dead_letters(page: httpx.AsyncClient, db: Connection) -> None:
     for number in range(3):
         dead_letter(db, reason=f"no {number}")
     db.execute("update pgsched.history set dealt_with_at = now() where reason = 'no 1'")
     assert re.search(r'<a id="open-letters" href="/dead-letters">2</a>', (await page.get("/now")).text)
 
 
-async def test_now_starts_with_the_doctors_findings_for_administrators(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_shows_doctor_findings_to_administrators_only(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, fire_at=value(db, "select now() - interval '20 minutes'"))
     assert 'hx-get="/now/findings"' in (await page.get("/")).text
     found = await findings(page)
@@ -79,7 +79,7 @@ async def test_now_starts_with_the_doctors_findings_for_administrators(page: htt
     assert (await page.get("/now/findings")).status_code == 403
 
 
-async def test_now_loads_the_coming_hour_by_minute(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_charts_the_coming_hour(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(
         "select pgsched.schedule('notify:x', fire_at => now() + n * interval '5 minutes') from generate_series(1, 3) n"
     )
@@ -87,7 +87,7 @@ async def test_now_loads_the_coming_hour_by_minute(page: httpx.AsyncClient, db: 
     assert (await page.get("/now/coming")).text.count("<rect") == 3
 
 
-async def test_a_page_does_not_wait_for_slow_checks(page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages_do_not_wait_for_slow_doctor_checks(page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     may_go_on = asyncio.Event()
 
     async def slow(*given: Any, **named: Any) -> Report:

@@ -20,7 +20,7 @@ def _next(answer: httpx.Response, header: str) -> str:
     return parse_qs(urlsplit(answer.headers[header]).query)["next"][0]
 
 
-async def test_a_form_is_returned_and_can_be_sent_again(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_form_sent_while_signed_out_can_be_sent_again(page: httpx.AsyncClient, db: Connection) -> None:
     page.cookies.clear()
     answer = await page.post("/client/hold", data={"client": "shop", "note": 'they "asked"\nus'})
     assert answer.status_code == 401
@@ -31,20 +31,20 @@ async def test_a_form_is_returned_and_can_be_sent_again(page: httpx.AsyncClient,
     assert (await page.post("/client/hold", data={"client": "shop"})).status_code == 303
 
 
-async def test_a_form_of_another_site_is_not_returned(page: httpx.AsyncClient) -> None:
+async def test_a_form_from_another_site_cannot_be_sent_again(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     answer = await page.post("/client/hold", data={"client": "shop"}, headers={"Origin": "https://evil.test"})
     assert (answer.status_code, "<form" in answer.text) == (403, False)
 
 
-async def test_a_large_form_leads_back_to_its_page(page: httpx.AsyncClient) -> None:
+async def test_a_large_form_redirects_to_the_sign_in_and_back_to_its_page(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     sent = {"client": "shop", "note": "x" * 500_000}
     answer = await page.post("/client/hold", data=sent, headers={"Referer": "http://localhost/client?name=shop"})
     assert (answer.status_code, _next(answer, "location")) == (303, "/client?name=shop")
 
 
-async def test_the_largest_editable_payload_is_returned(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_largest_editable_payload_can_be_sent_again(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, target="python:note", delay="1 hour")
     page.cookies.clear()
     payload = '"' + "結" * (MOST_SHOWN - 2) + '"'
@@ -52,7 +52,7 @@ async def test_the_largest_editable_payload_is_returned(page: httpx.AsyncClient,
     assert (answer.status_code, payload in unescape(answer.text)) == (401, True)
 
 
-async def test_a_fragment_leads_back_to_its_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_fragment_request_redirects_to_the_sign_in_and_back(page: httpx.AsyncClient, db: Connection) -> None:
     page.cookies.clear()
     id = schedule(db, target="python:note", delay="1 hour")
     for url, expected in {
@@ -66,7 +66,7 @@ async def test_a_fragment_leads_back_to_its_page(page: httpx.AsyncClient, db: Co
         assert (answer.status_code, _next(answer, "hx-redirect")) == (401, expected)
 
 
-async def test_every_form_is_returned_with_all_its_fields(
+async def test_every_form_sent_while_signed_out_keeps_all_its_fields(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     call(db, "create_queue", name="orders", changes={"pulled": True})
@@ -88,7 +88,7 @@ async def test_every_form_is_returned_with_all_its_fields(
         "/\\evil.test", "https://evil.test/", "/\t/evil.test", "javascript:alert(1)", "jobs", "/" + "x" * 5_000,
     ],
 )  # fmt: skip
-async def test_signing_in_never_leads_to_another_site_or_to_the_sign_in(
+async def test_signing_in_never_redirects_to_another_site_or_a_sign_in_page(
     page: httpx.AsyncClient, db: Connection, next: str
 ) -> None:
     key = str(make_key(db))
@@ -97,14 +97,14 @@ async def test_signing_in_never_leads_to_another_site_or_to_the_sign_in(
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-async def test_the_message_of_a_form_is_not_repeated_after_signing_in(page: httpx.AsyncClient) -> None:
+async def test_signing_in_does_not_repeat_the_previous_forms_message(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     answer = await page.get("/jobs?done=cancel&client=shop&done=hold")
     assert _next(answer, "location") == "/jobs?client=shop"
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
-async def test_a_link_from_another_site_opens_pages_without_a_message(
+async def test_a_link_from_another_site_cannot_show_a_success_message(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, site: str
 ) -> None:
     call(db, "create_queue", name="orders", changes={"pulled": True})
@@ -119,12 +119,12 @@ async def test_a_link_from_another_site_opens_pages_without_a_message(
             assert here in {200, 404, 409}, path
 
 
-async def test_get_of_a_form_url_is_an_error_page(page: httpx.AsyncClient) -> None:
+async def test_get_on_a_form_url_shows_an_error_page(page: httpx.AsyncClient) -> None:
     answer = await page.get("/client/hold", headers=_READS)
     assert (answer.status_code, "That is not possible" in answer.text) == (405, True)
     assert (await page.get("/v1/jobs/cancel", headers=_READS)).headers["content-type"].startswith("application/problem")
 
 
-async def test_the_first_page_answers_head_without_a_body(page: httpx.AsyncClient) -> None:
+async def test_the_start_page_answers_head_without_a_body(page: httpx.AsyncClient) -> None:
     answer = await page.head("/")
     assert (answer.status_code, answer.content) == (200, b"")

@@ -19,7 +19,7 @@ async def test_bidirectional_control_characters_are_escaped(page: httpx.AsyncCli
         assert ("\u202e" in unescape(text), "paid\\u202egnihton" in text) == (False, True), path
 
 
-async def test_a_form_keeps_control_characters(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_form_field_preserves_control_characters(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "set_client", client=_TURNED, changes={"weight": 2})
     text = unescape((await page.get("/client", params={"name": _TURNED})).text)
     assert f'name="client" value="{_TURNED}"' in text
@@ -34,7 +34,7 @@ async def test_a_succeeded_run_shows_no_progress(page: httpx.AsyncClient, db: Co
     assert "98 %" not in (await page.get(f"/executions/{id}")).text
 
 
-async def test_the_first_link_of_a_list_skips_to_its_rows(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_first_link_on_a_list_page_skips_to_the_rows(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, key="k", target="python:note", delay="1 hour")
     schedule(db, key="j", target="python:note", every="1 hour")
     for path in ("/executions", "/jobs"):

@@ -10,7 +10,7 @@ from tests.conftest import Connection
 from tests.store.store_arrange import call, column, schedule
 
 
-async def test_a_worker_is_shown_with_its_executions_drained_and_resumed(
+async def test_a_worker_can_be_drained_and_resumed_on_its_page(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     call(db, "create_queue", name="orders")
@@ -54,7 +54,7 @@ async def test_former_workers_are_listed_as_lost_or_stopped(page: httpx.AsyncCli
     assert (found.status_code, "gone:1" in found.text, "gone:2" in found.text) == (404, True, False)
 
 
-async def test_now_names_workers_lost_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_names_the_worker_lost_last_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
     for name, lost in (("gone:1", "2 hours"), ("gone:2", "3 minutes"), ("gone:3", "2 minutes"), ("gone:4", None)):
         db.execute(
             "insert into pgsched.workers (name, queues, release, expires_at, lost_since)"
@@ -69,7 +69,7 @@ async def test_now_names_workers_lost_within_an_hour(page: httpx.AsyncClient, db
     assert "2 workers were lost in the last hour." in said
 
 
-async def test_now_links_an_unserved_queue_to_the_workers(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_links_an_unserved_queue_to_the_workers_page(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "pause", kind="queue", name="orders")
     found = (await page.get("/now")).text
@@ -77,7 +77,7 @@ async def test_now_links_an_unserved_queue_to_the_workers(page: httpx.AsyncClien
         assert re.search(f'<a href="{link}">{why}</a>', found)
 
 
-def test_the_last_thousand_former_workers_are_kept(db: Connection) -> None:
+def test_only_the_last_thousand_former_workers_are_kept(db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at)"
         " select 'gone:' || n, '{default}', '1', now() from generate_series(1, 1100) n"
@@ -87,7 +87,7 @@ def test_the_last_thousand_former_workers_are_kept(db: Connection) -> None:
     assert db.execute(kept.encode()).fetchone() == (1000, 999)
 
 
-async def test_queues_are_shown_with_their_workers(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_workers_page_lists_the_workers_of_each_queue(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "create_queue", name="taken", changes={"pulled": True})
     db.execute(
@@ -124,7 +124,7 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
     assert (await api.post("/v1/workers/99/pause")).status_code == 404
 
 
-async def test_the_database_page_shows_tables_and_blockers_of_vacuum(
+async def test_the_database_page_shows_tables_and_vacuum_blockers(
     page: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     schedule(db, client="shop")

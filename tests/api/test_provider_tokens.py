@@ -63,7 +63,7 @@ async def issued(issuer: str, algorithm: str) -> str:
     return str(answer.json()["access_token"])
 
 
-async def test_a_providers_token_grants_what_its_claims_say(real: str, database_url: str, db: Connection) -> None:
+async def test_a_provider_token_grants_the_clients_and_scopes_in_its_claims(real: str, database_url: str, db: Connection) -> None:
     for client in ("shop", "billing"):
         schedule(db, every="1 hour", client=client)
     given = Settings(database_url=database_url, oidc=settings(real, FROM_CLAIMS).oidc)
@@ -82,7 +82,7 @@ async def test_a_providers_token_grants_what_its_claims_say(real: str, database_
     assert who == [f"shop-backend ({real})"]
 
 
-async def test_rotated_keys_of_a_provider_are_fetched(real: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_providers_rotated_signing_keys_are_fetched(real: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bearer = BearerTokens(settings(real, FROM_CLAIMS), Events())
     former = await issued(real, "ES256")
     assert (await bearer.grant(former)).clients == SHOP
@@ -165,7 +165,7 @@ async def test_audience_lists_and_times_within_the_leeway_are_accepted(provider:
         await strict.grant(provider.token(exp=now - 1))
 
 
-async def test_a_trailing_slash_makes_another_issuer() -> None:
+async def test_an_issuer_differing_by_a_trailing_slash_is_refused() -> None:
     with faked_provider("/realms/shop/") as provider:
         bearer = BearerTokens(settings(provider.issuer), Events())
         assert (await bearer.grant(provider.token())).clients == SHOP
@@ -195,7 +195,7 @@ async def test_a_valid_token_without_a_matching_rule_is_refused(
         await bearer.grant(provider.token(**claims))
 
 
-async def test_claims_grant_only_known_scopes_and_named_clients(provider: Faked) -> None:
+async def test_claims_grant_only_known_scopes_and_literal_client_names(provider: Faked) -> None:
     rule = {**FROM_CLAIMS, "claims": {"azp": "shop-backend"}}
     bearer = BearerTokens(settings(provider.issuer, rule), Events())
     found = await bearer.grant(provider.token(scope="openid admin pgsched:read pgsched:all", pgsched_clients="all *"))
@@ -208,7 +208,7 @@ async def test_claims_grant_only_known_scopes_and_named_clients(provider: Faked)
 @pytest.mark.parametrize(
     "how", ["large", "redirects", "another issuer", "compressed", "no keys", "keys elsewhere", "fails"]
 )
-async def test_invalid_answers_of_a_provider_are_refused(how: str, provider: Faked, bearer: BearerTokens) -> None:
+async def test_a_providers_invalid_answers_are_refused_and_not_refetched(how: str, provider: Faked, bearer: BearerTokens) -> None:
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:
         told: dict[str, Any] = {"issuer": provider.issuer, "jwks_uri": f"{provider.issuer}/jwks"}
         if how == "large" and path == "/jwks":
@@ -235,7 +235,7 @@ async def test_invalid_answers_of_a_provider_are_refused(how: str, provider: Fak
     assert "/elsewhere" not in asked
 
 
-async def test_forged_tokens_cause_no_requests_to_the_provider(provider: Faked, bearer: BearerTokens) -> None:
+async def test_forged_tokens_cause_no_repeated_requests_to_the_provider(provider: Faked, bearer: BearerTokens) -> None:
     for number in range(50):
         with pytest.raises(Unauthenticated):
             await bearer.grant(provider.token(kid=f"made-up-{number}"))
@@ -243,7 +243,7 @@ async def test_forged_tokens_cause_no_requests_to_the_provider(provider: Faked, 
     assert (await bearer.grant(provider.token())).clients == SHOP
 
 
-async def test_cached_keys_are_used_while_the_provider_is_away(
+async def test_cached_keys_are_used_while_the_provider_is_down(
     provider: Faked, bearer: BearerTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bearer.grant(provider.token())
@@ -289,7 +289,7 @@ async def test_requests_to_a_provider_time_out(
     go_on.set()
 
 
-async def test_each_subject_is_limited_to_the_rate_of_its_provider(provider: Faked) -> None:
+async def test_each_subject_is_limited_to_its_providers_rate(provider: Faked) -> None:
     held = BearerTokens(settings(provider.issuer, rate=1, burst=3), Events())
     for _ in range(3):
         await held.grant(provider.token())

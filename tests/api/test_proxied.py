@@ -51,7 +51,7 @@ async def proxied(front: str, db: Connection) -> AsyncIterator[httpx.AsyncClient
         yield client
 
 
-async def test_concurrent_requests_through_a_proxy_are_sent_once(proxied: httpx.AsyncClient, db: Connection) -> None:
+async def test_concurrent_requests_through_a_proxy_are_each_handled_once(proxied: httpx.AsyncClient, db: Connection) -> None:
     async def schedule(caller: int) -> None:
         for number in range(4):
             asked = {"target": "python:note", "key": f"{caller}-{number}", "schedule": {"delay": "PT1H"}}
@@ -65,7 +65,7 @@ async def test_concurrent_requests_through_a_proxy_are_sent_once(proxied: httpx.
     assert sorted(key for (key,) in found) == sorted(f"{c}-{n}" for c in range(8) for n in range(4))
 
 
-async def test_an_encoded_name_arrives_unchanged(proxied: httpx.AsyncClient) -> None:
+async def test_an_encoded_name_passes_through_a_proxy_unchanged(proxied: httpx.AsyncClient) -> None:
     sent = {
         "victim%2Fsecrets%2Fs1": "victim/secrets/s1",
         "%2E%2E": "..",
@@ -85,7 +85,7 @@ async def test_a_long_poll_through_a_proxy_gets_a_message(proxied: httpx.AsyncCl
     assert len((await asking).json()["items"]) == 1
 
 
-async def test_the_audit_log_names_the_client_of_the_proxy(proxied: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_audit_log_names_the_client_behind_the_proxy(proxied: httpx.AsyncClient, db: Connection) -> None:
     made = {"target": "python:note", "schedule": {"every": "PT1H"}}
     job = (await proxied.post("/v1/jobs", json=made)).json()["id"]
     # As from a client behind another proxy: a proxy appends the address that it sees.

@@ -96,7 +96,7 @@ async def test_a_failed_message_is_retried(api: Api, db: Connection) -> None:
     assert status(db, UUID(one["id"])) == "retrying"
 
 
-async def test_a_message_is_extended_and_released(api: Api, db: Connection) -> None:
+async def test_a_claimed_message_can_be_extended_and_released(api: Api, db: Connection) -> None:
     put(db)
     [one] = await claim(api)
     assert (await settle(api, one, "extend", lease="1h")).json()["lease_expires_at"] > one["lease_expires_at"]
@@ -104,7 +104,7 @@ async def test_a_message_is_extended_and_released(api: Api, db: Connection) -> N
     assert [again["attempt"] for again in await claim(api)] == [1]
 
 
-async def test_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
+async def test_settling_with_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
     put(db)
     [one] = await claim(api)
     await settle(api, one, "complete")
@@ -132,7 +132,7 @@ async def test_settling_an_unknown_message_is_not_found(api: Api) -> None:
     assert answer.status_code == 404
 
 
-async def test_a_notification_answers_a_long_poll(
+async def test_a_notification_wakes_a_long_poll(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as the poll waits
@@ -171,7 +171,7 @@ async def test_a_long_poll_gets_nothing_once_its_key_is_revoked(
     assert status(db, id) == "scheduled"
 
 
-async def test_one_message_answers_one_of_many_long_polls(api: Api, db: Connection, waiting: Any) -> None:
+async def test_one_message_is_delivered_to_only_one_of_many_long_polls(api: Api, db: Connection, waiting: Any) -> None:
     tasks = await waiting(20)
     put(db)
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -222,13 +222,13 @@ async def test_long_polls_share_one_connection_and_one_query(api: Api, db: Conne
     assert len(asked) < 10 + 5  # the last statements of the pool, and one poll per second in total
 
 
-async def test_a_long_poll_without_messages_returns_after_its_wait(api: Api) -> None:
+async def test_a_long_poll_without_messages_returns_empty_after_its_wait(api: Api) -> None:
     begun = time.monotonic()
     assert await claim(api, wait="300ms") == []
     assert time.monotonic() - begun >= 0.3
 
 
-async def test_an_abandoned_long_poll_takes_nothing(api: Api, db: Connection, waiting: Any) -> None:
+async def test_an_abandoned_long_poll_claims_no_message(api: Api, db: Connection, waiting: Any) -> None:
     [task] = await waiting()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -257,7 +257,7 @@ BAD_CLAIMS: list[tuple[dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("wrong", "code"), BAD_CLAIMS, ids=str)
-async def test_an_invalid_claim_takes_nothing(api: Api, db: Connection, wrong: dict[str, Any], code: int) -> None:
+async def test_an_invalid_claim_leases_no_message(api: Api, db: Connection, wrong: dict[str, Any], code: int) -> None:
     put(db)
     answer = await api.post(CLAIM, json={"worker": "svc-1"} | wrong)
     assert (answer.status_code, answer.headers["content-type"]) == (code, "application/problem+json"), answer.text
@@ -265,7 +265,7 @@ async def test_an_invalid_claim_takes_nothing(api: Api, db: Connection, wrong: d
 
 
 @pytest.mark.parametrize(("queue", "code"), [("nothing", 404), ("default", 409), ("%00", 422)])
-async def test_claims_from_unknown_or_unpulled_queues_are_refused(api: Api, queue: str, code: int) -> None:
+async def test_claims_from_queues_unknown_or_not_pulled_are_refused(api: Api, queue: str, code: int) -> None:
     answer = await api.post(f"/v1/queues/{queue}/claim", json={"worker": "w", "wait": "10s"})
     assert answer.status_code == code, answer.text
 

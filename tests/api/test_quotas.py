@@ -7,7 +7,7 @@ from pgsched.api.quotas import FairShares
 A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
 
 
-async def test_a_client_has_one_share_across_all_its_keys() -> None:
+async def test_a_client_has_one_fair_share_across_all_its_keys() -> None:
     shares = FairShares(10, 7)
     for payers in (A, BOTH, OTHER, A, BOTH, OTHER, A):
         await shares.take(payers)
@@ -20,7 +20,7 @@ async def test_a_client_has_one_share_across_all_its_keys() -> None:
         task.cancel()
 
 
-async def test_a_free_place_goes_to_the_client_with_least() -> None:
+async def test_a_freed_slot_goes_to_the_client_using_the_fewest() -> None:
     shares = FairShares(2, 2)
     await shares.take(A)
     await shares.take(A)
@@ -40,7 +40,7 @@ async def test_a_free_place_goes_to_the_client_with_least() -> None:
         task.cancel()
 
 
-async def test_a_place_given_to_a_cancelled_request_is_returned() -> None:
+async def test_a_slot_given_to_a_cancelled_request_is_freed() -> None:
     shares = FairShares(1, 1)
     await shares.take(A)
     task = asyncio.create_task(shares.take(B))
@@ -51,7 +51,7 @@ async def test_a_place_given_to_a_cancelled_request_is_returned() -> None:
     await asyncio.wait_for(shares.take(A), 5)
 
 
-def test_one_client_cannot_take_every_place() -> None:
+def test_one_client_cannot_take_every_slot() -> None:
     shares = FairShares(200, 200)
     assert sum(shares.take_now(A) for _ in range(200)) == 150
     assert sum(shares.take_now(frozenset({f"c{number}"})) for number in range(50)) == 50

@@ -54,7 +54,7 @@ async def test_the_preview_shows_what_would_fire_and_releases_nothing(
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_a_policy_skips_old_executions_sets_a_rate_and_holds_clients(
+async def test_a_release_policy_can_skip_spread_and_hold_executions(
     api: httpx.AsyncClient, copied: Connection
 ) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, subject='ann')}"
@@ -78,7 +78,7 @@ async def test_a_release_without_a_policy_fires_everything_due(api: httpx.AsyncC
     assert (copied.execute(_STATE).fetchone(), copied.execute(_WORK_LEFT).fetchone()) == ((False, None), (3,))
 
 
-async def test_an_installation_stays_held_until_skipping_is_done(
+async def test_an_installation_stays_held_until_old_executions_are_skipped(
     api: httpx.AsyncClient, copied: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recovery, "_WITHIN", 0.1)
@@ -95,7 +95,7 @@ async def test_an_installation_stays_held_if_skipping_is_stopped(api: httpx.Asyn
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_an_installation_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_installation_can_be_held_manually(api: httpx.AsyncClient, db: Connection) -> None:
     for changed in (True, False):
         answer = await api.post("/v1/recovery/pause", json={"note": "a copy for staging"})
         assert (answer.status_code, answer.json()) == (200, {"changed": changed})

@@ -52,7 +52,7 @@ def db(module_url: str) -> Iterator[Connection]:
 
 
 @pytest.mark.parametrize(("kind", "says", "statement"), [case[1:] for case in _CASES], ids=[case[0] for case in _CASES])
-def test_a_refusal_has_its_error_class_and_advice(
+def test_a_database_refusal_maps_to_an_error_class_with_advice(
     db: Connection, kind: type[Exception], says: str, statement: LiteralString
 ) -> None:
     with pytest.raises(psycopg.Error) as raised:
@@ -62,7 +62,7 @@ def test_a_refusal_has_its_error_class_and_advice(
     assert says in str(found)
 
 
-def test_a_lock_timeout_is_unavailable(db: Connection, module_url: str) -> None:
+def test_a_lock_timeout_maps_to_unavailable(db: Connection, module_url: str) -> None:
     with psycopg.connect(module_url) as holder:
         holder.execute("lock table pgsched.jobs")
         db.execute("set lock_timeout = 1")

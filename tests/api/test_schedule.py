@@ -27,7 +27,7 @@ async def test_a_request_without_a_schedule_is_due_now(api: httpx.AsyncClient, d
     assert db.execute("select id::text, fire_at from pgsched.executions").fetchall() == [(answer.json()["id"], fire_at)]
 
 
-async def test_a_delay_is_added_to_the_databases_clock(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_delay_counts_from_the_databases_clock(api: httpx.AsyncClient, db: Connection) -> None:
     await create(api, schedule={"delay": "PT10M"})
     found = db.execute("select fire_at - created_at from pgsched.executions").fetchone()
     assert found == (timedelta(minutes=10),)
@@ -38,21 +38,21 @@ async def test_an_instant_with_an_offset_is_returned_in_utc(api: httpx.AsyncClie
     assert answer["fire_at"] == "2031-03-01T08:00:00Z"
 
 
-async def test_a_cron_job_is_planned_before_the_answer(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_cron_job_is_planned_before_the_response(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await create(api, schedule={"cron": "30 2 * * *", "timezone": "Europe/Berlin"})
     assert answer["kind"] == "job"
     planned = db.execute("select job_id::text, fire_at from pgsched.executions").fetchall()
     assert planned == [(answer["id"], datetime.fromisoformat(answer["fire_at"]))]
 
 
-async def test_an_interval_is_counted_from_its_creation(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_interval_counts_from_the_jobs_creation(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await create(api, schedule={"every": "15m"})
     anchor = db.execute("select anchor from pgsched.jobs").fetchone()
     assert anchor is not None
     assert datetime.fromisoformat(answer["fire_at"]) == anchor[0] + timedelta(minutes=15)
 
 
-async def test_omitted_gap_and_overlap_return_to_their_defaults(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
     await create(api, key="nightly", schedule=cron | {"gap": "skip", "overlap": "both"})
     kept = db.execute("select gap, overlap from pgsched.jobs").fetchone()
@@ -63,7 +63,7 @@ async def test_omitted_gap_and_overlap_return_to_their_defaults(api: httpx.Async
     )
 
 
-async def test_the_same_key_replaces_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_scheduling_with_the_same_key_replaces_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     second = await create(api, key="settle-42", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert second == {
@@ -75,7 +75,7 @@ async def test_the_same_key_replaces_a_waiting_execution(api: httpx.AsyncClient,
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
-async def test_the_key_of_an_ended_execution_returns_that_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_reusing_a_succeeded_executions_key_returns_that_execution(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     db.execute("select pgsched_internal.end_execution(e, 'succeeded', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
@@ -87,14 +87,14 @@ async def test_the_key_of_an_ended_execution_returns_that_execution(api: httpx.A
     }
 
 
-async def test_an_idempotency_key_makes_retries_safe(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_repeated_idempotency_key_creates_one_execution(api: httpx.AsyncClient, db: Connection) -> None:
     body = {"target": "https://shop.example/settle", "schedule": {"delay": "1h"}}
     answers = [await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "once"}) for _ in range(3)]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert db.execute("select key from pgsched.executions").fetchall() == [("once",)]
 
 
-async def test_a_key_in_the_body_overrides_the_header(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_in_the_body_overrides_the_idempotency_key_header(api: httpx.AsyncClient, db: Connection) -> None:
     body = {"target": "https://shop.example/settle", "key": "mine"}
     await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "theirs"})
     assert db.execute("select key from pgsched.executions").fetchall() == [("mine",)]
@@ -136,7 +136,7 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-async def test_on_conflict_chooses_what_happens_to_a_taken_key(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_on_conflict_decides_the_outcome_for_a_taken_key(api: httpx.AsyncClient, db: Connection) -> None:
     made = await create(api, key="k", payload={"n": 1}, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
     assert kept == made | {"outcome": "existing"}
@@ -149,7 +149,7 @@ async def test_on_conflict_chooses_what_happens_to_a_taken_key(api: httpx.AsyncC
     ]
 
 
-async def test_keeping_a_job_keeps_its_schedule_and_returns_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_on_conflict_keep_preserves_a_jobs_schedule_and_returns_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     made = await create(api, key="k", schedule=cron)
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
@@ -169,7 +169,7 @@ async def test_a_hashed_schedule_depends_on_client_and_key_only(api: httpx.Async
     assert (await api.get(f"/v1/jobs/{again['id']}")).json()["schedule"]["cron"] == "H H * * *"
 
 
-async def test_keeping_a_job_plans_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_on_conflict_keep_does_not_replan_a_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = {"key": "k", "schedule": {"cron": "30 2 * * *"}}
     await create(api, **job)
     db.execute("select pgsched.cancel(id) from pgsched.executions")

@@ -30,7 +30,7 @@ def served(database_url: str) -> Iterator[tuple[str, Process]]:
         yield found
 
 
-def test_a_request_over_a_real_connection_schedules(served: tuple[str, Process]) -> None:
+def test_an_execution_can_be_scheduled_over_a_real_connection(served: tuple[str, Process]) -> None:
     address, _ = served
     with httpx.Client(base_url=address) as client:
         created = client.post("/v1/jobs", json={"target": "notify:a", "payload": {"n": 1.10}})
@@ -62,7 +62,7 @@ def test_an_incomplete_request_is_disconnected(served: tuple[str, Process], sent
         (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "more than one host header"),
     ],
 )
-def test_a_refused_head_gets_a_problem(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
+def test_a_refused_request_head_is_answered_with_a_problem(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -179,7 +179,7 @@ def _ask(connection: socket.socket) -> None:
     assert answer.startswith(b"HTTP/1.1 200")
 
 
-def test_idle_connections_are_kept(served: tuple[str, Process]) -> None:
+def test_idle_connections_stay_open(served: tuple[str, Process]) -> None:
     """Idle connections may last longer than a request may take to arrive."""
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:

@@ -9,7 +9,7 @@ import pytest
 Db = psycopg.Connection[tuple[Any, ...]]
 
 
-async def test_patch_changes_and_put_replaces_a_client(api: httpx.AsyncClient) -> None:
+async def test_patch_changes_given_client_settings_and_put_replaces_all(api: httpx.AsyncClient) -> None:
     made = await api.patch("/v1/clients/shop", json={"weight": 5, "options": {"timeout": "5s"}})
     assert made.status_code == 200
     patched = (await api.patch("/v1/clients/shop", json={"keep": "failures"})).json()
@@ -23,7 +23,7 @@ async def test_patch_changes_and_put_replaces_a_client(api: httpx.AsyncClient) -
     assert (await api.get("/v1/clients/shop")).json() == put
 
 
-async def test_the_target_of_dead_letters_is_set(api: httpx.AsyncClient) -> None:
+async def test_a_dead_letter_target_can_be_set(api: httpx.AsyncClient) -> None:
     changes = {"dead_letter_target": "https://ops.example/dead", "dead_letters_for": "90d"}
     shown = (await api.patch("/v1/clients/shop", json=changes)).json()
     assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("https://ops.example/dead", "P90D")
@@ -53,7 +53,7 @@ async def test_holding_and_releasing_a_client_is_in_the_audit_log(api: httpx.Asy
     assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
 
-async def test_a_signing_secret_is_shown_once_then_only_its_end(api: httpx.AsyncClient) -> None:
+async def test_after_creation_only_the_end_of_a_signing_secret_is_shown(api: httpx.AsyncClient) -> None:
     first = (await api.post("/v1/clients/shop/signing-secret")).json()["secret"]
     answer = await api.post("/v1/clients/shop/signing-secret", json={"keep_for": "PT1H"})
     second = answer.json()["secret"]
@@ -91,7 +91,7 @@ async def test_a_queue_is_created_changed_paused_resumed_and_deleted(api: httpx.
     assert [item["name"] for item in (await api.get("/v1/queues")).json()["items"]] == ["default"]
 
 
-async def test_a_full_queue_is_429_with_retry_after(api: httpx.AsyncClient, db: Db) -> None:
+async def test_scheduling_into_a_full_queue_returns_429_with_retry_after(api: httpx.AsyncClient, db: Db) -> None:
     db.execute("update pgsched.queues set max_waiting = 1, full_since = now()")
     answer = await api.post("/v1/jobs", json={"target": "python:x"})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")

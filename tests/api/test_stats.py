@@ -35,7 +35,7 @@ async def asked(api: httpx.AsyncClient, **more: str) -> list[dict[str, object]]:
     return items
 
 
-async def test_stats_by_steps_of_time(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_stats_are_grouped_by_time_step(api: httpx.AsyncClient, filled: Connection) -> None:
     found = await asked(api, step="1h")
     assert [(one["starts_at"], one["ended"], one["attempts"]) for one in found] == [
         ("2026-03-01T09:00:00Z", 8, 8), ("2026-03-01T10:00:00Z", 4, 4),
@@ -47,7 +47,7 @@ async def test_stats_by_steps_of_time(api: httpx.AsyncClient, filled: Connection
     assert [one["ended"] for one in await asked(api, queue="orders")] == [4]
 
 
-async def test_stats_by_queue_and_by_client(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_stats_are_grouped_by_queue_or_by_client(api: httpx.AsyncClient, filled: Connection) -> None:
     assert [(one["queue"], one["ended"]) for one in await asked(api, by="queue")] == [("default", 8), ("orders", 4)]
     hours = {"from": "2026-03-01T06:00:00Z", "to": "2026-03-01T12:00:00Z"}
     assert [(one["client"], one["ended"]) for one in await asked(api, by="client", **hours)] == [

@@ -40,7 +40,7 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: 
     await reader.readexactly(int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
 
 
-async def test_a_post_with_a_key_visits_the_listed_modules(database_url: str, db: Connection) -> None:
+async def test_a_post_with_a_key_visits_exactly_the_listed_modules(database_url: str, db: Connection) -> None:
     key = str(make_key(db, scopes=["schedule"]))
     body: dict[str, object] = {"target": "https://shop.example/settle", "payload": 1, "schedule": {"delay": "PT1H"}}
     walks = []
