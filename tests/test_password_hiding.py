@@ -13,7 +13,7 @@ WORDS = st.text("abcxyz019_", min_size=1, max_size=8)
 
 
 @given(user=WORDS, password=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8), around=WORDS)
-def test_the_password_of_a_url_is_always_masked(user: str, password: str, around: str) -> None:
+def test_a_password_in_a_url_is_always_masked(user: str, password: str, around: str) -> None:
     secret = quote(f"hush{password}", safe="!$&'()*+,;=:._~-")
     for address in (
         f"postgresql://{user}:{secret}@db.example/shop",
@@ -35,7 +35,7 @@ def test_the_password_of_a_url_is_always_masked(user: str, password: str, around
         ('{"sasl.password": "a\\"b", "linger.ms": 5}', '{"sasl.password": "…", "linger.ms": 5}'),
     ],
 )
-def test_a_password_is_masked_and_the_rest_stays(text: str, shown: str) -> None:
+def test_masking_a_password_preserves_the_rest_of_the_text(text: str, shown: str) -> None:
     assert has_password(text)
     assert without_passwords(text) == shown
 

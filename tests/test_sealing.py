@@ -12,7 +12,7 @@ def ring(*keys: str) -> KeyRing:
     return made
 
 
-def test_a_sealed_secret_opens_and_its_text_is_not_stored() -> None:
+def test_a_sealed_secret_can_be_opened_and_contains_no_plaintext() -> None:
     mine = ring(new_key())
     sealed = mine.seal("shop", "token", "hush-hush")
     assert mine.open("shop", "token", sealed) == "hush-hush"
@@ -21,14 +21,14 @@ def test_a_sealed_secret_opens_and_its_text_is_not_stored() -> None:
 
 
 @pytest.mark.parametrize(("client", "name"), [("mallory", "token"), ("shop", "other"), ("sho", "ptoken")])
-def test_a_secret_opens_only_for_its_own_client_and_name(client: str, name: str) -> None:
+def test_a_secret_cannot_be_opened_for_another_client_or_name(client: str, name: str) -> None:
     mine = ring(new_key())
     with pytest.raises(CannotOpen):
         mine.open(client, name, mine.seal("shop", "token", "hush"))
 
 
 @pytest.mark.parametrize("at", [0, 1, 10, 25, -1])
-def test_a_modified_secret_does_not_open(at: int) -> None:
+def test_a_modified_secret_cannot_be_opened(at: int) -> None:
     mine = ring(new_key())
     sealed = bytearray(mine.seal("shop", "token", "hush"))
     sealed[at] ^= 1
@@ -36,7 +36,7 @@ def test_a_modified_secret_does_not_open(at: int) -> None:
         mine.open("shop", "token", bytes(sealed))
 
 
-def test_old_keys_open_and_the_newest_key_seals() -> None:
+def test_secrets_are_sealed_with_the_newest_key_and_old_keys_still_open() -> None:
     old, new = new_key(), new_key()
     sealed = ring(old).seal("shop", "token", "hush")
     both = ring(new, old)

@@ -30,12 +30,12 @@ def fail(clock: Clock, seconds: float) -> None:
     raise ConnectionResetError
 
 
-def test_work_that_has_never_run_is_due(clock: Clock) -> None:
+def test_work_that_has_never_run_is_due_at_once(clock: Clock) -> None:
     assert DutyCycle(20).is_due
     assert DutyCycle(20).pause == 0.0
 
 
-def test_work_is_due_again_once_its_share_of_the_time_has_passed(clock: Clock) -> None:
+def test_work_pauses_long_enough_to_keep_to_its_share_of_time(clock: Clock) -> None:
     cycle = DutyCycle(20)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 19.0
@@ -43,7 +43,7 @@ def test_work_is_due_again_once_its_share_of_the_time_has_passed(clock: Clock) -
     assert cycle.is_due
 
 
-def test_one_slow_run_delays_the_next_by_only_seconds(clock: Clock) -> None:
+def test_one_slow_run_delays_the_following_run_only_briefly(clock: Clock) -> None:
     cycle = DutyCycle(20)
     worked(cycle, clock, 0.01)
     worked(cycle, clock, 15.0)
@@ -52,7 +52,7 @@ def test_one_slow_run_delays_the_next_by_only_seconds(clock: Clock) -> None:
     assert cycle.pause == pytest.approx(0.19)
 
 
-def test_persistently_slow_work_converges_to_its_share(clock: Clock) -> None:
+def test_persistently_slow_work_converges_to_its_share_of_time(clock: Clock) -> None:
     cycle = DutyCycle(20)
     for expected in (10.0, 30.0, 70.0, 150.0, 190.0, 190.0):
         worked(cycle, clock, 10.0)
@@ -60,33 +60,33 @@ def test_persistently_slow_work_converges_to_its_share(clock: Clock) -> None:
         clock.now += expected
 
 
-def test_fast_work_runs_no_more_often_than_requested(clock: Clock) -> None:
+def test_fast_work_runs_no_more_often_than_the_given_interval(clock: Clock) -> None:
     cycle = DutyCycle(20, every=60.0)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 59.0
 
 
-def test_slow_work_is_delayed_no_longer_than_requested(clock: Clock) -> None:
+def test_slow_work_is_delayed_no_longer_than_the_given_maximum(clock: Clock) -> None:
     cycle = DutyCycle(20, at_most=15.0)
     worked(cycle, clock, 1.0)
     assert cycle.pause == 14.0
 
 
-def test_unfinished_work_waits_only_for_its_share(clock: Clock) -> None:
+def test_unfinished_work_continues_without_the_minimum_interval(clock: Clock) -> None:
     cycle = DutyCycle(20, every=60.0)
     worked(cycle, clock, 1.0)
     cycle.go_on()
     assert cycle.pause == 19.0
 
 
-def test_failed_work_rests_like_any_other(clock: Clock) -> None:
+def test_failed_work_pauses_as_long_as_successful_work(clock: Clock) -> None:
     cycle = DutyCycle(10)
     with pytest.raises(ConnectionResetError), cycle.work():
         fail(clock, 1.0)
     assert cycle.pause == 9.0
 
 
-def test_work_can_be_hastened_and_postponed(clock: Clock) -> None:
+def test_the_next_run_can_be_hastened_and_postponed(clock: Clock) -> None:
     cycle = DutyCycle(10, every=60.0)
     worked(cycle, clock, 1.0)
     cycle.hasten(5.0)

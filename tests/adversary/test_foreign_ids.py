@@ -154,7 +154,7 @@ def _value(name: str, kind: str, id: Any, victim: Victim, turn: int) -> Any:
     return by_kind.get(base, 0 if "int" in base else None)
 
 
-def test_no_function_reaches_rows_of_another_client(db: Connection, mallory: Connection, victim: Victim) -> None:
+def test_no_function_reads_or_changes_another_clients_rows(db: Connection, mallory: Connection, victim: Victim) -> None:
     before, reached = everything(db), []
     for function, names, kinds, needed in _functions(db):
         for turn, id in enumerate(victim.ids):
@@ -181,7 +181,7 @@ def _answer(session: Connection, statement: str, given: list[Any]) -> str:
         return f"{error} {error.diag.message_detail}"
 
 
-def test_no_relation_shows_rows_of_another_client(db: Connection, mallory: Connection, victim: Victim) -> None:
+def test_no_table_or_view_shows_another_clients_rows(db: Connection, mallory: Connection, victim: Victim) -> None:
     relations = db.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         f" where {_SCHEMAS} and c.relkind in ('r', 'p', 'v', 'm', 'S')".encode()

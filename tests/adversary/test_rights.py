@@ -17,24 +17,24 @@ _OWN_COLUMNS = re.compile(r"pgsched_client column pgsched\.(executions|jobs)\.[a
 _LIST = Path(__file__).with_name("rights.txt")
 
 
-def test_the_rights_are_exactly_those_on_the_list(db: Connection) -> None:
+def test_the_granted_rights_match_the_checked_in_list(db: Connection) -> None:
     found = rights(db)
     if os.environ.get("PGSCHED_WRITE_RIGHTS"):
         _LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
     assert found == _LIST.read_text(encoding="utf-8").splitlines()
 
 
-def test_everything_belongs_to_the_owners_role(db: Connection) -> None:
+def test_every_database_object_belongs_to_the_owner_role(db: Connection) -> None:
     assert owned_by_others(db) == []
 
 
-def test_a_client_only_inserts_into_two_tables_and_a_reader_never_writes() -> None:
+def test_clients_can_insert_into_two_tables_only_and_readers_cannot_write() -> None:
     writes = [line for line in _LIST.read_text(encoding="utf-8").splitlines()
               if line.startswith(("public", "pgsched_client", "pgsched_reader")) and _WRITES.search(line)]  # fmt: skip
     assert [line for line in writes if not _OWN_COLUMNS.match(line)] == []
 
 
-def test_roles_have_only_usage_on_the_internal_schema() -> None:
+def test_roles_have_only_the_usage_right_on_the_internal_schema() -> None:
     lines = _LIST.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if " schema pgsched_internal" in line] == [
         "pgsched_client schema pgsched_internal: usage",

@@ -192,7 +192,7 @@ def _try(session: Connection, statement: str, given: list[Any]) -> None:
             raise
 
 
-def test_unusual_values_of_a_client_do_not_delay_another(scene: Scene) -> None:
+def test_one_clients_unusual_values_do_not_delay_another_client(scene: Scene) -> None:
     columns = {table: _columns(scene.house.owner, table) for table in ("executions", "jobs")}
     assert all(columns.values())
     try:

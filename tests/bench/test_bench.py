@@ -6,14 +6,14 @@ from pgsched.bench.lateness import run_lateness
 from pgsched.embedded import EmbeddedPostgres
 
 
-def test_drain_accounts_for_every_execution(server: EmbeddedPostgres) -> None:
+def test_a_drain_accounts_for_every_execution(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=5_000, processes=2, waiting=1_000)
     assert result["rate"] > 0
     assert result["bare_rate"] > 0
     assert result["statements_per_execution"] < 0.5
 
 
-def test_lateness_is_never_negative(server: EmbeddedPostgres) -> None:
+def test_measured_lateness_is_never_negative(server: EmbeddedPostgres) -> None:
     result = run_lateness(server.url, rate=200, seconds=1, lead=0.5)
     assert result["count"] == 200
     assert result["min_ms"] > -1
@@ -25,14 +25,14 @@ def test_a_drain_without_history_accounts_for_every_delivery(server: EmbeddedPos
     assert result["bare_rate"] > 0
 
 
-def test_a_drain_reports_cpu_time_by_part(server: EmbeddedPostgres) -> None:
+def test_a_drain_reports_cpu_time_per_component(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=5_000, processes=1, bare=False)
     parts = result["server_claim_cpu_us_per_execution"] + result["server_settle_cpu_us_per_execution"]
     assert result["server_cpu_us_per_execution"] >= parts
     assert result["worker_cpu_us_per_execution"] > 0
 
 
-def test_rounds_are_reported_with_their_median(server: EmbeddedPostgres) -> None:
+def test_the_drain_rate_is_the_median_of_the_rounds(server: EmbeddedPostgres) -> None:
     result = run_drain(server.url, count=500, processes=1, bare=False, rounds=3)
     assert result["rate"] == sorted(one["rate"] for one in result["rounds"])[1]
 
@@ -45,7 +45,7 @@ def test_lateness_can_be_measured_while_scheduling(server: EmbeddedPostgres) -> 
     assert result["claim_p99_ms"] > 0
 
 
-def test_every_callback_arrives_once_from_each_sender(server: EmbeddedPostgres) -> None:
+def test_callback_rates_are_measured_for_worker_and_bare_client(server: EmbeddedPostgres) -> None:
     result = run_callbacks(server.url, count=500, processes=2)
     assert result["per_cpu_second"] > 0
     assert result["client_alone_per_cpu_second"] > 0

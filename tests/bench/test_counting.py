@@ -21,13 +21,13 @@ def _histogram(values: list[int]) -> DurationHistogram:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=200), st.integers(1, 100))
-def test_a_percentile_is_within_one_percent_of_the_exact_one(values: list[int], percent: int) -> None:
+def test_a_percentile_is_within_one_percent_of_the_exact_value(values: list[int], percent: int) -> None:
     exact = sorted(values)[max(-(-len(values) * percent // 100), 1) - 1]
     assert _histogram(values).percentile_ms(percent) == pytest.approx(exact / 1000, rel=0.01)
 
 
 @given(st.lists(st.integers(0, 10**9)), st.lists(st.integers(0, 10**9)))
-def test_merged_histograms_equal_one_histogram(one: list[int], other: list[int]) -> None:
+def test_merged_histograms_equal_a_histogram_of_all_values(one: list[int], other: list[int]) -> None:
     merged = DurationHistogram.merged([_histogram(one), _histogram(other)])
     assert merged.summary() == _histogram([*one, *other]).summary()
 
@@ -49,7 +49,7 @@ def _traces(directory: Path, *numbers: list[int]) -> None:
             trace.flush()
 
 
-def test_deliveries_of_several_processes_are_added_up(tmp_path: Path) -> None:
+def test_deliveries_are_summed_over_several_processes(tmp_path: Path) -> None:
     _traces(tmp_path, [0, 3, 4], [2, 1])
     account(tmp_path, 5)
 
@@ -62,7 +62,7 @@ def test_deliveries_of_several_processes_are_added_up(tmp_path: Path) -> None:
         ([0, 1, 2, 3, 4], "0 not delivered, 0 delivered again, 1 unknown"),
     ],
 )
-def test_an_account_reports_lost_and_repeated_deliveries(tmp_path: Path, noted: list[int], problem: str) -> None:
+def test_lost_repeated_and_unknown_deliveries_are_reported(tmp_path: Path, noted: list[int], problem: str) -> None:
     _traces(tmp_path, noted)
     with pytest.raises(AssertionError, match=problem):
         account(tmp_path, 4)
@@ -78,6 +78,6 @@ def test_growth_is_reported_per_hour() -> None:
     assert growth_per_hour(samples) == pytest.approx(6)
 
 
-def test_a_figure_missing_in_one_round_has_no_median() -> None:
+def test_a_figure_missing_from_one_round_has_no_median() -> None:
     summed = medians([{"rate": 1, "cpu": 3.0, "held": True}, {"rate": 3, "cpu": None, "held": False}])
     assert (summed["rate"], summed["cpu"], summed["held"]) == (2, None, False)

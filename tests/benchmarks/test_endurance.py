@@ -10,7 +10,7 @@ from tests.benchmarks.soak import run_soak
 from tests.benchmarks.waiting import run_waiting
 
 
-def test_each_recurring_job_leaves_one_row(server: EmbeddedPostgres) -> None:
+def test_recurring_reports_the_rates_of_one_shots_and_jobs(server: EmbeddedPostgres) -> None:
     result = run_recurring(server.url, count=500, processes=1)
     assert result["one_shot_rate"] > 0
     assert result["recurring_rate"] > 0
@@ -20,7 +20,7 @@ def test_jobs_due_in_the_same_second_run_and_are_replanned(server: EmbeddedPostg
     assert run_fleet(server.url, jobs=500, processes=1, lead=5.0)["rate"] > 0
 
 
-def test_every_phase_with_a_held_snapshot_is_accounted_for(server: EmbeddedPostgres) -> None:
+def test_pinned_reports_the_rates_during_and_after_a_held_snapshot(server: EmbeddedPostgres) -> None:
     result = run_pinned(
         server.url, rate=100, seconds=1, clean=1, backlog=500, processes=1, readers=2, hold=0.2, lead=0.3
     )
@@ -29,7 +29,7 @@ def test_every_phase_with_a_held_snapshot_is_accounted_for(server: EmbeddedPostg
     assert result["released_drain_rate"] > 0
 
 
-def test_waiting_rows_are_all_there_afterwards(server: EmbeddedPostgres) -> None:
+def test_waiting_reports_bytes_per_row_and_the_drain_rate_ratio(server: EmbeddedPostgres) -> None:
     result = run_waiting(server.url, waiting=5_000, rate=100, seconds=1, backlog=500, processes=1, lead=0.3)
     assert result["heap_bytes_per_row"] > 50
     assert result["index_bytes_per_row"] > 20
@@ -44,12 +44,12 @@ def test_a_soak_samples_the_memory_of_each_worker(server: EmbeddedPostgres) -> N
     assert len(result["growth_mb_per_hour"]) == 2
 
 
-def test_a_soak_keeps_to_its_rate(server: EmbeddedPostgres) -> None:
+def test_a_soak_does_not_exceed_the_requested_rate_by_much(server: EmbeddedPostgres) -> None:
     result = run_soak(server.url, seconds=2, rate=500, every=0.5)
     assert 500 <= result["count"] < 2_500
 
 
-def test_each_statement_has_a_cost_at_each_batch_size(server: EmbeddedPostgres) -> None:
+def test_cost_reports_each_statement_at_each_batch_size(server: EmbeddedPostgres) -> None:
     result = run_cost(server.url, batches=(5, 20), calls=4)
     told = {(one["statement"], one["batch"]): one for one in result["statements"]}
     for name in ("schedule_batch", "claim", "settle_succeeded", "settle_discarded", "plan"):

@@ -11,30 +11,30 @@ from tests.benchmarks.outage import run_outage
 from tests.benchmarks.tenants import run_tenants
 
 
-def test_a_limit_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
+def test_tenants_reports_a_limited_client_and_its_neighbours_lateness(server: EmbeddedPostgres) -> None:
     result = run_tenants(server.url, backlog=2_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
 
 
-def test_rows_behind_the_front_are_found_beside_all_kinds_of_clients(server: EmbeddedPostgres) -> None:
+def test_behind_reports_how_long_due_rows_behind_a_backlog_wait(server: EmbeddedPostgres) -> None:
     result = run_behind(server.url, beside="all", due=200, spinning=0, repeats=1, processes=1, progress=lambda _: None)
     assert result["longest_seconds"] >= result["median_seconds"] > 0
 
 
-def test_the_shares_of_all_clients_add_up(server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shares_of_all_clients_add_up_to_100_percent(server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.benchmarks.fairness._FOUND_OUT", 0.1)
     result = run_fairness(server.url, backlog=80_000, weights=[1, 3], seconds=0.5, processes=1)
     assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)
 
 
-def test_every_call_arrives_after_an_outage(server: EmbeddedPostgres) -> None:
+def test_no_call_is_lost_in_a_target_outage(server: EmbeddedPostgres) -> None:
     result = run_outage(server.url, rate=50, down=3, after=1, processes=1)
     assert result["lost"] == 0
     assert result["calls_while_down"] < 200
 
 
-def test_every_key_is_delivered_in_order_although_workers_are_killed() -> None:
+def test_ordering_keys_stay_in_order_when_workers_are_killed() -> None:
     result = run_orderly(keys=30, executions=5, failures=0.2, processes=2)
     assert result["out_of_order"] == 0
     assert result["attempts"] >= 150

@@ -15,7 +15,7 @@ def compared(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_the_results_are_reported_as_ratios() -> None:
+def test_paired_drain_rates_are_reported_as_a_ratio() -> None:
     result = compared(str(ROOT), str(ROOT), "--rounds=2", "--count=1000", "--metrics")
     assert result.returncode == 0, result.stderr
     assert re.search(r"^executions a second: \d+\.\d{3} \(mean \d+\.\d{3} ± \d+\.\d{3}\)$", result.stdout, re.MULTILINE)
@@ -23,7 +23,7 @@ def test_the_results_are_reported_as_ratios() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["."], [".", ".", "--rounds=1"]])
-def test_an_invalid_comparison_is_refused(arguments: list[str]) -> None:
+def test_a_comparison_needs_two_checkouts_and_two_rounds(arguments: list[str]) -> None:
     result = compared(*arguments)
     assert (result.returncode, "at least two rounds" in result.stderr) == (2, True)
 

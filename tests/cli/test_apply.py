@@ -70,14 +70,14 @@ def whats(changes: Sequence[Change]) -> dict[str | None, str]:
 STANDING = "select key, cron, declared_by from pgsched.jobs where state <> 'cancelled' order by key"
 
 
-async def test_declared_jobs_are_added_once_and_marked(database_url: str, db: Connection) -> None:
+async def test_applying_a_declaration_twice_adds_its_jobs_once(database_url: str, db: Connection) -> None:
     assert whats(await applied(database_url, [NIGHTLY, POLL])) == {"nightly": "added", "poll": "added"}
     assert db.execute(STANDING).fetchall() == [("nightly", "0 2 * * *", "test"), ("poll", None, "test")]
     assert whats(await applied(database_url, [POLL, NIGHTLY])) == {"nightly": "unchanged", "poll": "unchanged"}
     assert db.execute("select revision from pgsched.jobs").fetchall() == [(1,), (1,)]
 
 
-async def test_a_change_lists_the_changed_fields_and_the_next_fires(database_url: str, db: Connection) -> None:
+async def test_a_change_lists_the_changed_fields_and_the_next_fire_times(database_url: str, db: Connection) -> None:
     await applied(database_url, [NIGHTLY])
     later = DeclaredJob(key="nightly", target="python:report", cron="0 3 * * *", timezone="Europe/Berlin")
     [change] = await applied(database_url, [later])
@@ -95,7 +95,7 @@ async def test_apply_reverts_forced_edits(database_url: str, db: Connection) -> 
     assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(minutes=15),)]
 
 
-async def test_pruning_cancels_only_jobs_of_this_declaration(database_url: str, db: Connection) -> None:
+async def test_pruning_cancels_only_jobs_from_the_same_declaration(database_url: str, db: Connection) -> None:
     await applied(database_url, [POLL], name="other")
     db.execute("select pgsched.schedule('python:x', every => '1 hour', key => 'by hand')")
     await applied(database_url, [NIGHTLY])
@@ -107,7 +107,7 @@ async def test_pruning_cancels_only_jobs_of_this_declaration(database_url: str, 
     )
 
 
-async def test_jobs_declared_elsewhere_are_taken_over_only_with_force(database_url: str, db: Connection) -> None:
+async def test_jobs_from_elsewhere_are_taken_over_only_with_force(database_url: str, db: Connection) -> None:
     db.execute("select pgsched.schedule('python:poll', every => '15 minutes', client => 'shop', key => 'poll')")
     with pytest.raises(Conflict, match="'poll' of client 'shop' is scheduled, not declared"):
         await applied(database_url, [NIGHTLY, POLL])
@@ -139,7 +139,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("dry_run", [True, False], ids=["dry run", "apply"])
 @pytest.mark.parametrize("what", REFUSED)
-async def test_a_dry_run_refuses_what_apply_refuses(module_url: str, what: str, dry_run: bool) -> None:
+async def test_a_dry_run_refuses_the_same_jobs_as_apply(module_url: str, what: str, dry_run: bool) -> None:
     with pytest.raises((PgschedError, psycopg.Error)):
         await applied(module_url, [replace(NIGHTLY, **REFUSED[what])], undo=dry_run)
 
@@ -160,7 +160,7 @@ async def test_one_refused_job_prevents_all_changes(database_url: str, db: Conne
     assert db.execute("select count(*) from pgsched.jobs").fetchone() == (0,)
 
 
-def test_the_command_shows_changes_and_a_dry_run_writes_nothing(
+def test_apply_shows_changes_and_writes_nothing_in_a_dry_run(
     run: Run, database_url: str, db: Connection, tmp_path: Path
 ) -> None:
     file = tmp_path / "jobs.toml"
@@ -227,7 +227,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("tables", "said"), WRONG)
-def test_an_error_in_a_file_names_the_job(tables: Any, said: str) -> None:
+def test_an_error_in_a_declaration_file_names_the_job(tables: Any, said: str) -> None:
     with pytest.raises((InvalidInput, InvalidSchedule), match=said):
         checked(declared_in(tables, "jobs.toml"))
 
@@ -259,7 +259,7 @@ def test_yaml_and_toml_declare_the_same_jobs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("jobs.toml", FILE), ("jobs.yaml", YAML)])
-def test_a_byte_order_mark_is_ignored(tmp_path: Path, name: str, text: str) -> None:
+def test_a_byte_order_mark_in_a_declaration_file_is_ignored(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     plain = jobs_of(tmp_path / name)
     (tmp_path / name).write_text(text, encoding="utf-8-sig")

@@ -99,7 +99,7 @@ def _refused(result: Result, hint: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "hint"), CASES, ids=[" ".join(words) or "nothing" for words, _ in CASES])
-def test_bad_input_is_explained(
+def test_bad_input_is_refused_with_a_hint(
     words: list[str], hint: str, run: Run, module_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", module_url)
@@ -112,12 +112,12 @@ def test_bad_input_is_explained(
         assert list(json.loads(in_json.stdout)["error"]) == ["code", "message"]
 
 
-def test_an_unknown_setting_in_the_file_is_refused(run: Run) -> None:
+def test_an_unknown_setting_in_the_settings_file_is_refused(run: Run) -> None:
     Path("pgsched.toml").write_text("proceses = 2\n")
     _refused(run("status"), "there is no setting 'proceses'")
 
 
-def test_an_unknown_variable_is_refused(run: Run) -> None:
+def test_a_misspelled_environment_variable_is_refused(run: Run) -> None:
     _refused(run("status", env={"PGSCHED_PROCESES": "2"}), "PGSCHED_PROCESES")
 
 
@@ -132,7 +132,7 @@ def test_an_unreachable_database_is_an_error_without_a_traceback(run: Run) -> No
     assert json.loads(result.stdout)["error"]["code"] == "pgsched.unavailable"
 
 
-def test_an_unmigrated_database_gets_the_command_to_run(run: Run, empty_database_url: str) -> None:
+def test_the_error_for_an_unmigrated_database_names_pgsched_migrate(run: Run, empty_database_url: str) -> None:
     for words in (["status"], ["schedule", TARGET], ["worker"], ["worker", "--processes", "2"], ["jobs", "list"]):
         result = run(*words, "--json", env=at(empty_database_url))
         assert result.exit_code == 1

@@ -48,7 +48,7 @@ def test_a_bulk_cancel_is_counted_started_shown_and_stopped(run: Run, db: Db) ->
     assert run("bulk", "stop", started["id"]).output == "had already ended\n"
 
 
-def test_executions_are_rescheduled_by_a_shift_or_to_an_instant(run: Run, db: Db) -> None:
+def test_a_bulk_reschedule_accepts_a_shift_or_an_instant(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     by = answer(run, "reschedule", "--client", "shop", "--by", "-15m")["id"]
     at = answer(run, "reschedule", "--client", "shop", "--fire-at", "2031-03-01T09:00:00Z")["id"]
@@ -74,7 +74,7 @@ def test_invalid_bulk_commands_are_refused(run: Run, db: Db, words: list[str]) -
     assert db.execute("select count(*) from pgsched.bulk_operations").fetchone() == (0,)
 
 
-def test_dead_letters_are_replayed_and_discarded(run: Run, db: Db) -> None:
+def test_dead_letters_are_replayed_and_discarded_in_bulk(run: Run, db: Db) -> None:
     dead_letter(db, client="shop")
     words = ("--client", "shop", "--reason", "503", "--rate", "0.5", "--new-target", "python:repaired")
     started = answer(run, "replay", *words)
@@ -85,7 +85,7 @@ def test_dead_letters_are_replayed_and_discarded(run: Run, db: Db) -> None:
     assert [item["rate"] for item in answer(run, "list", "--action", "discard")["items"]] == [1000]
 
 
-def test_bulk_pause_resume_and_cancel_of_jobs_finish_at_once(run: Run, db: Db) -> None:
+def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(run: Run, db: Db) -> None:
     schedule(db, client="shop", every="1 hour", labels={"team": "mail"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel-jobs", "cancelled")):
         found = run("bulk", action, "--label", "team=mail", "--watch")
@@ -107,7 +107,7 @@ def test_a_backfill_is_counted_started_listed_and_followed(run: Run, db: Db, mon
         assert run("bulk", "backfill", *wrong).exit_code == 2, wrong
 
 
-def test_an_unknown_operation_is_not_found(run: Run) -> None:
+def test_an_unknown_bulk_operation_is_not_found(run: Run) -> None:
     for verb in ("show", "stop"):
         assert run("bulk", verb, str(uuid4())).exit_code == 1
 
@@ -149,7 +149,7 @@ def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_watch_prints_a_line_per_change(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_prints_a_line_per_change_of_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_LINES_APART", 0)
     monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
     looks: Any = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))

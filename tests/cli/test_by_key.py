@@ -76,7 +76,7 @@ def _words(path: str, name: str, *more: str) -> list[str]:
     return [*path.split(), *named, *_MORE.get(path, ()), *more]
 
 
-def test_every_command_that_takes_a_key_is_tested() -> None:
+def test_every_command_that_accepts_a_key_is_tested() -> None:
     assert len(NAMED) == 24
     ids = {
         (path, one.name)
@@ -89,7 +89,7 @@ def test_every_command_that_takes_a_key_is_tested() -> None:
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_of_one_client_needs_no_client(run: Run, db: Db, key: str, path: str) -> None:
+def test_a_key_used_by_one_client_needs_no_client_flag(run: Run, db: Db, key: str, path: str) -> None:
     id = _make(db, _kind(path), key)
     found = run(*_words(path, key), "--json")
     assert found.exit_code == 0, found.output
@@ -98,7 +98,7 @@ def test_a_key_of_one_client_needs_no_client(run: Run, db: Db, key: str, path: s
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_of_two_clients_needs_the_client(run: Run, db: Db, key: str, path: str) -> None:
+def test_a_key_used_by_two_clients_needs_the_client_flag(run: Run, db: Db, key: str, path: str) -> None:
     for client in ("one", "two"):
         _make(db, _kind(path), key, client)
     unclear = run(*_words(path, key))
@@ -122,7 +122,7 @@ def test_an_unknown_key_is_an_error(run: Run, db: Db, key: str, path: str) -> No
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_a_key_that_looks_like_an_id_is_written_with_a_prefix(run: Run, db: Db, path: str) -> None:
+def test_the_key_prefix_marks_a_key_that_looks_like_an_id(run: Run, db: Db, path: str) -> None:
     key = str(uuid4())
     _make(db, _kind(path), key)
     found = run(*_words(path, f"key:{key}"), "--json")
@@ -132,13 +132,13 @@ def test_a_key_that_looks_like_an_id_is_written_with_a_prefix(run: Run, db: Db, 
         assert "there is no" not in again.output, again.output
 
 
-def test_a_key_of_another_kind_is_explained(run: Run, db: Db) -> None:
+def test_the_error_for_a_key_of_another_kind_names_that_kind(run: Run, db: Db) -> None:
     job, execution = _make(db, "job", "nightly"), _make(db, "execution", "once")
     assert f"it is the key of the job {job}" in run("executions", "show", "nightly").stderr
     assert f"it is the key of the execution {execution}" in run("jobs", "pause", "once").stderr
 
 
-def test_a_key_means_its_live_row_or_else_the_newest(run: Run, db: Db) -> None:
+def test_a_key_selects_the_live_row_or_else_the_newest_ended_one(run: Run, db: Db) -> None:
     dead_letter(db, key="k")
     newest = dead_letter(db, key="k")
     assert json.loads(run("executions", "show", "k", "--json").stdout)["id"] == str(newest)

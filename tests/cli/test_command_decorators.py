@@ -29,7 +29,7 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return asking
 
 
-def test_an_execution_is_scheduled_with_all_flags(ask: Any, db: Db) -> None:
+def test_flags_of_schedule_are_stored_in_the_execution(ask: Any, db: Db) -> None:
     answer = ask(
         "schedule", TARGET, "--fire-at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
         "--client", "payments", "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
@@ -58,7 +58,7 @@ def test_a_payload_is_read_from_standard_input(ask: Any, db: Db) -> None:
     assert db.execute("select payload from pgsched.status").fetchone() == ({"from": "stdin"},)
 
 
-def test_a_job_keeps_its_gap_and_overlap(ask: Any) -> None:
+def test_a_jobs_gap_and_overlap_are_stored_as_given(ask: Any) -> None:
     cron = ["--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--gap", "skip", "--overlap", "both"]
     answer = ask("schedule", TARGET, *cron)
     assert answer["kind"] == "job"
@@ -97,7 +97,7 @@ def test_editing_a_job_updates_its_planned_execution(ask: Any, db: Db) -> None:
     assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
 
 
-def test_an_edited_anchor_is_previewed_and_saved(ask: Any) -> None:
+def test_editing_the_anchor_moves_previewed_and_saved_fire_times(ask: Any) -> None:
     id = ask("schedule", TARGET, "--every", "24h")["id"]
     moved = ("--anchor", "2026-01-01T03:00:00+01:00")
     asked = ask("jobs", "preview", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
@@ -114,7 +114,7 @@ def test_an_execution_is_cancelled_with_a_note_and_an_actor(ask: Any, db: Db) ->
     assert logged == [("ann", "sold out")]
 
 
-def test_an_edit_by_a_role_without_planning_rights_is_left_to_a_worker(
+def test_a_client_roles_edit_leaves_replanning_to_a_worker(
     ask: Any, db: Db, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = ask("schedule", TARGET, "--every", "1h")["id"]
@@ -134,7 +134,7 @@ def test_jobs_are_paused_resumed_and_cancelled_by_client_and_labels(ask: Any) ->
     assert ask("bulk", "cancel-jobs", "--client", "b")["matched"] == 1
 
 
-def test_executions_are_listed_by_their_labels(ask: Any) -> None:
+def test_executions_can_be_listed_by_labels(ask: Any) -> None:
     id = ask("schedule", TARGET, "--delay", "1h", "--label", "team=mail", "--label", "formula=x=y")["id"]
     ask("schedule", TARGET, "--delay", "1h", "--label", "team=mail")
     [found] = ask("executions", "list", "--label", "formula=x=y", "--label", "team=mail")["items"]
@@ -162,14 +162,14 @@ def test_an_execution_is_edited_by_id_and_by_key(ask: Any) -> None:
     assert (shown["target"], shown["payload"], shown["labels"]) == ("python:other", {"n": 1.5}, None)
 
 
-def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
+def test_the_state_filter_finds_finished_jobs(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--every", "1h", "--rule", "max_runs=3")["id"]
     db.execute("update pgsched.jobs set state = 'finished', runs = 3")
     [found] = ask("jobs", "list", "--state", "finished")["items"]
     assert (found["id"], found["runs"], found["paused_at"]) == (id, 3, None)
 
 
-def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
+def test_previewing_an_edit_shows_old_and_new_fire_times(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin")["id"]
     asked = ("jobs", "preview", id, "--from", "2026-10-24T12:00:00Z", "--count", "1")
     found = ask(*asked, "--cron", "30 4 * * *")
@@ -180,7 +180,7 @@ def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
     assert db.execute("select cron from pgsched.jobs").fetchone() == ("30 2 * * *",)
 
 
-def test_preview_applies_rules(ask: Any) -> None:
+def test_a_preview_applies_rules(ask: Any) -> None:
     found = ask(
         "jobs", "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
         "--from", "2026-03-01T00:00:00Z",
@@ -188,14 +188,14 @@ def test_preview_applies_rules(ask: Any) -> None:
     assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T09:00:00Z", "2026-03-03T09:00:00Z"]
 
 
-def test_an_execution_is_cancelled_once(ask: Any) -> None:
+def test_cancelling_an_execution_twice_changes_it_once(ask: Any) -> None:
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     assert ask("executions", "cancel", id)["changed"] is True
     assert ask("executions", "cancel", id)["changed"] is False
     assert ask("executions", "show", id)["status"] == "cancelled"
 
 
-def test_listings_are_paged(ask: Any) -> None:
+def test_executions_and_jobs_are_listed_page_by_page(ask: Any) -> None:
     ids = [ask("schedule", TARGET, "--delay", "1h")["id"] for _ in range(3)]
     first = ask("executions", "list", "--limit", "2")
     second = ask("executions", "list", "--limit", "2", "--after", first["next"])
@@ -205,7 +205,7 @@ def test_listings_are_paged(ask: Any) -> None:
     assert ask("jobs", "list", "--sort", "oldest")["items"] == []
 
 
-def test_listings_are_filtered(ask: Any) -> None:
+def test_executions_and_jobs_are_listed_by_filters(ask: Any) -> None:
     ask("schedule", TARGET, "--delay", "1h", "--client", "a")
     wanted = ask("schedule", TARGET, "--delay", "1h", "--client", "b", "--key", "k")["id"]
     job = ask("schedule", TARGET, "--every", "1h", "--client", "b")["id"]
@@ -217,7 +217,7 @@ def test_listings_are_filtered(ask: Any) -> None:
     assert ask("jobs", "list", "--state", "paused")["items"] == []
 
 
-def test_status_shows_counts_and_the_age_of_the_oldest_due(ask: Any, db: Db) -> None:
+def test_status_shows_counts_and_the_lateness_of_the_oldest_execution(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2026a')")
@@ -244,7 +244,7 @@ def test_forecast_marks_minutes_over_the_limit(ask: Any, run: Any) -> None:
         assert run("executions", "forecast", *words).exit_code == 2
 
 
-def test_status_shows_attempts_and_forecast_uses_their_peak(ask: Any, run: Any, db: Db) -> None:
+def test_status_shows_attempts_and_forecast_uses_the_peak_rate(ask: Any, run: Any, db: Db) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, failed_attempts, succeeded, failed, lateness)"
         " select date_trunc('minute', now() - n * interval '1 minute', 'UTC'), '', 'default', n, 1, n - 1, 1,"
@@ -294,7 +294,7 @@ def test_status_shows_whether_objectives_are_met(ask: Any, run: Any, db: Db) -> 
     assert [one["client"] for one in ask("status")["objectives"]] == ["bank"]
 
 
-def test_preview_shows_a_clock_change(ask: Any) -> None:
+def test_a_preview_shows_local_times_around_a_clock_change(ask: Any) -> None:
     found = ask(
         "jobs",
         "preview",
@@ -322,7 +322,7 @@ def test_preview_resolves_a_hashed_schedule_by_identity(ask: Any) -> None:
     assert ask(*asked, "default/weekly") != first
 
 
-def test_preview_of_an_interval_counts_from_the_given_start(ask: Any) -> None:
+def test_an_interval_preview_counts_from_the_given_start(ask: Any) -> None:
     found = ask("jobs", "preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
     assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
 
@@ -334,7 +334,7 @@ def test_migrate_is_idempotent(run: Run, empty_database_url: str) -> None:
     assert json.loads(first.stdout)["missing_roles"] == []
 
 
-def test_migrate_names_the_owner_of_tables_it_cannot_change(run: Run, database_url: str) -> None:
+def test_the_error_for_tables_migrate_cannot_change_names_the_owner(run: Run, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("create role migrates login password 'x' in role pgsched_owner; create role another")
         try:
@@ -351,7 +351,7 @@ def test_migrate_prints_sql_without_a_database(run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["jobs", "list"], ["executions", "list"], ["status"], ["schedule", TARGET]])
-def test_answers_without_json_are_text(words: list[str], run: Run, database_url: str) -> None:
+def test_output_without_the_json_flag_is_text(words: list[str], run: Run, database_url: str) -> None:
     result = run(*words, env=at(database_url))
     assert result.exit_code == 0
     assert result.stdout.strip()
@@ -359,7 +359,7 @@ def test_answers_without_json_are_text(words: list[str], run: Run, database_url:
     assert UUID(result.stdout.strip()) if words[0] == "schedule" else True
 
 
-def test_the_entry_point_imports_nothing_heavy() -> None:
+def test_the_entry_point_imports_no_heavy_library() -> None:
     import subprocess
     import sys
 
@@ -371,7 +371,7 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
     assert found.stdout.strip() == "[]"
 
 
-def test_the_database_backend_of_commands_imports_no_sqlalchemy() -> None:
+def test_the_commands_database_backend_does_not_import_sqlalchemy() -> None:
     import subprocess
     import sys
 
@@ -380,7 +380,7 @@ def test_the_database_backend_of_commands_imports_no_sqlalchemy() -> None:
     assert found.stdout.strip() == "False"
 
 
-def test_an_execution_waits_for_others(ask: Any, run: Run) -> None:
+def test_an_execution_shows_the_executions_it_waits_for(ask: Any, run: Run) -> None:
     first = ask("schedule", TARGET, "--delay", "1h")["id"]
     second = ask("schedule", TARGET, "--delay", "1h", "--key", "extract")["id"]
     last = ask("schedule", TARGET, "--after", first, "--after", "extract", "--after-outcome", "any")["id"]

@@ -27,7 +27,7 @@ def test_there_are_at_most_22_top_level_commands() -> None:
 
 
 @pytest.mark.parametrize("path", _GROUPS)
-def test_help_is_not_truncated(run: Run, path: str) -> None:
+def test_command_summaries_in_help_are_not_truncated(run: Run, path: str) -> None:
     assert "..." not in run(*path.split(), "--help").output.partition("\n")[2]
 
 

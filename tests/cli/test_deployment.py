@@ -63,7 +63,7 @@ def _password(name: str) -> dict[str, str]:
     return {"PGPASSWORD": _PASSWORDS[f"{name.upper()}_PASSWORD"]}
 
 
-def test_compose_uses_the_logins_of_the_script() -> None:
+def test_compose_uses_the_logins_that_the_script_creates() -> None:
     named = re.findall(r"postgresql://(\w+)@\S+\s+PGPASSWORD: \$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
     assert set(named) == {
         ("migrator", "MIGRATOR_PASSWORD"),
@@ -72,7 +72,7 @@ def test_compose_uses_the_logins_of_the_script() -> None:
     }
 
 
-def test_four_ordinary_logins_run_a_whole_installation(server: EmbeddedPostgres, start: Start, run: Run) -> None:
+def test_an_installation_runs_with_four_ordinary_logins(server: EmbeddedPostgres, start: Start, run: Run) -> None:
     migrator, scheduler, front, shop = (_address(server, name) for name in ("migrator", "scheduler", "front", "shop"))
     for _ in range(2):
         migrated = json.loads(run("migrate", "--database-url", migrator, "--json", env=_password("migrator")).stdout)
@@ -156,7 +156,7 @@ def _metrics(port: int | None, key: str, host: str) -> urllib.request.Request:
     return urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
 
 
-def test_no_service_can_fill_the_lock_table(server: EmbeddedPostgres) -> None:
+def test_a_client_services_login_cannot_fill_the_lock_table(server: EmbeddedPostgres) -> None:
     address = _address(server, "shop")
     with psycopg.connect(address, password=_PASSWORDS["SHOP_PASSWORD"], autocommit=True) as service:
         for taking in TAKING_LOCKS:

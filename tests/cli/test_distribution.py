@@ -60,7 +60,7 @@ def _files_of(package: Path) -> set[str]:
     return {str(file) for file in found if not _NOT_INSTALLED & set(file.parts)}
 
 
-def test_the_wheel_has_exactly_the_package_and_the_migrations(built: Path) -> None:
+def test_the_wheel_contains_exactly_the_package_and_the_migrations(built: Path) -> None:
     [wheel] = built.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     migrations = {f"pgsched/{name}" for name in _files_of(ROOT / "migrations")}
@@ -68,7 +68,7 @@ def test_the_wheel_has_exactly_the_package_and_the_migrations(built: Path) -> No
     assert wheel.stat().st_size < 2_000_000
 
 
-def test_the_source_has_everything_to_build_test_and_document(built: Path) -> None:
+def test_the_source_archive_can_be_built_tested_and_documented(built: Path) -> None:
     [source] = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -107,21 +107,21 @@ def test_an_application_runs_with_the_oldest_packages(built: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["fastapi", "django", "flask"])
-def test_the_wheel_installs_beside_pins_of_applications(name: str, built: Path, library: Path) -> None:
+def test_the_wheel_installs_beside_applications_pinned_packages(name: str, built: Path, library: Path) -> None:
     """Only resolves versions: other tests run an application with the oldest and the newest."""
     [wheel] = built.glob("*.whl")
     pins = _BESIDE / f"{name}.txt"
     _run(_UV, "pip", "install", "--quiet", "--dry-run", "--python", library, "--requirement", pins, wheel)
 
 
-def test_the_library_has_few_dependencies_and_none_of_the_server(library: Path) -> None:
+def test_the_library_has_few_dependencies_and_no_server_packages(library: Path) -> None:
     listed = json.loads(_run(_UV, "pip", "list", "--format", "json", "--python", library))
     names = {one["name"] for one in listed}
     assert names & {"litestar", "uvicorn", "jinja2", "prometheus-client", "pyyaml", "faker"} == set()
     assert len(names) <= _MOST_PACKAGES, names
 
 
-def test_only_modules_of_extras_need_them(library: Path) -> None:
+def test_only_the_modules_of_extras_need_optional_packages(library: Path) -> None:
     """The library and the commands must stay importable without extras."""
     found = json.loads(_run(library, "-I", "-c", _NOT_IMPORTED))
     assert found

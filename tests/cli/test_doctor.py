@@ -21,7 +21,7 @@ async def test_the_exit_status_is_0_without_findings(db: Connection, database_ur
     assert (report["status"], result.exit_code) == ("fine", 0), report
 
 
-def test_findings_set_the_exit_status_and_the_text_says_what_to_do(db: Connection, database_url: str, run: Run) -> None:
+def test_findings_set_the_exit_status_and_are_printed_with_advice(db: Connection, database_url: str, run: Run) -> None:
     warned = run("doctor", env=at(database_url))
     assert warned.exit_code == 1
     assert "warning: days: history has partitions for 0 days" in warned.stdout

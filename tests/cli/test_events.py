@@ -40,7 +40,7 @@ def test_ended_executions_are_listed_page_by_page(db: Connection, run: Run) -> N
     assert _shown(run, "--status", "failed")["items"] == []
 
 
-def test_older_ends_are_left_out_unless_since_includes_them(db: Connection, run: Run) -> None:
+def test_older_events_are_omitted_unless_since_includes_them(db: Connection, run: Run) -> None:
     _end(db)
     db.execute("update pgsched.history set finished_at = now() - interval '2 hours'")
     last = _end(db)
@@ -48,7 +48,7 @@ def test_older_ends_are_left_out_unless_since_includes_them(db: Connection, run:
     assert len(_shown(run, "--since", "3h")["items"]) == 2
 
 
-def test_events_without_json_are_a_table(db: Connection, run: Run) -> None:
+def test_events_are_printed_as_a_table_without_the_json_flag(db: Connection, run: Run) -> None:
     id = _end(db, client="shop")
     shown = run("events").stdout
     assert id in shown

@@ -26,12 +26,12 @@ def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
     assert run("targets", "restore", "shop.example", "--client", "payments").output == "was not sidelined\n"
 
 
-def test_nothing_is_sidelined_or_blocked_at_first(run: Run) -> None:
+def test_empty_lists_of_sidelined_hosts_and_blocked_keys_say_so(run: Run) -> None:
     assert run("targets", "list").output == "no hosts are sidelined\n"
     assert run("executions", "blocked").output == "no ordering key is blocked\n"
 
 
-def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
+def test_a_blocked_ordering_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in run("executions", "blocked").output
     page = json.loads(run("executions", "blocked", "--limit", "1", "--json").output)

@@ -40,7 +40,7 @@ def _droppable(db: psycopg.Connection[Any]) -> tuple[int, int]:
     return tables, rows
 
 
-def test_a_day_is_dropped_only_after_it_is_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
+def test_a_day_of_history_is_dropped_only_after_it_is_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
     db.execute(_OLD)
     db.execute(_ENDED, ["40 days"])
     db.execute(_ENDED, ["50 days"])  # a day without a table
@@ -63,18 +63,18 @@ def test_a_day_is_dropped_only_after_it_is_archived(run: Run, db: psycopg.Connec
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
-def test_days_archived_by_other_means_are_marked(run: Run) -> None:
+def test_days_archived_elsewhere_can_be_marked_as_archived(run: Run) -> None:
     assert run("admin", "history", "mark", "2020-01-30", "2020-02-02").output == "4 marked\n"
     assert json.loads(run("admin", "history", "mark", "2020-02-02", "--json").stdout) == {"marked": []}
     assert run("admin", "history", "mark", "2020-02-02", "2020-02-01").exit_code == 2
 
 
-def test_a_day_that_is_not_over_cannot_be_marked(run: Run) -> None:
+def test_a_day_that_is_not_over_cannot_be_marked_as_archived(run: Run) -> None:
     refused = run("admin", "history", "mark", "2999-01-01")
     assert (refused.exit_code, "is not a past day" in refused.stderr) == (2, True)
 
 
-def test_rows_of_days_without_a_table_are_reported_and_get_one(run: Run, db: psycopg.Connection[Any]) -> None:
+def test_rows_without_a_day_partition_are_reported_and_adopted(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(_ENDED, ["20 days"])
     db.execute("select pg_stat_force_next_flush()")
     told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]

@@ -19,7 +19,7 @@ def _job(**changes: Any) -> dict[str, Any]:
     return known | {"state": "ENABLED", "attemptDeadline": "30s", "httpTarget": call, "etag": "x"} | changes
 
 
-def test_jobs_of_cloud_scheduler_become_declarations(run: Run) -> None:
+def test_cloud_scheduler_jobs_become_declarations(run: Run) -> None:
     jobs, left = declared(run, "cloud-scheduler", given=json.dumps([_job(retryConfig={"retryCount": 3})]))
     body = {"format": "text", "type": "application/octet-stream"}
     options = {"method": "PUT", "timeout": "30s", "max_attempts": 4, "backoff": ["PT5S", "PT10S", "PT20S"],
@@ -64,7 +64,7 @@ def test_jobs_of_cloud_scheduler_become_declarations(run: Run) -> None:
         ),  # the duration is the later limit
     ],
 )
-def test_retries_end_as_in_cloud_scheduler(
+def test_retry_settings_match_those_of_cloud_scheduler(
     run: Run, retries: dict[str, Any], attempts: int, waits: list[str] | None, age: str | None
 ) -> None:
     [job], left = declared(run, "cloud-scheduler", given=json.dumps([_job(retryConfig=retries)]))
@@ -95,7 +95,7 @@ def test_a_description_becomes_a_label(run: Run) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [None, "application/json; charset=utf-8"])
-def test_a_body_is_kept_byte_for_byte(run: Run, sent: bytes, kind: str | None) -> None:
+def test_a_request_body_is_preserved_byte_for_byte(run: Run, sent: bytes, kind: str | None) -> None:
     call = {
         "uri": "https://a.example",
         "headers": {"content-TYPE": kind} if kind else {},
@@ -135,7 +135,7 @@ def test_a_job_name_in_two_locations_is_reported(run: Run) -> None:
     ({"httpTarget": {"uri": "ftp://a.example"}}, "ftp"),
     ({"schedule": "every 5 minutes"}, "cron"),
 ])  # fmt: skip
-def test_a_job_without_an_equivalent_is_left_out_with_the_reason(run: Run, changes: dict[str, Any], why: str) -> None:
+def test_a_job_without_an_equivalent_is_omitted_with_a_reason(run: Run, changes: dict[str, Any], why: str) -> None:
     jobs, left = declared(run, "cloud-scheduler", given=json.dumps([_job(**changes)]))
     assert jobs == []
     assert len(left) == 1

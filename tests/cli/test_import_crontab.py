@@ -25,7 +25,7 @@ CRON_TZ=
 """
 
 
-def test_a_crontab_becomes_declarations(run: Run) -> None:
+def test_crontab_entries_become_declarations(run: Run) -> None:
     jobs, left = declared(run, "crontab", "--target", "https://shop.example/cron/{name}", given=CRONTAB)
     berlin = {"timezone": "Europe/Berlin"}
     called = {"options": {"method": "GET"}, **berlin}
@@ -53,7 +53,7 @@ def test_system_crontab_entries_are_imported_with_user_and_client(run: Run) -> N
     assert left == []
 
 
-def test_keys_do_not_depend_on_other_lines(run: Run) -> None:
+def test_an_entrys_key_does_not_depend_on_other_lines(run: Run) -> None:
     lines = [
         "0 3 * * * /opt/report.sh",
         "0 4 * * * /opt/report.sh",
@@ -105,7 +105,7 @@ def test_a_repeated_entry_is_declared_once(run: Run) -> None:
     ("TZ=Europe/Berlin", "CRON_TZ"),
     ("REPORT=full", "REPORT"),
 ])  # fmt: skip
-def test_an_entry_without_an_equivalent_is_left_out_with_the_reason(run: Run, line: str, why: str) -> None:
+def test_an_entry_without_an_equivalent_is_omitted_with_a_reason(run: Run, line: str, why: str) -> None:
     jobs, left = declared(run, "crontab", "--timezone", "UTC", given=f"{line}\n")
     assert jobs == []
     assert len(left) == 1
@@ -163,7 +163,7 @@ def test_an_entry_without_an_equivalent_is_left_out_with_the_reason(run: Run, li
         "/opt/a.sh file?.csv",
     ],
 )
-def test_a_command_that_needs_a_shell_is_left_out(run: Run, command: str) -> None:
+def test_a_command_that_needs_a_shell_is_omitted(run: Run, command: str) -> None:
     words = ("crontab", "--timezone", "UTC", "--target", "python:{name}")
     jobs, [left] = declared(run, *words, given=f"0 3 * * * {command}\n")
     assert jobs == []
@@ -253,7 +253,7 @@ def test_a_user_crontab_with_the_system_flag_is_refused(run: Run, command: str) 
     assert answer.exit_code == 0
 
 
-def test_an_unsupported_curl_call_is_left_out_even_with_a_target(run: Run) -> None:
+def test_an_unsupported_curl_call_is_omitted_even_with_a_target(run: Run) -> None:
     given = "0 4 * * 0 curl -X POST -d '{}' https://shop.example/close\n"
     jobs, [left] = declared(run, "crontab", "--timezone", "UTC", "--target", "python:{key}", given=given)
     assert jobs == []
@@ -271,14 +271,14 @@ def test_a_missing_file_is_named(run: Run) -> None:
     assert "nowhere" in answer.stderr
 
 
-def test_json_output_has_jobs_and_left_out_entries(run: Run) -> None:
+def test_json_output_lists_jobs_and_omitted_entries(run: Run) -> None:
     Path("there").write_text("@daily curl https://shop.example/a\n@daily ls\n")
     answer = json.loads(run("jobs", "import", "crontab", "--timezone", "UTC", "there", "--json").stdout)
     assert [job["target"] for job in answer["jobs"]] == ["https://shop.example/a"]
     assert [one["where"] for one in answer["left"]] == ["line 2"]
 
 
-def test_the_guide_shows_the_actual_output(run: Run) -> None:
+def test_the_migration_guide_shows_the_actual_import_output(run: Run) -> None:
     blocks = blocks_of(ROOT / "docs" / "how-to" / "migrate.md")
     given, printed = (
         next(block.text for block in blocks if block.language == language) for language in ("text", "toml")
@@ -288,7 +288,7 @@ def test_the_guide_shows_the_actual_output(run: Run) -> None:
     assert left[0] in [line for block in blocks for line in block.text.splitlines()]
 
 
-def test_wget_spider_is_not_a_plain_get() -> None:
+def test_wget_spider_is_not_imported_as_a_plain_get() -> None:
     assert address_of(words_of("wget -q --spider https://shop.example/a")) is None
 
 

@@ -38,7 +38,7 @@ def test_a_key_is_created_listed_rotated_limited_and_revoked(run: Run, database_
     assert column(db, "select actor from pgsched.audit_log where action = 'create key'") == ["ann"]
 
 
-def test_standard_output_has_only_the_token(run: Run, database_url: str) -> None:
+def test_creating_a_key_prints_only_the_token_to_standard_output(run: Run, database_url: str) -> None:
     made = run("admin", "keys", "create", "ann", "--scope", "admin", env=at(database_url))
     assert Token.parse(made.stdout.strip()) is not None
     assert "not shown again" in made.stderr

@@ -41,7 +41,7 @@ def written() -> Written:
     return Written("json")
 
 
-def test_an_event_is_an_object_with_its_fields(written: Written) -> None:
+def test_an_event_is_logged_as_a_json_object_with_its_fields(written: Written) -> None:
     fields: dict[str, Any] = {"execution": "01a2", "client": "shop", "attempt": 3, "traceback": "one\ntwo", "job": None}
     written.events.emit("handler.failed", **fields)
     [told] = written.objects
@@ -50,14 +50,14 @@ def test_an_event_is_an_object_with_its_fields(written: Written) -> None:
     assert told == {"event": "handler.failed", "level": "warning", "logger": "pgsched.test"} | fields
 
 
-def test_frequent_events_are_logged_at_debug_level(written: Written) -> None:
+def test_a_frequent_event_is_logged_at_debug_level(written: Written) -> None:
     written.events.emit("dependents.released", count=1)
     written.events.emit("worker.drained", settled=1)
     assert [told["level"] for told in written.objects] == ["debug", "info"]
 
 
 @pytest.mark.parametrize("log_format", ["json", "human"])
-def test_values_cannot_forge_lines_or_control_the_terminal(log_format: str) -> None:
+def test_logged_values_cannot_forge_lines_or_control_the_terminal(log_format: str) -> None:
     written = Written(log_format)
     written.events.emit("job.invalid", client=NASTY, reason=NASTY)
     written.logger.warning("a library says %s", NASTY)
@@ -80,7 +80,7 @@ def test_passwords_are_not_logged(log_format: str) -> None:
     assert "ValueError" in "\n".join(written.lines)
 
 
-def test_a_shared_failure_is_logged_at_its_start_and_its_end(written: Written) -> None:
+def test_a_failure_shared_by_services_is_logged_at_start_and_end(written: Written) -> None:
     for service in ["claimer", "settler"] * 20:
         written.events.emit("service.failed", service=service, error="gone", away=True)
     for service in ["claimer", "settler"]:
@@ -89,7 +89,7 @@ def test_a_shared_failure_is_logged_at_its_start_and_its_end(written: Written) -
     assert written.objects[1]["failures"] == 40
 
 
-def test_json_lines_are_relayed_with_the_name_of_the_program() -> None:
+def test_relayed_json_lines_contain_the_program_name() -> None:
     lines: list[str] = []
     relay = Relay(lines.append, Settings(log_format="json"))
     relay.line("worker-1", '{"event": "drained", "timestamp": "2026-01-01T00:00:00.000Z", "level": "info"}')
@@ -106,7 +106,7 @@ def test_json_lines_are_relayed_with_the_name_of_the_program() -> None:
     assert all(one["timestamp"] for one in told)
 
 
-def test_human_lines_are_relayed_after_the_name_of_the_program() -> None:
+def test_relayed_human_readable_lines_start_with_the_program_name() -> None:
     lines: list[str] = []
     relay = Relay(lines.append, Settings(log_format="human"))
     relay.line("worker-1", "drained")
@@ -128,7 +128,7 @@ def test_an_unknown_format_is_refused() -> None:
         Settings(log_format="xml")
 
 
-def test_extra_fields_of_an_application_are_logged(written: Written) -> None:
+def test_an_applications_extra_fields_are_logged(written: Written) -> None:
     given = {
         "order": 42,
         "level": "mine",

@@ -37,7 +37,7 @@ def _until(url: str, condition: Callable[[Read], bool]) -> Read:
     return found
 
 
-def test_metrics_add_up_processes_and_keep_counts_of_a_killed_one(start: Start, database_url: str, db: Db) -> None:
+def test_metrics_sum_all_processes_including_a_killed_one(start: Start, database_url: str, db: Db) -> None:
     command = ("worker", "--processes", "2", "--metrics", "127.0.0.1:0", "--json")
     process = start(*command, PGSCHED_DATABASE_URL=database_url)
     url = answer(process)["metrics"]
@@ -62,7 +62,7 @@ def test_metrics_add_up_processes_and_keep_counts_of_a_killed_one(start: Start, 
     assert process.wait(timeout=30) == 0
 
 
-def test_a_taken_or_invalid_address_is_refused(run: Run, database_url: str) -> None:
+def test_a_taken_or_invalid_metrics_address_is_refused(run: Run, database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         found = run("worker", "--metrics", address, env={"PGSCHED_DATABASE_URL": database_url})

@@ -32,13 +32,13 @@ def _read_lines(descriptor: int, until: str) -> list[str]:
     return read.decode().splitlines()
 
 
-def test_a_line_is_written_at_once(pipe: tuple[int, int]) -> None:
+def test_a_log_line_is_written_at_once(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     _logger(writes)[0].warning("é %s", "\udc80")
     assert os.read(reads, 100) == "é \\udc80\n".encode()
 
 
-def test_an_unread_log_does_not_block_and_is_buffered(pipe: tuple[int, int]) -> None:
+def test_lines_of_an_unread_log_are_buffered_without_blocking(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     logger, writer = _logger(writes)
     for number in range(3_000):
@@ -51,7 +51,7 @@ def test_an_unread_log_does_not_block_and_is_buffered(pipe: tuple[int, int]) -> 
     assert os.read(reads, 100) == b"and more\n"
 
 
-def test_lines_over_the_buffer_are_dropped_and_counted(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_lines_beyond_the_buffer_are_dropped_and_counted(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nonblocking_log, "_MOST_BEHIND", 10_000)
     reads, writes = pipe
     logger, _ = _logger(writes)
@@ -62,7 +62,7 @@ def test_lines_over_the_buffer_are_dropped_and_counted(pipe: tuple[int, int], mo
     assert last == f"{3_000 - len(found)} lines were dropped here because the log was not being read"
 
 
-def test_a_log_without_a_reader_does_not_block(pipe: tuple[int, int]) -> None:
+def test_a_log_pipe_without_a_reader_does_not_block(pipe: tuple[int, int]) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     _logger(writes)[0].warning("x" * 100_000)

@@ -172,7 +172,7 @@ def test_every_command_over_the_api_is_tested() -> None:
 
 
 @pytest.mark.parametrize("path", OVER_BOTH)
-def test_a_command_answers_as_over_the_database(
+def test_a_command_answers_the_same_over_the_api_as_over_the_database(
     run: Run, there: Db, module_url: str, address: str, key: str, path: str
 ) -> None:
     shows = path.split()[-1] in _SHOWS
@@ -194,7 +194,7 @@ def test_a_command_answers_as_over_the_database(
 
 
 @pytest.mark.parametrize("path", DATABASE_ONLY)
-def test_a_database_only_command_says_so(run: Run, path: str) -> None:
+def test_a_database_only_command_refuses_the_api_flag(run: Run, path: str) -> None:
     arguments = [one for one in _ALL[path].params if isinstance(one, click.Argument)]
     given = ["2026-03-01" if isinstance(one.type, click.DateTime) else f"x{n}" for n, one in enumerate(arguments)]
     scope = ("--scope", "read") if path == "admin keys create" else ()
@@ -218,7 +218,7 @@ def test_an_invalid_api_address_is_refused(run: Run) -> None:
     assert (status, "contains a password" in said, "ann:secret" in said) == (2, True, False)
 
 
-def test_a_missing_wrong_or_narrow_key_gets_advice(run: Run, there: Db, address: str) -> None:
+def test_a_missing_invalid_or_insufficient_key_is_refused_with_advice(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
     assert "PGSCHED_API_KEY is not set: set it to a key from pgsched admin keys create" in there_is_none[1]
@@ -240,7 +240,7 @@ def test_an_unreachable_api_is_unavailable(run: Run) -> None:
     assert error["message"].startswith("the API at http://127.0.0.1:1/ cannot be reached")
 
 
-def test_a_key_of_one_client_sees_only_that_client(run: Run, there: Db, address: str) -> None:
+def test_a_clients_key_sees_only_that_client(run: Run, there: Db, address: str) -> None:
     mine, theirs = _things(there), _things(there)
     environment = {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(there, clients=[mine["client"]]))}
     assert run("executions", "why", "once", env=environment).exit_code == 0  # other clients use this key, too
@@ -252,7 +252,7 @@ def test_a_key_of_one_client_sees_only_that_client(run: Run, there: Db, address:
         assert (found.exit_code, found.stderr[:16]) == (1, "error: there is "), found.output
 
 
-def test_a_database_flag_overrides_the_api_variable(run: Run, module_url: str, address: str) -> None:
+def test_the_database_url_flag_overrides_the_api_variable(run: Run, module_url: str, address: str) -> None:
     parts = urlsplit(module_url)
     url = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()
     environment = {"PGSCHED_API": "http://127.0.0.1:1", "PGPASSWORD": parts.password}

@@ -32,7 +32,7 @@ def _embedded(directory: Path) -> None:
 @only_root
 @pytest.mark.parametrize("begins", [_archive, _embedded])
 @pytest.mark.parametrize("whose", ["own/data", "own", "."])
-def test_a_directory_of_another_user_is_refused(tmp_path: Path, begins: Callable[[Path], object], whose: str) -> None:
+def test_a_data_directory_under_another_users_directory_is_refused(tmp_path: Path, begins: Callable[[Path], object], whose: str) -> None:
     (tmp_path / "home" / "own" / "data").mkdir(parents=True)
     os.chown(tmp_path / "home" / whose, 12345, 12345)
     with pytest.raises((InvalidInput, EmbeddedPostgresError), match="belongs to user 12345"):
@@ -41,7 +41,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path, begins: Callable
 
 
 @only_root
-def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
+def test_another_users_link_to_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "etc")
     os.chown(tmp_path / "data", 12345, 12345, follow_symlinks=False)
@@ -71,7 +71,7 @@ _WRITES: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("name", _WRITES)
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, name: str, exists: bool) -> None:
+def test_a_symbolic_link_in_place_of_a_file_is_not_followed(tmp_path: Path, name: str, exists: bool) -> None:
     precious = tmp_path / "precious"
     if exists:
         precious.write_text("kept")
@@ -83,7 +83,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, name: str, ex
 
 @only_root
 @pytest.mark.parametrize("name", _WRITES)
-def test_a_file_of_another_user_is_not_written(tmp_path: Path, name: str) -> None:
+def test_another_users_file_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("theirs")
     os.chown(tmp_path / name, 12345, 12345)
     with pytest.raises(InvalidInput, match="belongs to user 12345"):
@@ -91,13 +91,13 @@ def test_a_file_of_another_user_is_not_written(tmp_path: Path, name: str) -> Non
     assert (tmp_path / name).read_text() == "theirs"
 
 
-def test_a_file_readable_by_others_is_restricted(tmp_path: Path) -> None:
+def test_a_logins_file_readable_by_others_is_restricted_to_the_owner(tmp_path: Path) -> None:
     (tmp_path / "logins").touch(mode=0o644)
     _logins(tmp_path / "logins")
     assert (tmp_path / "logins").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_link_in_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_in_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("kept")
     (tmp_path / f"secret-keys.{os.getpid()}").symlink_to(precious)

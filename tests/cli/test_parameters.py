@@ -13,5 +13,5 @@ def test_invalid_json_is_refused_before_it_is_sent(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 18446744073709551616}', "0." + "1" * 5000, '"käse"'])
-def test_json_is_passed_on_unchanged(text: str) -> None:
+def test_valid_json_is_passed_on_unchanged(text: str) -> None:
     assert bytes(json_text(text)) == text.encode()

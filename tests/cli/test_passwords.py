@@ -24,7 +24,7 @@ _WITH_DATABASE = [name for name, one in COMMANDS.items() if any(part.name == "da
 
 
 @pytest.mark.parametrize("command", _WITH_DATABASE)
-def test_every_command_refuses_a_database_password(run: Run, command: str) -> None:
+def test_every_command_refuses_a_password_in_the_database_url_flag(run: Run, command: str) -> None:
     result = run(*command.split()[1:], "--database-url", URL)
     assert result.exit_code == 2
     assert "set PGSCHED_DATABASE_URL" in result.stderr
@@ -73,7 +73,7 @@ def test_a_signing_secret_is_read_from_standard_input_only(run: Run) -> None:
         ("SQL_LOGIN", "user=shop passwort=hu sh"),
     ],
 )
-def test_errors_do_not_repeat_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
+def test_errors_about_settings_do_not_repeat_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
     _says_no_password(run("worker", env={"PGSCHED_DATABASE_URL": database_url, f"PGSCHED_{variable}": given}))
 
 
@@ -100,13 +100,13 @@ def test_the_repr_of_values_hides_secrets() -> None:
     assert "Basic" not in repr(parse_proxy("http://a:hush@b"))
 
 
-def test_child_processes_get_settings_by_environment() -> None:
+def test_child_processes_get_the_password_by_environment_only() -> None:
     started = program("alone", ["worker", "--alone", "7"], Settings(database_url=URL))
     assert "hush" not in " ".join(started.command)
     assert started.environment["PGSCHED_DATABASE_URL"] == URL
 
 
-def test_log_lines_of_libraries_contain_no_password() -> None:
+def test_library_log_lines_contain_no_password() -> None:
     try:
         raise ValueError(f"cannot connect to {URL}")
     except ValueError:

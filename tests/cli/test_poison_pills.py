@@ -92,7 +92,7 @@ def test_a_poison_pill_does_not_delay_other_targets(worker: Any, db: Any) -> Non
     until(db, "select count(*) = 3 from pgsched.dead_letters")
 
 
-def test_a_poison_pill_kills_only_the_workers_needed_to_isolate_it(worker: Any, db: Any, tmp_path: Path) -> None:
+def test_isolating_a_poison_pill_costs_a_fixed_number_of_workers(worker: Any, db: Any, tmp_path: Path) -> None:
     worker("--processes", "2")
     db.execute(MIXED, [1, 1])
     until(db, "select count(*) = 1 from pgsched.dead_letters")
@@ -101,7 +101,7 @@ def test_a_poison_pill_kills_only_the_workers_needed_to_isolate_it(worker: Any, 
     assert errors == [("the worker was lost",)] * LOSSES + [(DIED,)] * 2
 
 
-def test_the_ordering_key_of_a_poison_pill_continues_after_it(worker: Any, db: Any) -> None:
+def test_a_failed_poison_pill_does_not_block_its_ordering_key(worker: Any, db: Any) -> None:
     worker("--processes", "2")
     schedule = "select pgsched.schedule('python:work', %s::jsonb, ordering_key => 'one', options => %s::jsonb)"
     for payload in ('"poison"', '"good"'):

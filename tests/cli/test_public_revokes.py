@@ -16,7 +16,7 @@ from tests.docs.fences import blocks
 _SMALL = {"max_connections": "20", "max_locks_per_transaction": "64", "fsync": "off", "shared_buffers": "16MB"}
 
 
-def test_a_small_lock_table_gets_a_warning_with_the_setting(run: Run, tmp_path: Path) -> None:
+def test_the_warning_about_a_small_lock_table_names_the_setting(run: Run, tmp_path: Path) -> None:
     with EmbeddedPostgres(tmp_path / "small", bin_dir=conftest.tested_bin_dir(), settings=_SMALL) as server:
         for words in (["migrate"], ["queues", "create", "orders"]):
             result = run(*words, env=at(server.url))
@@ -32,7 +32,7 @@ def test_migrate_warns_if_any_login_can_fill_the_lock_table(run: Run, database_u
     assert "docs/how-to/deploy.md" in said
 
 
-def test_migrate_is_silent_after_the_documented_revokes(run: Run, empty_database_url: str) -> None:
+def test_migrate_does_not_warn_after_the_documented_revokes(run: Run, empty_database_url: str) -> None:
     [taking] = [block for block in blocks("sql") if "revoke execute on function" in block.text]
     with psycopg.connect(empty_database_url, autocommit=True) as db:
         db.execute(taking.text.encode())

@@ -50,7 +50,7 @@ def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
         yield path
 
 
-def test_every_read_command_works_as_a_reader(db: Connection, reader_url: str, run: Run) -> None:
+def test_every_read_command_works_with_a_reader_login(db: Connection, reader_url: str, run: Run) -> None:
     job, execution, operation = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "shop", "queues": "default", "secrets": "shop", "workers": "7"}
@@ -74,7 +74,7 @@ def _ids(db: Connection) -> tuple[Any, ...]:
     return row
 
 
-def test_a_reader_changes_nothing(reader_url: str) -> None:
+def test_a_reader_login_cannot_cancel_an_execution(reader_url: str) -> None:
     with psycopg.connect(reader_url, autocommit=True) as looks, pytest.raises(psycopg.errors.InsufficientPrivilege):
         looks.execute("select pgsched.cancel(client => 'default', key => 'k')")
 
@@ -99,7 +99,7 @@ _OF_CLIENTS = {
 }
 
 
-def test_a_client_login_reads_its_own_rows_and_gets_clear_refusals(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_can_read_or_gets_a_clear_refusal(db: Connection, client_url: str, run: Run) -> None:
     job, execution, operation = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}

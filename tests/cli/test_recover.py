@@ -28,7 +28,7 @@ def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     return db
 
 
-def test_a_copy_is_previewed_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_previewing_the_recovery_of_a_copy_leaves_it_held(run: Run, copied: psycopg.Connection[Any]) -> None:
     result = run("admin", "recover")
     assert "this database is a copy" in result.output
     assert "shop.example" in result.output
@@ -58,7 +58,7 @@ def test_a_release_skips_old_executions_sets_a_rate_and_holds_clients(
     assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
-def test_an_installation_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_an_installation_can_be_held_manually(run: Run, copied: psycopg.Connection[Any]) -> None:
     assert run("admin", "recover", "--release").output.startswith("released")
     assert run("admin", "recover").output.startswith("not held")
     assert "held since" in run("admin", "recover", "--hold", "--note", "a copy for staging").output
@@ -79,7 +79,7 @@ def test_invalid_recovery_flags_are_refused(run: Run, words: list[str], message:
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
-def test_the_installation_is_set_and_shown(run: Run) -> None:
+def test_installation_settings_can_be_changed_and_shown(run: Run) -> None:
     words = (
         "admin",
         "installation",

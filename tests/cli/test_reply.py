@@ -11,17 +11,17 @@ from pgsched.cli.reply import Reply, listing, table
 HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"
 
 
-def test_cells_of_a_table_are_printable() -> None:
+def test_control_characters_in_table_cells_are_escaped() -> None:
     lines = table(("reason",), [(HARMFUL,), ([HARMFUL],)]).split("\n")
     assert len(lines) == 3
     assert all(line.isprintable() for line in lines)
 
 
-def test_fields_of_a_listing_are_printable() -> None:
+def test_control_characters_in_listed_fields_are_escaped() -> None:
     assert listing({"reason": HARMFUL}).isprintable()
 
 
-def test_json_is_printable_and_equivalent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_escapes_control_characters_and_keeps_the_values(capsys: pytest.CaptureFixture[str]) -> None:
     Reply(as_json=True).give({"reason": HARMFUL, "name": "Zoë"}, "")
     said = capsys.readouterr().out.removesuffix("\n")
     assert said.isprintable()
@@ -29,7 +29,7 @@ def test_json_is_printable_and_equivalent(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(said) == {"reason": HARMFUL, "name": "Zoë"}
 
 
-def test_answers_and_notes_are_printable_on_each_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_answers_and_notes_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     reply = Reply(as_json=False)
     reply.give({}, f"cancelled\n{HARMFUL}")
     reply.note(f"more of {HARMFUL}")
@@ -37,12 +37,12 @@ def test_answers_and_notes_are_printable_on_each_line(capsys: pytest.CaptureFixt
     assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
 
 
-def test_log_lines_of_libraries_are_printable() -> None:
+def test_control_characters_in_library_log_lines_are_escaped() -> None:
     record = logging.LogRecord("asyncio", logging.ERROR, "", 0, HARMFUL, None, None)
     assert all(line.isprintable() for line in Printable("%(message)s").format(record).split("\n"))
 
 
-def test_an_error_is_printable_on_each_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_errors_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     Reply(as_json=False).fail("PS000", "first\nsecond\x1b[2J")
     assert capsys.readouterr().err == "error: first\nsecond\\x1b[2J\n"
 

@@ -48,7 +48,7 @@ def pgsched(*words: str, text: str = "", **environment: str) -> Any:
     return json.loads(found.stdout)
 
 
-def test_a_secret_is_put_listed_resealed_and_dropped(
+def test_a_secret_can_be_stored_listed_resealed_and_dropped(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
@@ -176,7 +176,7 @@ def world() -> Any:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_secret_is_found_in_answers_logs_dumps_or_arguments(start: Start, world: World) -> None:
+def test_secrets_never_appear_in_answers_logs_dumps_or_arguments(start: Start, world: World) -> None:
     settings = {"PGSCHED_TLS_AUTHORITIES": str(TLS / "authority.pem"), "PGSCHED_LOG_LEVEL": "debug"}
     settings |= {"PGSCHED_TRACING": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": world.url}
     process = start("up", "--port", "0", "--json", **settings)

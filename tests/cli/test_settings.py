@@ -28,7 +28,7 @@ def ask(run: Run) -> Any:
     return asked
 
 
-def test_the_target_of_dead_letters_is_set_and_cleared(ask: Any) -> None:
+def test_a_dead_letter_target_can_be_set_and_cleared(ask: Any) -> None:
     ask("clients", "set", "shop", "--dead-letter-target", "python:dead", "--dead-letters-for", "90d")
     shown = ask("clients", "show", "shop")
     assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("python:dead", "P90D")
@@ -105,7 +105,7 @@ def test_a_queue_is_created_set_paused_and_dropped(run: Run, ask: Any) -> None:
     assert [item["name"] for item in ask("queues", "list")["items"]] == ["default"]
 
 
-def test_executions_are_listed_by_queue(ask: Any) -> None:
+def test_executions_can_be_listed_by_queue(ask: Any) -> None:
     ask("queues", "create", "orders")
     id = ask("schedule", "python:x", "--queue", "orders", "--delay", "1h")["id"]
     assert [item["id"] for item in ask("executions", "list", "--queue", "orders")["items"]] == [id]

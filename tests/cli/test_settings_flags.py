@@ -31,7 +31,7 @@ def test_a_named_file_replaces_the_default_file() -> None:
     assert load_settings({"config": "other.toml"}).processes == 5
 
 
-def test_private_targets_are_allowed_only_on_the_database_of_up() -> None:
+def test_private_targets_are_allowed_only_with_the_embedded_database() -> None:
     assert load_settings({}, delivers=True).allow_private_targets
     assert not load_settings({}).allow_private_targets
     assert not load_settings({"database_url": "postgresql://x@y/z"}, delivers=True).allow_private_targets
@@ -70,25 +70,25 @@ def _running(data_dir: Path) -> Iterator[None]:
     drop_lock(lock)
 
 
-def test_the_database_of_a_running_up_is_found(tmp_path: Path) -> None:
+def test_the_database_url_of_a_running_up_is_used(tmp_path: Path) -> None:
     with _running(tmp_path):
         assert with_database(Settings(data_dir=str(tmp_path))).database_url == "postgresql://here/it-is"
     assert running_url(tmp_path / "postgres") is None
 
 
-def test_a_configured_database_overrides_that_of_a_running_up(tmp_path: Path) -> None:
+def test_a_configured_database_url_overrides_the_one_of_a_running_up(tmp_path: Path) -> None:
     with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None
         assert with_database(settings).database_url == "postgresql://my/own"
 
 
-def test_the_address_of_a_crashed_up_is_not_used(tmp_path: Path) -> None:
+def test_the_database_url_of_a_crashed_up_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("1\npostgresql://long/gone")
     assert running_url(tmp_path) is None
 
 
-def test_kafka_config_is_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_config_can_be_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[kafka_config]\n"linger.ms" = 5\n')
     assert load_settings({}).kafka_config == '{"linger.ms": 5}'
     monkeypatch.setenv("PGSCHED_KAFKA_CONFIG", '{"linger.ms": 7}')
@@ -99,7 +99,7 @@ def test_kafka_config_is_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyP
     "line", ['queues = ["a", "b"]', "queues = 5", 'allowed_hosts = ["a"]', 'proxy = {url = "http://secret"}',
              'secret_keys = ["secret"]', 'app = ["shop:app"]']
 )  # fmt: skip
-def test_a_text_setting_refuses_other_types(line: str) -> None:
+def test_a_text_setting_in_the_file_refuses_other_types(line: str) -> None:
     Path("pgsched.toml").write_text(line)
     with pytest.raises(InvalidSettings, match="it must be text") as refusal:
         load_settings({})
@@ -148,14 +148,14 @@ def test_variables_injected_by_kubernetes_are_ignored(
     assert capsys.readouterr().err == ""
 
 
-def test_a_numeric_port_is_read_beside_injected_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_numeric_port_is_used_despite_kubernetes_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in INJECTED.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PGSCHED_PORT", "9000")
     assert load_settings({}).port == 9000
 
 
-def test_an_unknown_variable_gets_a_warning_and_is_ignored(
+def test_an_unknown_variable_is_ignored_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PGSCHED_IMAGE_TAG", "1.2.3")
@@ -172,7 +172,7 @@ def test_a_misspelt_variable_is_refused(variable: str, monkeypatch: pytest.Monke
         load_settings({})
 
 
-def test_tls_certificates_is_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_certificates_can_be_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[tls_certificates]\n"bank.example" = "/a.pem"\n')
     assert load_settings({}).tls_certificates == '{"bank.example": "/a.pem"}'
     with pytest.raises(InvalidSettings, match=r"tls_certificates is .* it must be a JSON object"):

@@ -115,7 +115,7 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
         ("freezes", 1, "no answer within 1 s"),
     ],
 )
-def test_a_blocked_process_is_replaced_and_the_culprit_fails(
+def test_a_blocked_process_is_replaced_and_the_blocking_execution_fails(
     worker: Callable[..., Any], db: Any, handler: str, count: int, how: str, tmp_path: Path
 ) -> None:
     worker()
@@ -136,7 +136,7 @@ def test_a_blocked_process_is_replaced_and_the_culprit_fails(
 
 
 @pytest.mark.parametrize("handler", ["signals", "reads"])
-def test_a_handler_cannot_stop_its_supervised_process(
+def test_a_handlers_signals_and_reads_cannot_stop_its_process(
     worker: Callable[..., Any], db: Any, handler: str, tmp_path: Path
 ) -> None:
     worker()
@@ -156,7 +156,7 @@ def test_a_handler_cannot_stop_its_supervised_process(
     assert ('"event": "signal.ignored"' in log) == (handler == "signals")
 
 
-def test_a_supervised_process_drains_when_told_to_stop(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
+def test_supervised_processes_drain_when_the_worker_is_terminated(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
     process = worker()
     db.execute(OTHERS)
     until(db, "select count(*) > 10 from pgsched.history where status = 'succeeded'")
@@ -168,7 +168,7 @@ def test_a_supervised_process_drains_when_told_to_stop(worker: Callable[..., Any
     assert db.execute("select count(*) from pgsched.executions where lease_token is not null").fetchall() == [(0,)]
 
 
-def test_slow_culprits_do_not_delay_other_executions(worker: Callable[..., Any], db: Any) -> None:
+def test_hanging_handlers_do_not_delay_other_executions(worker: Callable[..., Any], db: Any) -> None:
     db.execute("insert into pgsched.clients (client_id) values ('mallory')")
     db.execute(
         "select pgsched.schedule('python:hangs', client => 'mallory', options => %s::jsonb) from generate_series(1, 3)",

@@ -18,7 +18,7 @@ def test_output_to_a_closed_stream_is_discarded(closed: str, as_json: str) -> No
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
-def test_characters_missing_in_the_encoding_are_escaped(encoding: str) -> None:
+def test_characters_outside_the_output_encoding_are_escaped(encoding: str) -> None:
     words = [sys.executable, "-m", "pgsched.cli.main", "jobs", "preview", "--cron", "0 9 * * \u017b\u00f3\u0142w"]
     ended = subprocess.run(
         words, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False
@@ -36,7 +36,7 @@ def test_characters_missing_in_the_encoding_are_escaped(encoding: str) -> None:
         (["schedule", "python:note", "--payload", "-"], 2),
     ],
 )
-def test_a_closed_standard_input_is_empty(words: list[str], status: int) -> None:
+def test_a_closed_standard_input_is_read_as_empty(words: list[str], status: int) -> None:
     command = [sys.executable, "-m", "pgsched.cli.main", *words]
     ended = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
     assert ended.returncode == status

@@ -64,7 +64,7 @@ async def test_a_killed_child_is_restarted_at_once() -> None:
     assert took < module.LONGEST_PAUSE
 
 
-async def test_a_restarted_program_gets_the_same_input() -> None:
+async def test_a_restarted_child_gets_the_same_standard_input() -> None:
     program, heard = dataclasses.replace(_program(TOLD), said=b"the word\n"), list[str]()
     first = await program.begin()
     supervisor = Supervisor(
@@ -92,7 +92,7 @@ async def test_other_children_continue_when_one_is_killed() -> None:
         assert supervisor.processes["child-2"] == other
 
 
-async def test_stop_ends_every_child() -> None:
+async def test_stopping_the_supervisor_ends_every_child() -> None:
     async with _running(READY, READY) as (supervisor, task):
         pids = supervisor.processes.values()
         supervisor.stop()
@@ -113,7 +113,7 @@ def heeded() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", STOPPING)
-async def test_a_signal_to_the_supervisor_stops_it(number: signal.Signals, heeded: None) -> None:
+async def test_a_stop_signal_stops_the_supervisor_and_its_child(number: signal.Signals, heeded: None) -> None:
     async with _running(READY) as (supervisor, task):
         os.kill(os.getpid(), number)
         await asyncio.wait_for(task, 10)
@@ -142,7 +142,7 @@ async def test_a_child_over_its_drain_timeout_is_killed(monkeypatch: pytest.Monk
     assert any("not drained in time" in line for line in lines)
 
 
-async def test_a_child_is_told_to_stop_by_standard_input(tmp_path: Path) -> None:
+async def test_a_child_gets_the_stop_command_on_standard_input(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     listening = (
         "import pathlib, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\n"
@@ -174,7 +174,7 @@ async def test_a_second_stop_kills_at_once() -> None:
         await asyncio.wait_for(task, 20)
 
 
-async def test_a_child_that_cannot_start_ends_all_with_its_error() -> None:
+async def test_a_child_that_cannot_start_stops_the_supervisor_with_its_error() -> None:
     lines: list[str] = []
     programs = [_program(READY, "good"), _program("import sys; sys.exit('no such app')", "bad")]
     supervisor = Supervisor(programs, drain_timeout=5, report=lines.append)
@@ -184,7 +184,7 @@ async def test_a_child_that_cannot_start_ends_all_with_its_error() -> None:
     assert lines.count("bad | no such app") == 5
 
 
-async def test_an_unreachable_database_is_not_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_starts_without_a_database_do_not_count_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
     tries = tmp_path / "tries"
     patient = (
@@ -199,7 +199,7 @@ async def test_an_unreachable_database_is_not_a_failed_start(tmp_path: Path, mon
         assert len(tries.read_text()) == 8
 
 
-async def test_a_child_that_dies_after_its_start_is_always_restarted(
+async def test_a_child_that_dies_after_starting_is_always_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.05)
@@ -234,7 +234,7 @@ async def test_children_have_their_own_process_group() -> None:
         assert os.getpgid(child) == child
 
 
-def test_children_end_with_a_killed_supervisor(tmp_path: Path) -> None:
+def test_children_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     orphaned = tmp_path / "orphaned"
     child = (
         "import pathlib, signal, sys\n"
@@ -274,7 +274,7 @@ os._exit(0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a process when its parent ends")
-def test_a_suspended_child_ends_with_its_supervisor() -> None:
+def test_a_suspended_child_dies_when_its_supervisor_exits() -> None:
     command = [sys.executable, "-c", _LEAVES_IT_STOPPED, _STOPS_ITSELF]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         assert supervisor.stdout is not None

@@ -57,7 +57,7 @@ def _drawn(now: Now, *, before: Now | None = None, room: int | None = None) -> l
     return frame(now, ordered(lines_of(now, before), "late", ""), room=room).split("\n")
 
 
-def test_a_frame_shows_part_of_each_table_and_counts_the_rest() -> None:
+def test_a_frame_truncates_tables_and_counts_the_hidden_rows() -> None:
     many = [QueueState(name=f"q{n}", pulled=False, paused=False, stall=None) for n in range(40)]
     edges = [Edge(client=f"c{n}", due=2_000, in_hand=2_000, oldest_due=1e6, cut=True) for n in range(40)]
     lines = _drawn(_now(queues=many, edges=edges, workers=[_WORKER] * 40), room=23)
@@ -91,22 +91,22 @@ def test_a_frame_shows_totals_and_escapes_control_characters() -> None:
         ("late", "ORD", ["orders"]),
     ],
 )
-def test_lines_are_sorted_and_filtered(sort: str, filter: str, order: list[str]) -> None:
+def test_table_lines_are_sorted_and_filtered(sort: str, filter: str, order: list[str]) -> None:
     assert [line.name for line in ordered(lines_of(_now()), sort, filter).queues] == order
 
 
-def test_no_rate_is_shown_after_counters_were_reset() -> None:
+def test_no_rate_is_shown_after_a_counter_reset() -> None:
     [line, *_] = [line for line in lines_of(_now(at=102.0, ended=5), _now()).queues if line.name == "default"]
     assert (line.scheduled, line.ended) == (None, None)
 
 
-def test_small_tables_get_all_their_lines_first() -> None:
+def test_small_tables_are_shown_in_full_before_large_ones() -> None:
     assert share([40, 2, 0, 40], 10) == [4, 2, 0, 4]
     assert share([1, 2], 10) == [1, 2]
     assert share([5], -3) == [0]
 
 
-def test_one_frame_is_printed_without_a_terminal(db: Connection, database_url: str, run: Run) -> None:
+def test_a_single_frame_is_printed_without_a_terminal(db: Connection, database_url: str, run: Run) -> None:
     db.execute("select pgsched.schedule('python:note', client => 'shop', fire_at => now() - interval '5 minutes')")
     result = run("top", "--filter", "sho", env=at(database_url))
     assert result.exit_code == 0

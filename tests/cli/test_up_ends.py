@@ -63,7 +63,7 @@ def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_up_leaves_no_processes(start: Start, run: Run, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_stop_signal_to_up_leaves_no_processes(start: Start, run: Run, tmp_path: Path, number: signal.Signals) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     process.send_signal(number)
@@ -72,7 +72,7 @@ def test_a_signal_to_up_leaves_no_processes(start: Start, run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_signal_before_the_database_answers_leaves_no_processes(start: Start, number: signal.Signals) -> None:
+def test_a_stop_signal_during_startup_leaves_no_processes(start: Start, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         process = start("up", "--port", "0", PGSCHED_DATABASE_URL=f"postgresql://somebody@127.0.0.1:{port}/none")
@@ -85,7 +85,7 @@ def test_a_signal_before_the_database_answers_leaves_no_processes(start: Start, 
         _until(lambda: _left(found) == [])
 
 
-def test_a_second_signal_leaves_no_processes(start: Start, run: Run, tmp_path: Path) -> None:
+def test_a_second_stop_signal_leaves_no_processes(start: Start, run: Run, tmp_path: Path) -> None:
     process, found = _at_work(start, run, tmp_path)
     process.send_signal(signal.SIGQUIT)
     process.send_signal(signal.SIGQUIT)
@@ -93,7 +93,7 @@ def test_a_second_signal_leaves_no_processes(start: Start, run: Run, tmp_path: P
     _until(lambda: _left(found) == [])
 
 
-def test_processes_of_a_killed_up_end_and_the_next_up_continues(start: Start, run: Run, tmp_path: Path) -> None:
+def test_killing_up_ends_its_processes_and_the_next_up_keeps_the_data(start: Start, run: Run, tmp_path: Path) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     os.kill(process.pid, signal.SIGKILL)

@@ -65,7 +65,7 @@ def test_up_prints_a_database_url_that_any_driver_accepts(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_runs_without_superuser_and_sql_targets_work(start: Start, run: Run) -> None:
+def test_up_and_sql_targets_work_without_superuser_logins(start: Start, run: Run) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as user:
@@ -110,7 +110,7 @@ def test_only_pgscheds_own_login_can_fill_the_lock_table(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_only_the_password_of_the_printed_url_is_shown(start: Start) -> None:
+def test_up_shows_no_password_except_the_one_in_the_printed_url(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -132,7 +132,7 @@ def _commands(process: int) -> set[int]:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_a_killed_postgresql_is_restarted_and_work_continues(start: Start, tmp_path: Path) -> None:
+def test_up_restarts_a_killed_postgresql_and_executions_continue(start: Start, tmp_path: Path) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -180,7 +180,7 @@ def test_up_with_an_ordinary_roles_url_creates_no_logins(database_url: str, db: 
         db.execute("drop role up_ordinary")
 
 
-def test_the_error_without_logins_says_what_to_do(
+def test_the_warning_without_logins_shows_how_to_create_them(
     database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -188,7 +188,7 @@ def test_the_error_without_logins_says_what_to_do(
     assert "create role … login in role pgsched_worker" in capsys.readouterr().err
 
 
-def test_logins_are_created_once_per_directory(database_url: str, tmp_path: Path) -> None:
+def test_logins_are_created_once_per_data_directory(database_url: str, tmp_path: Path) -> None:
     first = make_logins(database_url, tmp_path / "logins", is_ours=False)
     again = make_logins(database_url, tmp_path / "logins", is_ours=False)
     other = make_logins(database_url, tmp_path / "others", is_ours=False)
@@ -209,5 +209,5 @@ def test_logins_are_created_once_per_directory(database_url: str, tmp_path: Path
          "postgresql://w@db.example?options=-c%20geqo=off&passfile=/d%20d/logins"),
     ],
 )  # fmt: skip
-def test_a_url_for_another_login_keeps_everything_else(url: str, expected: str) -> None:
+def test_changing_the_login_in_a_url_preserves_everything_else(url: str, expected: str) -> None:
     assert as_login(url, "w", Path("/d d/logins")) == expected

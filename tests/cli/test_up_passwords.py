@@ -58,7 +58,7 @@ def _environment(url: str, way: str) -> dict[str, str]:
     indirect=["login"],
     ids=["ordinary", "super"],
 )
-def test_up_runs_and_never_shows_the_password(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
+def test_up_never_shows_the_database_password(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
     environment = _environment(_address(database_url, login), way)
     words = ["--processes", "2", "--allow-private-targets", "--log-level", "debug", "--json"]
     process = start("up", "--port", "0", *words, **environment)
@@ -77,13 +77,13 @@ def test_up_runs_and_never_shows_the_password(start: Start, database_url: str, d
 
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD"])
-def test_commands_log_in_with_the_password(run: Run, database_url: str, login: str, way: str) -> None:
+def test_commands_log_in_with_a_password_from_the_environment(run: Run, database_url: str, login: str, way: str) -> None:
     environment = _environment(_address(database_url, login), way)
     for command in (["migrate"], ["status"]):
         assert run(*command, env=environment).exit_code == 0
 
 
-def test_an_unencoded_password_is_refused_with_how_to_encode_it(run: Run, database_url: str, login: str) -> None:
+def test_the_error_for_an_unencoded_password_shows_how_to_encode_it(run: Run, database_url: str, login: str) -> None:
     url = _address(database_url, login).replace("@", f":{PASSWORD}@")
     for command in (["up", "--port", "0"], ["migrate"], ["worker"], ["api", "--port", "0"]):
         refused = run(*command, env=at(url))

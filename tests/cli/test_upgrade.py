@@ -77,7 +77,7 @@ def new(database_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_processes_of_the_last_release_work_on_this_schema(
+def test_processes_of_the_last_release_work_with_the_new_schema(
     start: Start, last: Path, new: psycopg.Connection[Any], database_url: str
 ) -> None:
     fleet = Fleet(start, last, database_url)
@@ -91,7 +91,7 @@ def test_processes_of_the_last_release_work_on_this_schema(
     assert fleet.has_delivered()
 
 
-def test_processes_of_this_release_take_over_from_the_last(start: Start, last: Path, empty_database_url: str) -> None:
+def test_processes_of_this_release_continue_after_the_last_release(start: Start, last: Path, empty_database_url: str) -> None:
     """They start on its schema, or, if tables changed since, name the command to run."""
     url = empty_database_url
     made = start("migrate", "--json", **at(url), PYTHONPATH=str(last))

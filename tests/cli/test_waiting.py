@@ -16,7 +16,7 @@ _ALLOW = "alter database {} with allow_connections {}"
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_waits_for_the_database_and_logs_it(
+def test_a_worker_logs_that_it_waits_for_the_database(
     processes: str, server: EmbeddedPostgres, database_url: str, start: Start, tmp_path: Path
 ) -> None:
     name = sql.Identifier(str(conninfo_to_dict(database_url)["dbname"]))

@@ -12,7 +12,7 @@ _PAGE = ROOT / "docs" / "tutorial" / "an-application.md"
 _FILE = re.compile(r"# (\S+\.py)\n")
 
 
-def test_the_tests_of_the_tutorial_application_pass(tmp_path: Path, database_url: str) -> None:
+def test_the_tutorial_applications_tests_pass(tmp_path: Path, database_url: str) -> None:
     for block in blocks_of(_PAGE):
         if named := _FILE.match(block.text):
             file = tmp_path / named[1]

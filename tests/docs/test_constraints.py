@@ -37,7 +37,7 @@ def _wanted() -> Iterator[Requirement]:
         yield from map(Requirement, project["project"]["optional-dependencies"][extra])
 
 
-def test_every_requirement_is_pinned_in_a_version_that_satisfies_it(pinned: dict[str, Version]) -> None:
+def test_every_requirement_is_pinned_to_a_version_that_satisfies_it(pinned: dict[str, Version]) -> None:
     for wanted in _wanted():
         assert wanted.specifier.contains(pinned[canonicalize_name(wanted.name)]), f"{wanted}: make constraints"
 

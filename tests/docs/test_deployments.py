@@ -68,7 +68,7 @@ def test_helm_lint_passes_and_the_chart_has_the_release_version() -> None:
         assert chart.metadata["appVersion"] == chart.metadata["version"] == __version__
 
 
-def test_the_manifests_match_the_chart() -> None:
+def test_the_checked_in_manifests_match_the_chart() -> None:
     assert MANIFESTS.read_text(encoding="utf-8") == kept(), "run python -m tests.docs.chart"
 
 
@@ -87,7 +87,7 @@ def test_the_manifests_match_the_kubernetes_api_types(tmp_path: Path) -> None:
 
 
 @_CASES
-def test_every_command_and_setting_exists(values: dict[str, Any], api: Litestar) -> None:
+def test_every_command_and_setting_in_the_chart_exists(values: dict[str, Any], api: Litestar) -> None:
     for _, container in _pods(values):
         check(["pgsched", *container["args"]], api)
         named = {one["name"]: one.get("value") or new_key() for one in container["env"]}
@@ -107,7 +107,7 @@ def test_containers_have_only_the_privileges_they_need(values: dict[str, Any]) -
         }
 
 
-def test_each_selector_matches_exactly_one_set_of_pods() -> None:
+def test_each_selector_matches_exactly_one_deployment() -> None:
     labels = [
         one["spec"]["template"]["metadata"]["labels"] for one in objects(_EVERYTHING) if one["kind"] == "Deployment"
     ]
@@ -117,7 +117,7 @@ def test_each_selector_matches_exactly_one_set_of_pods() -> None:
         assert not wanted or sum(wanted.items() <= found.items() for found in labels) == 1
 
 
-def test_values_reach_the_containers() -> None:
+def test_chart_values_reach_the_containers() -> None:
     found = {one["metadata"]["name"]: one for one in objects(_EVERYTHING) if one["kind"] == "Deployment"}
     orders = found["pgsched-worker-orders"]["spec"]["template"]["spec"]
     env = {one["name"]: one.get("value") for one in orders["containers"][0]["env"]}

@@ -49,19 +49,19 @@ def shared(module_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_every_block_is_in_a_language_that_is_checked() -> None:
+def test_every_code_block_is_in_a_language_that_is_checked() -> None:
     found = [block for page in pages() for block in blocks_of(page)]
     assert [f"{block}: {block.language!r}" for block in found if block.language not in _LANGUAGES] == []
 
 
 @pytest.mark.parametrize("page", _with("yaml"), ids=_named)
-def test_yaml_parses(page: Path) -> None:
+def test_yaml_blocks_parse(page: Path) -> None:
     for block in blocks_of(page):
         assert block.language != "yaml" or list(yaml.safe_load_all(block.text))
 
 
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)
-def test_the_sql_of_a_page_runs_in_order(page: Path, shared: psycopg.Connection[Any]) -> None:
+def test_the_sql_blocks_of_a_page_run_in_order(page: Path, shared: psycopg.Connection[Any]) -> None:
     with shared.transaction(force_rollback=True):
         shared.execute(prelude_of(page).encode())
         for block in blocks_of(page):
@@ -79,19 +79,19 @@ def _run_sql(db: psycopg.Connection[Any], block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=_named)
-def test_python_compiles(block: Block) -> None:
+def test_python_blocks_compile(block: Block) -> None:
     compile(block.text, str(block), "exec")
 
 
 @pytest.mark.parametrize("block", blocks("js"), ids=_named)
-def test_javascript_compiles(block: Block, tmp_path: Path) -> None:
+def test_javascript_blocks_compile(block: Block, tmp_path: Path) -> None:
     script = tmp_path / "example.mjs"
     script.write_text(block.text, encoding="utf-8")
     node("--check", str(script))
 
 
 @pytest.mark.parametrize("page", [page for page in _with("python") if any(map(_runs, blocks_of(page)))], ids=_named)
-def test_python_marked_as_running_runs(
+def test_python_blocks_marked_as_runnable_run(
     page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = [block for block in blocks_of(page) if block.language == "python" and _runs(block)]
@@ -103,20 +103,20 @@ def test_python_marked_as_running_runs(
 
 
 @pytest.mark.parametrize("block", blocks("console"), ids=_named)
-def test_commands_are_valid(block: Block, api: Litestar) -> None:
+def test_commands_in_console_blocks_are_valid(block: Block, api: Litestar) -> None:
     for command in commands_of(block):
         check(command, api)
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=_named)
-def test_toml_holds_valid_settings(block: Block, tmp_path: Path) -> None:
+def test_toml_blocks_contain_valid_settings(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "pgsched.toml"
     file.write_text(block.text, encoding="utf-8")
     load(flags={}, environment={}, file=file)
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=_named)
-def test_json_is_one_value_or_one_per_line(block: Block) -> None:
+def test_a_json_block_is_one_value_or_one_per_line(block: Block) -> None:
     try:
         json.loads(block.text)
     except json.JSONDecodeError:
@@ -124,7 +124,7 @@ def test_json_is_one_value_or_one_per_line(block: Block) -> None:
             json.loads(line)
 
 
-def test_links_resolve() -> None:
+def test_links_between_pages_resolve() -> None:
     wrong = []
     for page, link in [(one, link) for one in pages() for link in links_of(one)]:
         path, _, fragment = link.partition("#")
@@ -142,6 +142,6 @@ def test_every_page_is_in_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - {index} - linked == set()
 
 
-def test_no_page_mentions_a_single_machine() -> None:
+def test_no_page_mentions_the_authors_machine() -> None:
     said = {_named(page): _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) for page in pages()}
     assert {page: found for page, found in said.items() if found} == {}

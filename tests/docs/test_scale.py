@@ -57,7 +57,7 @@ _ONE = Load(mean=10_000, peak=1, scheduled="in batches", delivered="handlers")
 
 
 @pytest.mark.parametrize("row", _table("10,000/s"), ids=lambda row: "; ".join(row[:3]))
-def test_sizes_on_the_page_follow_from_its_parameters(row: list[str]) -> None:
+def test_sizes_on_the_scale_page_follow_from_its_parameters(row: list[str]) -> None:
     found = installation(_load(*row[:3]), _costs(), _machines())
     assert row[3:] == [
         f"{found.rate:,.0f}",
@@ -73,39 +73,39 @@ def test_sizes_on_the_page_follow_from_its_parameters(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", _table("in batches"), ids=lambda row: "; ".join(row[:2]))
-def test_limits_on_the_page_follow_from_its_parameters(row: list[str]) -> None:
+def test_limits_on_the_scale_page_follow_from_its_parameters(row: list[str]) -> None:
     found = limits(_load("1/s", *row[:2]), _costs(), _machines())
     assert row[2:] == [f"{round(rate, -3):,.0f}" for rate in astuple(found)]
 
 
-def test_a_second_server_is_added_exactly_past_the_limit_of_its_cores() -> None:
+def test_a_server_is_added_exactly_when_its_cores_are_exceeded() -> None:
     costs, machines = _costs(), replace(_machines(), server_wal_mb=1e9)
     stop = limits(_ONE, costs, machines).server_cores
     assert installation(replace(_ONE, mean=stop * 0.999), costs, machines).servers == 1
     assert installation(replace(_ONE, mean=stop * 1.001), costs, machines).servers == 2
 
 
-def test_servers_are_added_if_the_log_is_the_limit() -> None:
+def test_servers_are_added_when_the_wal_rate_is_the_limit() -> None:
     costs, machines = _costs(), replace(_machines(), server_cores=10_000)
     stop = limits(_ONE, costs, machines).server_wal
     assert installation(replace(_ONE, mean=stop * 2.5), costs, machines).servers == 3
 
 
-def test_processes_have_own_partitions_and_databases_two_processes() -> None:
+def test_processes_get_a_partition_each_and_servers_two_processes() -> None:
     found = installation(replace(_ONE, mean=3_000_000), _costs(), _machines())
     assert found.worker_processes >= 2 * found.servers
     assert found.partitions >= found.worker_processes
     assert found.partitions % (16 * found.servers) == 0
 
 
-def test_the_peak_sizes_the_machines_and_the_mean_the_history() -> None:
+def test_peak_load_determines_cores_and_mean_load_the_history() -> None:
     costs, machines = _costs(), _machines()
     flat, peaked = installation(_ONE, costs, machines), installation(replace(_ONE, peak=4), costs, machines)
     assert peaked.server_cores == pytest.approx(4 * flat.server_cores)
     assert peaked.history_gb_a_day == flat.history_gb_a_day
 
 
-def test_the_sizing_page_has_the_same_figures() -> None:
+def test_the_sizing_page_has_the_same_figures_as_the_model() -> None:
     page = _PAGE.parents[1] / "how-to" / "sizing.md"
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if re.match(r"\| [\d,]+ \|", line)]
     assert len(rows) == 4

@@ -66,7 +66,7 @@ def occupied_port() -> Iterator[int]:
         yield occupant.getsockname()[1]
 
 
-def test_data_survives_a_second_start(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_data_and_url_survive_a_second_start(tmp_path: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
         execute(server.url, "create table kept as select 42 as number")
         first_url = server.url
@@ -75,14 +75,14 @@ def test_data_survives_a_second_start(tmp_path: Path, bin_dir: Path | None) -> N
         assert server.url == first_url
 
 
-def test_a_second_server_on_a_directory_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_second_server_on_the_same_directory_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
         with pytest.raises(Conflict, match=f"in use by process {os.getpid()}, which runs"):
             EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE).start()
         assert execute(first.url, "select 1") == [(1,)]
 
 
-def test_a_second_start_of_the_same_object_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
+def test_starting_a_running_server_again_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         with pytest.raises(Conflict, match="in use"):
             server.start()
@@ -112,7 +112,7 @@ def test_a_server_whose_parent_is_killed_stops(tmp_path: Path, bin_dir: Path | N
     assert within(5, lambda: not (tmp_path / "data/cluster/postmaster.pid").exists())  # it shut down cleanly
 
 
-def test_a_server_killed_during_takeover_does_not_block_the_next(
+def test_a_server_killed_during_takeover_does_not_block_a_new_one(
     data_dir: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For example, when all processes of a machine are killed one by one and the server is restarted quickly."""
@@ -136,7 +136,7 @@ def test_a_server_left_over_by_a_killed_parent_is_replaced(tmp_path: Path, bin_d
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_recorded_pid_reused_by_another_process_does_not_matter(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_stale_pid_reused_by_another_process_is_ignored(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         owner = Path(data_dir / "cluster").stat()
         recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
@@ -168,7 +168,7 @@ def test_the_server_never_runs_as_root(data_dir: Path, bin_dir: Path | None) -> 
         assert uids == {str(os.geteuid())} or os.geteuid() == 0
 
 
-def test_programs_and_data_in_private_directories_work(
+def test_a_server_starts_from_private_directories(
     tmp_path: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = tmp_path / "closed"
@@ -187,7 +187,7 @@ def test_programs_and_data_in_private_directories_work(
         assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_long_path_works(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_a_server_starts_with_a_long_data_path(tmp_path: Path, bin_dir: Path | None) -> None:
     long = tmp_path / ("d" * 100) / ("e" * 100)
     with EmbeddedPostgres(long, bin_dir=bin_dir, settings=_MINE) as server:
         assert execute(server.url, "select 1") == [(1,)]
@@ -209,7 +209,7 @@ def test_the_password_is_required_to_connect(data_dir: Path, bin_dir: Path | Non
 
 
 @pytest.mark.parametrize("left", ["", "not a number\n"])
-def test_an_unreadable_pid_file_does_not_matter(data_dir: Path, bin_dir: Path | None, left: str) -> None:
+def test_a_corrupt_pid_file_is_ignored(data_dir: Path, bin_dir: Path | None, left: str) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE):
         owner = Path(data_dir / "cluster").stat()
     recorded = data_dir / "cluster" / "postmaster.pid"
@@ -219,7 +219,7 @@ def test_an_unreadable_pid_file_does_not_matter(data_dir: Path, bin_dir: Path | 
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_an_unreaped_dead_server_does_not_block_the_next(data_dir: Path, bin_dir: Path | None) -> None:
+def test_an_unreaped_dead_server_does_not_block_a_new_one(data_dir: Path, bin_dir: Path | None) -> None:
     """In a container without an init process, a server whose parent was killed remains a zombie and keeps its process
     id."""
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
@@ -235,7 +235,7 @@ def test_an_unreaped_dead_server_does_not_block_the_next(data_dir: Path, bin_dir
             assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_orphaned_backends_of_a_killed_server_do_not_block_the_next(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_killed_servers_orphaned_backends_do_not_block_a_restart(data_dir: Path, bin_dir: Path | None) -> None:
     with (
         EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server,
         psycopg.connect(server.url, autocommit=True) as busy,
@@ -262,7 +262,7 @@ def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
         assert server.restart() == url
 
 
-def test_a_restart_after_giving_up_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_restart_after_give_up_is_refused(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         server.give_up()
         with pytest.raises(EmbeddedPostgresError, match="start of PostgreSQL was cancelled"):

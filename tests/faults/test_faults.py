@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("name", _MADE)
-def test_nothing_is_lost_or_repeated_needlessly(site: Site, name: str) -> None:
+def test_a_fault_loses_no_execution_and_repeats_none_needlessly(site: Site, name: str) -> None:
     fault = FAULTS[name]
     verdict = endure(site, fault, seconds=min(fault.seconds, 2.0), before=0.5, after=3.0)
     assert verdict.broken == {}, site.programs.log()

@@ -10,11 +10,11 @@ from tests.interleavings.playing import SMALL, play
 
 
 @pytest.mark.parametrize("name", SMALL)
-async def test_no_order_loses_a_row_or_ends_it_twice(database_url: str, name: str) -> None:
+async def test_no_interleaving_loses_a_row_or_ends_it_twice(database_url: str, name: str) -> None:
     assert (await play(name, database_url)).states > 30
 
 
-async def test_a_worker_that_ignores_a_refused_settle_is_caught(
+async def test_the_checker_catches_a_worker_that_ignores_a_refused_settle(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = workers.record
@@ -28,13 +28,13 @@ async def test_a_worker_that_ignores_a_refused_settle_is_caught(
         await play("cancelled meanwhile", database_url)
 
 
-async def test_a_worker_that_reuses_lease_tokens_is_caught(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_checker_catches_a_worker_that_reuses_lease_tokens(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
     with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
         await play("two workers and a reaper", database_url)
 
 
-async def test_a_claim_that_leaves_its_job_without_a_row_is_caught(
+async def test_the_checker_catches_a_claim_that_leaves_a_job_without_a_row(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def plan_nothing(*_: object, **__: object) -> Planned:

@@ -59,7 +59,7 @@ def atomic(webshop: Connection, database_url: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("atomic")
-def test_insert_by_a_model_is_scheduled_at_the_commit(webshop: Connection) -> None:
+def test_a_row_inserted_by_a_model_is_scheduled_at_commit(webshop: Connection) -> None:
     with transaction.atomic():
         made = Execution.objects.create(target="https://shop.example/ship", payload={"order": 42}, fire_at=Now())
         assert scheduled(webshop) == []
@@ -68,7 +68,7 @@ def test_insert_by_a_model_is_scheduled_at_the_commit(webshop: Connection) -> No
 
 
 @pytest.mark.usefixtures("atomic")
-def test_rolled_back_insert_is_not_scheduled(webshop: Connection) -> None:
+def test_a_rolled_back_insert_is_not_scheduled(webshop: Connection) -> None:
     with transaction.atomic():
         Execution.objects.create(target="https://shop.example/ship", fire_at=Now())
         transaction.set_rollback(True)

@@ -6,7 +6,7 @@ from tests.interop.conftest import Connection, scheduled
 from tests.node.running import run
 
 
-def test_only_committed_inserts_and_calls_are_scheduled(webshop: Connection, database_url: str) -> None:
+def test_only_committed_inserts_and_function_calls_are_scheduled(webshop: Connection, database_url: str) -> None:
     info = psycopg.conninfo.conninfo_to_dict(database_url)
     connection = {
         "host": info["host"], "port": info["port"], "user": info["user"], "password": info["password"],

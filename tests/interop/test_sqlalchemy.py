@@ -38,7 +38,7 @@ def reflected(engine: sa.Engine) -> Any:
     return type("Execution", (Base,), {"__table__": table})
 
 
-def test_insert_by_a_reflected_model_is_scheduled_at_the_commit(engine: sa.Engine, webshop: Connection) -> None:
+def test_a_row_inserted_by_a_reflected_model_is_scheduled_at_commit(engine: sa.Engine, webshop: Connection) -> None:
     execution = reflected(engine)
     with Session(engine) as session:
         made = execution(
@@ -52,7 +52,7 @@ def test_insert_by_a_reflected_model_is_scheduled_at_the_commit(engine: sa.Engin
     assert scheduled(webshop) == [("https://shop.example/ship", {"order": 42}, "webshop")]
 
 
-def test_insert_of_many_rows_schedules_all(engine: sa.Engine, webshop: Connection) -> None:
+def test_inserting_many_rows_schedules_all(engine: sa.Engine, webshop: Connection) -> None:
     execution = reflected(engine)
     with Session(engine) as session, session.begin():
         session.add_all(
@@ -61,7 +61,7 @@ def test_insert_of_many_rows_schedules_all(engine: sa.Engine, webshop: Connectio
     assert sorted(row[1] for row in scheduled(webshop)) == [[0], [1], [2]]  # type: ignore[type-var]
 
 
-def test_rolled_back_insert_is_not_scheduled(engine: sa.Engine, webshop: Connection) -> None:
+def test_a_rolled_back_insert_is_not_scheduled(engine: sa.Engine, webshop: Connection) -> None:
     with Session(engine) as session:
         session.add(reflected(engine)(client_id="webshop", target="python:ship", fire_at=sa.func.now()))
         session.flush()

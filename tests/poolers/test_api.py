@@ -25,13 +25,13 @@ async def apis(transaction_url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
         yield [one, other]
 
 
-async def test_concurrent_calls_each_do_what_they_report(apis: list[httpx.AsyncClient], db: Connection) -> None:
+async def test_concurrent_requests_through_poolers_change_what_they_report(apis: list[httpx.AsyncClient], db: Connection) -> None:
     asked = await call_at_once(apis, 400)
     assert asked.differences(db) == []
     assert asked.calls >= 400
 
 
-async def test_request_timeouts_override_those_of_the_database(database_url: str, version: str) -> None:
+async def test_the_apis_timeouts_override_the_databases_timeouts(database_url: str, version: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as admin:
         if admin.info.server_version >= 170_000:
             name = sql.Identifier(admin.info.dbname)

@@ -53,7 +53,7 @@ def _check(pool: str, database_url: str) -> None:
         assert remains == (None, None, None)
 
 
-async def test_api_leaves_no_state(pool: str, database_url: str) -> None:
+async def test_the_api_leaves_no_session_state_in_a_pool(pool: str, database_url: str) -> None:
     async with serving(create_app(Settings(database_url=pool))) as api:
         await call_at_once([api], 100)
         waited = {"worker": "svc-1", "wait": "PT1S"}
@@ -63,7 +63,7 @@ async def test_api_leaves_no_state(pool: str, database_url: str) -> None:
         await asyncio.to_thread(_check, pool, database_url)  # the API keeps running and returns its connections
 
 
-async def test_long_poll_receives_a_new_message(pool: str, db: psycopg.Connection[Any]) -> None:
+async def test_a_long_poll_through_a_pool_receives_a_new_message(pool: str, db: psycopg.Connection[Any]) -> None:
     async with serving(create_app(Settings(database_url=pool))) as api:
         await api.post("/v1/queues", json={"name": "pulled", "pulled": True})
         due = {"queue": "pulled", "target": "queue:", "schedule": {"delay": "PT1S"}}
@@ -72,7 +72,7 @@ async def test_long_poll_receives_a_new_message(pool: str, db: psycopg.Connectio
         assert len(asked.json()["items"]) == 1
 
 
-def test_commands_leave_no_state(pool: str, database_url: str) -> None:
+def test_commands_leave_no_session_state_in_a_pool(pool: str, database_url: str) -> None:
     for words in (
         ["schedule", "python:settle", "--key", "k", "--every", "1h"],
         ["jobs", "list"],
@@ -84,7 +84,7 @@ def test_commands_leave_no_state(pool: str, database_url: str) -> None:
     _check(pool, database_url)
 
 
-def test_migrating_an_empty_database_leaves_no_state(empty_database_url: str, version: str) -> None:
+def test_migrating_an_empty_database_leaves_no_session_state(empty_database_url: str, version: str) -> None:
     with pgbouncer(empty_database_url, "transaction", version=version, size=_SIZE) as pooler:
         through = pooler.through(empty_database_url)
         done = CliRunner().invoke(cli, ["migrate"], env=at(through), catch_exceptions=False)
@@ -94,21 +94,21 @@ def test_migrating_an_empty_database_leaves_no_state(empty_database_url: str, ve
 
 @pytest.mark.parametrize("round_robin", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 5])
-async def test_transaction_pool_is_detected(database_url: str, version: str, size: int, round_robin: bool) -> None:
+async def test_a_transaction_pool_is_detected(database_url: str, version: str, size: int, round_robin: bool) -> None:
     with pgbouncer(database_url, "transaction", version=version, size=size, round_robin=round_robin) as pooler:
         assert not await has_sessions(pooler.through(database_url))
 
 
-async def test_statement_pool_is_detected(statement_url: str) -> None:
+async def test_a_statement_pool_is_detected(statement_url: str) -> None:
     assert not await has_sessions(statement_url)
 
 
-async def test_session_pool_and_direct_connection_are_detected(session_url: str, database_url: str) -> None:
+async def test_a_session_pool_and_a_direct_connection_are_detected(session_url: str, database_url: str) -> None:
     assert await has_sessions(session_url)
     assert await has_sessions(database_url)
 
 
-async def test_api_reports_a_statement_pool(statement_url: str) -> None:
+async def test_the_api_reports_a_statement_pool(statement_url: str) -> None:
     async with serving(create_app(Settings(database_url=statement_url))) as api:
         answer: httpx.Response = await api.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
@@ -123,7 +123,7 @@ def test_commands_report_a_statement_pool(statement_url: str) -> None:
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_worker_refuses_a_transaction_pool_with_advice(
+def test_a_worker_refuses_a_transaction_pool_with_advice(
     transaction_url: str, processes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -31,7 +31,7 @@ def _count(db: Connection, query: str) -> int:
     return int(found[0]) if found else 0
 
 
-def test_worker_stops_with_advice_and_loses_no_result(
+def test_a_worker_stops_without_losses_when_its_pool_switches_mode(
     database_url: str, db: Connection, version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "noting.py").write_text(_HANDLERS)

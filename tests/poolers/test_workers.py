@@ -62,7 +62,7 @@ def _app() -> App:
     return app
 
 
-async def test_functions_notifications_and_transactional_handlers_work(
+async def test_all_in_database_targets_work_for_a_worker_in_a_session_pool(
     session_url: str, database_url: str, shop: Connection
 ) -> None:
     async with (
@@ -82,7 +82,7 @@ async def test_functions_notifications_and_transactional_handlers_work(
     assert await value(shop, "select array_agg(n order by n) from booked") == list(range(5))
 
 
-async def test_functions_are_called_through_the_pool(session_url: str, shop: Connection) -> None:
+async def test_an_sql_target_is_called_through_a_session_pool(session_url: str, shop: Connection) -> None:
     user = str(psycopg.conninfo.conninfo_to_dict(session_url)["user"])
     await shop.execute("update pgsched.clients set database_role = null where client_id = 'shop'")
     await shop.execute("create function public.ten(payload jsonb) returns integer language sql as 'select 10'")
@@ -92,7 +92,7 @@ async def test_functions_are_called_through_the_pool(session_url: str, shop: Con
     assert await value(shop, "select result from pgsched.history") == 10
 
 
-async def test_function_is_not_called_through_a_transaction_pool(
+async def test_an_sql_target_is_not_called_through_a_transaction_pool(
     session_url: str, database_url: str, version: str, shop: Connection
 ) -> None:
     with pgbouncer(database_url, "transaction", version=version, users={"billing": "secret"}) as pooler:
@@ -105,7 +105,7 @@ async def test_function_is_not_called_through_a_transaction_pool(
     assert "sql_login leads to a pooler" in await value(shop, "select reason from pgsched.history")
 
 
-async def test_dead_worker_is_reaped_long_before_its_lease_ends(
+async def test_a_dead_workers_execution_runs_again_before_its_lease_expires(
     session_url: str, shop: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / "shop_handlers.py").write_text(_HANDLERS)

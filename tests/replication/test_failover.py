@@ -30,7 +30,7 @@ _GIVE_UP = "select pg_terminate_backend(pid) from pg_stat_activity where wait_ev
 _SCHEDULE = "select pgsched.schedule('python:note', to_jsonb(%s::int), key => %s)"
 
 
-async def test_readyz_reports_a_standby_a_primary_and_a_failover(standby: Standby) -> None:
+async def test_readyz_fails_on_a_standby_until_it_is_promoted(standby: Standby) -> None:
     await asyncio.to_thread(until, lambda: _is_migrated(standby.url))
     async with (
         serving(create_app(Settings(database_url=standby.url))) as there,
@@ -53,7 +53,7 @@ def test_migrating_a_standby_is_refused_with_the_reason(standby: Standby) -> Non
         migrate(standby.url)
 
 
-async def test_acknowledged_executions_run_before_and_after_a_failover(standby: Standby) -> None:
+async def test_every_acknowledged_execution_runs_despite_a_failover(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 
@@ -79,7 +79,7 @@ async def test_acknowledged_executions_run_before_and_after_a_failover(standby: 
     assert acknowledged <= done
 
 
-async def test_worker_and_api_leave_a_frozen_primary_after_its_replacement(standby: Standby) -> None:
+async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_one(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 

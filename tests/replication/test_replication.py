@@ -86,7 +86,7 @@ async def live(pair: Pair) -> None:
     assert value(db, "select count(*) from pgsched.attempts") > 0
 
 
-async def test_a_copy_has_every_row_including_new_days_and_queues(follow: Follow) -> None:
+async def test_a_replica_gets_every_row_including_new_days_and_queues(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         assert value(pair.copy, NO_DAYS)
         await live(pair)
@@ -113,7 +113,7 @@ async def live_on(pair: Pair) -> None:
     assert value(db, "select count(*) from pgsched_internal.days") == 44
 
 
-async def test_a_subscription_by_partition_is_complete_after_a_refresh(follow: Follow) -> None:
+async def test_a_subscription_by_partition_is_complete_after_refreshing(follow: Follow) -> None:
     with follow() as pair:
         await live(pair)
         pair.catch_up()
@@ -136,7 +136,7 @@ select count(*) = 51 from pgsched.history
  where status = 'succeeded' and (partition >= 16 or client_id = 'unfinished')"""
 
 
-async def test_a_copy_takes_over(follow: Follow) -> None:
+async def test_a_replica_can_take_over_after_an_explicit_release(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         await live(pair)
         pair.source.execute("select pgsched.pause('job', id::text) from pgsched.jobs")

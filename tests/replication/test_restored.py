@@ -79,7 +79,7 @@ def _programmed(program: str, *words: str, given: bytes = b"") -> bytes:
     return ran.stdout
 
 
-def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) -> None:
+def test_a_copy_of_the_data_files_is_held_after_an_unclean_stop(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"shared_buffers": "64MB", "max_connections": "50"}
     with EmbeddedPostgres(tmp_path / "original", bin_dir=conftest.tested_bin_dir(), settings=settings) as original:
         migrate(original.url)
@@ -92,7 +92,7 @@ def test_a_copy_of_the_files_is_held_if_workers_had_not_stopped(tmp_path: Path) 
             assert "they had not shut down cleanly" in _held(copy)
 
 
-def test_a_promoted_standby_continues_and_one_from_the_past_is_held(standby: Standby) -> None:
+def test_a_promoted_standby_continues_unless_it_is_in_the_past(standby: Standby) -> None:
     with psycopg.connect(standby.primary_url, autocommit=True) as connection:
         assert _check_same_server(connection) == ""
         connection.execute(_SCHEDULE)
@@ -162,7 +162,7 @@ def test_a_recovery_from_a_recent_backup_is_held(archived: Archived, tmp_path: P
         assert "the server was recovered from a backup" in _check_same_server(connection)
 
 
-def test_a_worker_continues_after_a_recovery_that_lost_nothing_it_saw(archived: Archived, tmp_path: Path) -> None:
+def test_a_worker_continues_if_a_recovery_lost_nothing_it_had_seen(archived: Archived, tmp_path: Path) -> None:
     with (
         archived.recovered(tmp_path / "copy", "recovery_target_timeline=latest") as copy,
         psycopg.connect(copy, autocommit=True) as connection,

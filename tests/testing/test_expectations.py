@@ -25,7 +25,7 @@ def session(database_url: str) -> Any:
     engine.dispose()
 
 
-def test_assert_scheduled_finds_what_was_scheduled(pgsched_kit: Kit, db: Connection) -> None:
+def test_assert_scheduled_matches_scheduled_executions_and_jobs(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:ship", payload={"order": 42}, delay="1d", key="ship-42")
     pgsched.schedule(db, "python:count", every="15m", key="poll")
     found = pgsched_kit.assert_scheduled("python:ship", key="ship-42", payload={"order": 42}, delay="1d")
@@ -34,7 +34,7 @@ def test_assert_scheduled_finds_what_was_scheduled(pgsched_kit: Kit, db: Connect
     pgsched_kit.assert_not_scheduled("python:ship", key="ship-43")
 
 
-def test_a_failure_shows_what_is_scheduled_and_what_differs(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_failed_assertion_lists_scheduled_rows_and_differences(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:ship", payload={"order": 41}, fire_at="2031-03-01T12:00:00Z", key="ship-41")
     with pytest.raises(AssertionError) as caught:
         pgsched_kit.assert_scheduled("python:ship", payload={"order": 42}, fire_at="2031-03-01T13:00:00Z")
@@ -51,12 +51,12 @@ def test_a_failure_shows_what_is_scheduled_and_what_differs(pgsched_kit: Kit, db
         pgsched_kit.assert_not_scheduled("python:ship")
 
 
-def test_a_failure_says_if_nothing_is_scheduled(pgsched_kit: Kit) -> None:
+def test_a_failed_assertion_says_that_nothing_is_scheduled(pgsched_kit: Kit) -> None:
     with pytest.raises(AssertionError, match=r"nothing is scheduled\. Expected:\n  target  python:ship"):
         pgsched_kit.assert_scheduled("python:ship")
 
 
-def test_uncommitted_schedules_are_found_on_their_own_connection(
+def test_assertions_on_a_connection_see_its_uncommitted_schedules(
     pgsched_kit: Kit, database_url: str, session: Session
 ) -> None:
     with psycopg.connect(database_url) as connection:
@@ -68,7 +68,7 @@ def test_uncommitted_schedules_are_found_on_their_own_connection(
     pgsched_kit.assert_scheduled("python:ship", payload={"b": 1}, connection=session)
 
 
-def test_inline_handlers_run_when_scheduled_and_nothing_is_stored(
+def test_inline_handlers_run_at_once_and_due_executions_are_not_stored(
     pgsched_kit: Kit, db: Connection, session: Session, calls: Calls
 ) -> None:
     with pgsched_kit.inline():
@@ -94,7 +94,7 @@ def test_inline_schedules_are_validated_by_the_database(pgsched_kit: Kit, db: Co
         pgsched.schedule(db, "python:book")
 
 
-async def test_inline_handlers_write_in_the_transaction_of_an_async_test(
+async def test_inline_handlers_write_in_the_async_callers_transaction(
     pgsched_kit: Kit, database_url: str, db: Connection
 ) -> None:
     db.execute("create table bookings (n integer)")
@@ -105,7 +105,7 @@ async def test_inline_handlers_write_in_the_transaction_of_an_async_test(
     assert db.execute("select n from bookings").fetchall() == []
 
 
-async def test_inline_handlers_are_called_with_asyncpg(pgsched_kit: Kit, database_url: str, calls: Calls) -> None:
+async def test_inline_handlers_run_when_scheduled_over_asyncpg(pgsched_kit: Kit, database_url: str, calls: Calls) -> None:
     connection = await asyncpg.connect(database_url)
     with pgsched_kit.inline():
         await pgsched.schedule_async(connection, "python:ship", payload={"order": 7})
@@ -114,6 +114,6 @@ async def test_inline_handlers_are_called_with_asyncpg(pgsched_kit: Kit, databas
     assert pgsched_kit.scheduled() == []
 
 
-def test_only_the_fixtures_need_pytest() -> None:
+def test_only_the_fixtures_module_imports_pytest() -> None:
     needing = [path.name for path in Path(kit.__file__).parent.glob("*.py") if "import pytest" in path.read_text()]
     assert needing == ["fixtures.py"]

@@ -14,7 +14,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 NOON = "2031-03-01T12:00:00+00:00"
 
 
-def test_due_executions_run_and_are_recorded(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+def test_run_due_runs_and_records_due_executions(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
     id = pgsched.schedule(db, "python:ship", payload={"order": 42}, key="ship-42")
     pgsched.schedule(db, "python:ship", payload={"order": 43}, delay="1h")
     [ran] = pgsched_kit.run_due()
@@ -27,7 +27,7 @@ def test_due_executions_run_and_are_recorded(pgsched_kit: Kit, db: Connection, c
     ]
 
 
-def test_a_run_may_make_other_executions_due(
+def test_run_due_includes_executions_that_become_due_meanwhile(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls, database_url: str
 ) -> None:
     @pgsched_app.handler("first")
@@ -41,7 +41,7 @@ def test_a_run_may_make_other_executions_due(
     assert sorted(calls) == [("count", 1), ("count", 2)]
 
 
-def test_an_execution_held_too_long_expires_as_time_passes(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_held_execution_expires_when_the_clock_is_advanced(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     db.execute("select pgsched.pause('client', 'default')")
     id = pgsched.schedule(db, "python:ship", options={"relevant_for": "1h"})
@@ -51,7 +51,7 @@ def test_an_execution_held_too_long_expires_as_time_passes(pgsched_kit: Kit, db:
     assert db.execute("select status::text from pgsched.status where id = %s", [id]).fetchone() == ("expired",)
 
 
-def test_time_stands_still_after_travel(pgsched_kit: Kit, db: Connection) -> None:
+def test_the_clock_stands_still_after_travel_to(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     assert db.execute("select pgsched.now()::text = %s::timestamptz::text", [NOON]).fetchone() == (True,)
     pgsched.schedule(db, "python:ship", delay="2d")
@@ -63,7 +63,7 @@ def test_time_stands_still_after_travel(pgsched_kit: Kit, db: Connection) -> Non
     assert ran.scheduled_for.isoformat() == "2031-03-03T12:00:00+00:00"
 
 
-def test_a_job_runs_at_each_instant_passed(pgsched_kit: Kit, db: Connection) -> None:
+def test_run_until_runs_a_job_at_each_fire_time_on_the_way(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:count", cron="0 2 * * *", timezone="Europe/Berlin", key="nightly")
     found = pgsched_kit.run_until("2031-03-04T12:00:00Z")
@@ -71,7 +71,7 @@ def test_a_job_runs_at_each_instant_passed(pgsched_kit: Kit, db: Connection) -> 
     assert pgsched_kit.now().isoformat() == "2031-03-04T12:00:00+00:00"
 
 
-def test_a_failure_is_raised_with_its_traceback(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_failed_attempt_is_raised_with_its_traceback(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:break", options={"max_attempts": 1})
     with pytest.raises(AssertionError, match="1 of the attempts failed") as caught:
         pgsched_kit.run_due()
@@ -79,7 +79,7 @@ def test_a_failure_is_raised_with_its_traceback(pgsched_kit: Kit, db: Connection
     assert 'in broken\n    raise ValueError("the printer is out of paper")' in str(caught.value)
 
 
-def test_an_expected_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, db: Connection) -> None:
+def test_with_check_off_a_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:break", options={"max_attempts": 2, "backoff": ["10m"]})
     [first] = pgsched_kit.run_due(check=False)
@@ -109,7 +109,7 @@ def test_a_handlers_writes_on_its_connection_are_committed(pgsched_kit: Kit, db:
     assert db.execute("select n from bookings").fetchall() == [(7,)]
 
 
-def test_with_a_concurrency_of_one_executions_run_one_by_one(pgsched_kit: Kit, db: Connection) -> None:
+def test_all_due_executions_run_under_a_concurrency_limit_of_one(pgsched_kit: Kit, db: Connection) -> None:
     db.execute("select pgsched.set_limit('client', 'default', concurrency => 1)")
     for n in range(3):
         pgsched.schedule(db, "python:count", payload=n)
@@ -136,7 +136,7 @@ async def test_handlers_run_in_the_loop_of_an_async_test(pgsched_kit: Kit, db: C
     assert calls == [("ship", 1)]
 
 
-def test_the_clock_and_its_function_are_restored(database_url: str, db: Connection) -> None:
+def test_the_clock_function_is_restored_even_after_a_killed_kit(database_url: str, db: Connection) -> None:
     defined = """select pg_get_functiondef(oid), proacl, obj_description(oid, 'pg_proc') from pg_proc
                   where oid = 'pgsched.now'::regproc"""
     before = db.execute(defined.encode()).fetchall()
@@ -170,7 +170,7 @@ def test_clear_removes_everything_a_test_left(pgsched_kit: Kit, db: Connection) 
         assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
 
 
-def test_a_disallowed_call_fails_at_once_and_says_so(
+def test_a_call_the_client_may_not_make_fails_at_once_with_a_reason(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls
 ) -> None:
     @pgsched_app.handler("refund", clients=["support"])
