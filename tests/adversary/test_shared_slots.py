@@ -86,7 +86,7 @@ _EACH: list[Mount] = [
 
 
 @pytest.mark.parametrize("mount", [*_EACH, all_of_it])
-def test_a_clients_slow_calls_take_no_more_than_its_share_of_slots(stage: Stage, mount: Mount) -> None:
+def test_one_clients_slow_calls_do_not_affect_another_client(stage: Stage, mount: Mount) -> None:
     house = stage.scene.house
     attack = Attack(mount.__name__, lambda means: mount(means, stage.ways), 3.0, False, None)
     verdict = judge(house, attack, stage.usual)

@@ -119,7 +119,7 @@ async def test_a_key_reads_audit_entries_of_its_own_clients_only(keyed: httpx.As
     assert await actors(None, ["read", "admin"]) == {*done, "elsewhere", "everywhere"}
 
 
-async def test_a_client_sees_who_cancelled_its_execution(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_can_see_who_cancelled_its_execution(keyed: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", target="python:note", delay="1 hour")
     by = make_key(db, clients=["shop"], scopes=["schedule"], subject="ann")
     asked = await keyed.post(f"/v1/executions/{id}/cancel", json={}, headers={"Authorization": f"Bearer {by}"})

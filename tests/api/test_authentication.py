@@ -141,7 +141,7 @@ async def test_a_keys_last_use_is_recorded_once_a_minute_without_blocking(
     assert value(db, when) == noted
 
 
-async def test_loopback_is_open_until_the_first_key_is_created(
+async def test_an_open_api_needs_no_key_until_the_first_one_is_created(
     database: Database, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)

@@ -100,7 +100,7 @@ async def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(api
         assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == state
 
 
-async def test_a_backfill_is_counted_started_and_listed_by_job(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_backfill_can_be_counted_started_and_listed_by_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, key="hourly", schedule={"cron": "0 * * * *"})
     ran = "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition,"
     ran += " attempt, client_id, target) values (now(), now(), '2026-03-01T01:00Z', now(), gen_random_uuid(), %s,"

@@ -104,7 +104,7 @@ async def test_settling_a_message_by_key_is_refused(api: httpx.AsyncClient, db: 
         assert answer.status_code == 400, (verb, answer.text)
 
 
-async def test_deleting_an_executions_key_cancels_the_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_delete_job_route_also_cancels_an_execution_by_key(api: httpx.AsyncClient, db: Connection) -> None:
     id = str(schedule(db, key="k", target="python:note", delay="1 hour"))
     assert (await api.delete("/v1/jobs/k")).json() == {"id": id, "changed": True}
 

@@ -51,7 +51,7 @@ async def test_each_filter_finds_only_the_matching_dead_letter(api: httpx.AsyncC
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-async def test_dead_letters_are_paged_in_both_orders(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
+async def test_dead_letters_can_be_paged_newest_or_oldest_first(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
     made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=sort == "newest")
     first = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}")).json()
     second = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}&after={first['next']}")).json()
@@ -141,7 +141,7 @@ async def test_an_invalid_replay_is_refused(
         ("?after=abc", "next from the previous page"),
     ],
 )
-async def test_an_invalid_search_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:
+async def test_an_invalid_dead_letter_filter_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:
     answer = await api.get(f"/v1/dead-letters{query}")
     assert (answer.status_code, words in answer.json()["detail"]) == (400, True), answer.text
 

@@ -43,7 +43,7 @@ async def test_simultaneous_requests_share_one_run_of_all_checks(
     assert [one["severity"] for one in late] == ["warning"]
 
 
-async def test_the_report_says_that_the_database_is_unreachable() -> None:
+async def test_an_unreachable_database_is_reported_as_a_finding() -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
     database = Database(url, Events(), wait=0.1)
     await database.open()

@@ -100,7 +100,7 @@ async def test_editing_an_invalid_jobs_schedule_makes_it_active(api: httpx.Async
     assert (found["state"], found["reason"], found["fire_at"] is None) == ("active", None, False)
 
 
-async def test_a_finished_job_fires_again_after_its_rules_change(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_raising_max_runs_reactivates_a_finished_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, rules={"max_runs": 2})
     db.execute("delete from pgsched.executions")
     db.execute("update pgsched.jobs set state = 'finished', runs = 2")

@@ -180,7 +180,7 @@ async def test_cancelling_a_second_time_changes_nothing(api: httpx.AsyncClient, 
     ]
 
 
-async def test_a_running_execution_is_cancelled_with_a_note(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_running_execution_can_be_cancelled_with_a_note(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
     answer = await api.post(f"/v1/executions/{execution}/cancel", json={"note": "already paid"})
@@ -196,7 +196,7 @@ async def test_the_execution_cancel_route_refuses_a_job(api: httpx.AsyncClient) 
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
 
 
-async def test_a_waiting_execution_is_rescheduled(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_fire_at_reschedules_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     found = (await api.patch(f"/v1/executions/{execution}", json={"fire_at": "2031-03-01T10:00:00+01:00"})).json()
     assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")

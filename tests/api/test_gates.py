@@ -22,7 +22,7 @@ select pgsched_internal.block_key(waits.partition, 'payments', %(key)s::text, fa
   from failed, waits"""
 
 
-async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_host_can_be_sidelined_listed_and_restored(api: httpx.AsyncClient, db: Db) -> None:
     body = {"host": "Shop.example", "client": "payments", "until": "2040-01-01T00:00:00Z", "note": "moving"}
     first, again = [(await api.post("/v1/targets/pause", json=body)).json() for _ in range(2)]
     assert first == {"host": "Shop.example", "client": "payments", "changed": True}
@@ -40,7 +40,7 @@ async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, d
     assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
 
-async def test_sidelined_hosts_are_listed_page_by_page_and_by_client(api: httpx.AsyncClient) -> None:
+async def test_sidelined_hosts_can_be_paged_and_filtered_by_client(api: httpx.AsyncClient) -> None:
     for host in ("a.example", "b.example"):
         await api.post("/v1/targets/pause", json={"host": host, "client": "payments"})
     await api.post("/v1/targets/pause", json={"host": "c.example"})
@@ -52,7 +52,7 @@ async def test_sidelined_hosts_are_listed_page_by_page_and_by_client(api: httpx.
     assert [(item["host"], item["until"]) for item in everybody if item["client"] is None] == [("c.example", None)]
 
 
-async def test_a_blocked_ordering_key_is_listed_and_unblocked(api: httpx.AsyncClient, db: Db) -> None:
+async def test_a_blocked_ordering_key_can_be_listed_and_unblocked(api: httpx.AsyncClient, db: Db) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     [item] = (await api.get("/v1/ordering-keys/blocked", params={"client": "payments"})).json()["items"]
     named = ("client", "ordering_key", "queue", "reason", "waiting")
@@ -64,7 +64,7 @@ async def test_a_blocked_ordering_key_is_listed_and_unblocked(api: httpx.AsyncCl
     assert waiting["held_by"] is None
 
 
-async def test_blocked_ordering_keys_are_listed_page_by_page(api: httpx.AsyncClient, db: Db) -> None:
+async def test_blocked_ordering_keys_can_be_paged(api: httpx.AsyncClient, db: Db) -> None:
     for key in ("a", "b"):
         db.execute(BLOCK.encode(), {"key": key})
     page = (await api.get("/v1/ordering-keys/blocked", params={"limit": 1})).json()

@@ -43,7 +43,7 @@ async def test_a_job_inserted_with_an_impossible_cron_has_no_fire_at(api: httpx.
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-async def test_jobs_are_paged_in_both_orders(api: httpx.AsyncClient, sort: str) -> None:
+async def test_jobs_can_be_paged_newest_or_oldest_first(api: httpx.AsyncClient, sort: str) -> None:
     made = [await create(api, schedule={"every": f"{n}h"}) for n in range(1, 6)]
     created = made if sort == "newest" else made[::-1]
     seen, after = [], ""
@@ -72,7 +72,7 @@ async def test_jobs_are_listed_with_their_last_outcomes(api: httpx.AsyncClient, 
     assert (await api.get("/v1/jobs?last_outcomes=11")).status_code == 400
 
 
-async def test_jobs_are_filtered_by_client_state_and_key(api: httpx.AsyncClient) -> None:
+async def test_jobs_can_be_filtered_by_client_state_and_key(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="shop", key="a")
     for body in ({"client": "shop", "key": "b"}, {"client": "other", "key": "a"}):
         await create(api, **body)
@@ -100,7 +100,7 @@ async def test_a_job_can_be_paused_without_a_request_body(api: httpx.AsyncClient
     assert (await api.post(f"/v1/jobs/{job}/pause")).json() == {"id": job, "changed": True}
 
 
-async def test_resuming_makes_a_job_active_again(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_resuming_makes_a_paused_job_active(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     assert (await api.post(f"/v1/jobs/{job}/resume")).json() == {"id": job, "changed": True}
@@ -134,7 +134,7 @@ async def test_a_job_is_returned_with_its_rules_and_labels(api: httpx.AsyncClien
     assert (await api.get("/v1/jobs")).json()["items"][0]["labels"] == asked["labels"]
 
 
-async def test_jobs_are_filtered_by_the_host_of_their_target(api: httpx.AsyncClient) -> None:
+async def test_jobs_can_be_filtered_by_target_host(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="a", target="https://Old.example:8443/x")
     await create(api, client="a")
     for query in ("host=old.example", "host=OLD.example&client=a"):
@@ -169,7 +169,7 @@ async def test_triggering_a_job_adds_a_run_beside_the_planned_one(api: httpx.Asy
     assert logged == [("trigger", {"execution": answer.json()["id"]})]
 
 
-async def test_deleting_cancels_the_job_and_its_planned_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_deleting_a_job_cancels_the_job_and_its_planned_execution(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answers = [(await api.delete(f"/v1/jobs/{job}")).json()["changed"] for _ in range(2)]
     assert answers == [True, False]
@@ -178,7 +178,7 @@ async def test_deleting_cancels_the_job_and_its_planned_execution(api: httpx.Asy
     assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("cancel",)]
 
 
-async def test_deleting_an_execution_by_its_id_cancels_it(api: httpx.AsyncClient) -> None:
+async def test_the_delete_job_route_also_cancels_an_execution(api: httpx.AsyncClient) -> None:
     created = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})
     assert (await api.delete(f"/v1/jobs/{created.json()['id']}")).json()["changed"] is True
     assert (await api.get(created.headers["location"])).json()["status"] == "cancelled"

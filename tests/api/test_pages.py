@@ -178,7 +178,7 @@ async def test_a_job_can_be_paused_resumed_run_and_cancelled_on_its_page(page: h
     assert (await page.post(f"/jobs/{job}/explode")).status_code == 404
 
 
-async def test_actions_on_pages_are_in_the_audit_log(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_actions_on_pages_are_recorded_in_the_audit_log(page: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly", client="shop")
     await page.post(f"/jobs/{job}/pause")
     [(who,)] = db.execute("select authenticated from pgsched.audit_log where action = 'pause'").fetchall()

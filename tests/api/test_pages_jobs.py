@@ -137,7 +137,7 @@ async def test_a_declared_job_is_changed_only_with_force(page: httpx.AsyncClient
     assert value(db, "select target from pgsched.jobs") == "notify:b"
 
 
-async def test_a_backfill_is_counted_started_followed_and_stopped(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_backfill_can_be_counted_started_watched_and_stopped(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, cron="0 * * * *", key="hourly")
     form = fields((await page.get(f"/jobs/{id}/backfill")).text)
     assert (await page.get("/bulk/new", params=form)).status_code == 400

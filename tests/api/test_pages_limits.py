@@ -90,7 +90,7 @@ async def test_executions_held_by_a_failing_host_link_to_the_targets_page(page: 
     assert f'<a href="/targets">{words}</a>' in found
 
 
-async def test_a_client_is_held_released_and_changed(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_can_be_held_released_and_changed(page: httpx.AsyncClient, db: Connection) -> None:
     held = await _sent(page, "/client/hold", client="shop", note="they asked")
     assert "Held: no further" in held
     assert "they asked" in held
@@ -106,7 +106,7 @@ async def test_a_client_is_held_released_and_changed(page: httpx.AsyncClient, db
     assert (wrong.status_code, "That is not possible" in wrong.text) == (422, True)
 
 
-async def test_a_limit_is_set_changed_and_removed(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_limit_can_be_set_changed_and_removed(page: httpx.AsyncClient, db: Connection) -> None:
     listed = await _sent(page, "/limits/set", kind="host", name="shop.example", rate="10", per="1m", concurrency="")
     assert "10 per 60.0 s" in listed
     [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
@@ -130,7 +130,7 @@ async def test_a_limit_is_set_changed_and_removed(page: httpx.AsyncClient, db: C
     assert gone.headers["location"] == "/client?name=shop&done=drop"
 
 
-async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_host_can_be_sidelined_and_restored(page: httpx.AsyncClient, db: Connection) -> None:
     listed = await _sent(page, "/targets/sideline", host="down.example", client="shop", until="", note="moving")
     assert 'class="status by hand"' in listed
     assert "moving" in listed
@@ -159,7 +159,7 @@ async def test_a_failing_host_can_be_sidelined_from_the_targets_page(page: httpx
     assert ("when restored" in sidelined, sidelined.count('action="/targets/sideline"')) == (True, 1)
 
 
-async def test_a_blocked_ordering_key_is_unblocked(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_blocked_ordering_key_can_be_unblocked(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in (await page.get("/ordering-keys")).text
     assert "account-42" in (await page.get("/client?name=payments")).text
@@ -167,7 +167,7 @@ async def test_a_blocked_ordering_key_is_unblocked(page: httpx.AsyncClient, db: 
     assert "No ordering key is blocked" in done
 
 
-async def test_a_queue_is_paused_changed_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_queue_can_be_paused_changed_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     paused = await _sent(page, "/queues/orders/pause")
     assert 'class="status paused"' in paused

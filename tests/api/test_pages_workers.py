@@ -107,7 +107,7 @@ async def test_the_workers_page_lists_the_workers_of_each_queue(page: httpx.Asyn
     assert re.findall(r'<td class="number">(1,\d+)</td>', shown) == ["1,200", "1,300"]
 
 
-async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_worker_can_be_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at)"

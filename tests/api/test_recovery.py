@@ -43,7 +43,7 @@ def _release(api: httpx.AsyncClient, **policy: Any) -> "asyncio.Task[httpx.Respo
     return asyncio.create_task(api.post("/v1/recovery/resume", json=policy))
 
 
-async def test_the_preview_shows_what_would_fire_and_releases_nothing(
+async def test_a_preview_shows_overdue_executions_and_releases_nothing(
     api: httpx.AsyncClient, copied: Connection
 ) -> None:
     found = (await api.get("/v1/recovery")).json()

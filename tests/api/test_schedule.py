@@ -214,7 +214,7 @@ async def test_an_invalid_dependency_is_refused(api: httpx.AsyncClient, code: st
     assert answer.json()["code"] == code, answer.text
 
 
-async def test_the_key_of_a_failed_execution_can_be_reused(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_failed_executions_key_can_be_reused(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", payload={"merchant": "wrong"})
     db.execute("select pgsched_internal.end_execution(e, 'failed', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
@@ -223,7 +223,7 @@ async def test_the_key_of_a_failed_execution_can_be_reused(api: httpx.AsyncClien
     assert (second["outcome"], second["fire_at"] is None) == ("created", False)
 
 
-async def test_a_one_shot_cannot_take_the_key_of_a_job(api: httpx.AsyncClient) -> None:
+async def test_a_one_shot_execution_cannot_take_a_jobs_key(api: httpx.AsyncClient) -> None:
     job = await create(api, key="k", schedule={"every": "1h"})
     refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k"})
     assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")

@@ -10,7 +10,7 @@ from tests.api.serving import serving
 from tests.conftest import Connection
 
 
-async def test_a_secret_is_stored_and_its_value_never_shown(api: httpx.AsyncClient) -> None:
+async def test_a_stored_secrets_value_is_never_shown(api: httpx.AsyncClient) -> None:
     answers = [await api.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}) for _ in range(2)]
     assert [answer.json() for answer in answers] == [{"client": "shop", "name": "token", "changed": True}] * 2
     listed = await api.get("/v1/clients/shop/secrets")

@@ -46,7 +46,7 @@ def test_an_execution_can_be_scheduled_over_a_real_connection(served: tuple[str,
         b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\nx-requested-with: x\r\ncontent-length: 9\r\n\r\n{",
     ],
 )
-def test_an_incomplete_request_is_disconnected(served: tuple[str, Process], sent: bytes) -> None:
+def test_a_client_that_sends_an_incomplete_request_is_disconnected(served: tuple[str, Process], sent: bytes) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)

@@ -43,7 +43,7 @@ async def test_a_client_without_settings_is_not_found(api: httpx.AsyncClient) ->
     assert (answer.status_code, answer.json()["code"]) == (404, "pgsched.not_found")
 
 
-async def test_holding_and_releasing_a_client_is_in_the_audit_log(api: httpx.AsyncClient, db: Db) -> None:
+async def test_holding_and_releasing_a_client_is_recorded_in_the_audit_log(api: httpx.AsyncClient, db: Db) -> None:
     held = await api.post("/v1/clients/shop/pause", json={"note": "unpaid"})
     assert held.json() == {"client": "shop", "changed": True}
     shown = (await api.get("/v1/clients/shop")).json()
@@ -66,14 +66,14 @@ async def test_after_creation_only_the_end_of_a_signing_secret_is_shown(api: htt
     assert (await api.get("/v1/clients/shop")).json()["signing_secrets"] == []
 
 
-async def test_a_client_is_deleted(api: httpx.AsyncClient) -> None:
+async def test_clients_except_the_default_can_be_deleted(api: httpx.AsyncClient) -> None:
     await api.patch("/v1/clients/shop", json={})
     assert (await api.delete("/v1/clients/shop")).json() == {"client": "shop", "changed": True}
     assert (await api.delete("/v1/clients/shop")).json()["changed"] is False
     assert (await api.delete("/v1/clients/default")).status_code == 409
 
 
-async def test_a_queue_is_created_changed_paused_resumed_and_deleted(api: httpx.AsyncClient) -> None:
+async def test_a_queue_can_be_created_changed_paused_resumed_and_deleted(api: httpx.AsyncClient) -> None:
     made = await api.post("/v1/queues", json={"name": "orders", "weight": 3})
     assert (made.status_code, made.headers["location"]) == (201, "/v1/queues/orders")
     await api.post("/v1/jobs", json={"target": "python:x", "queue": "orders", "schedule": {"delay": "PT1H"}})
@@ -99,7 +99,7 @@ async def test_scheduling_into_a_full_queue_returns_429_with_retry_after(api: ht
     assert (await api.post("/v1/jobs", json={"target": "python:x", "schedule": {"every": "PT1H"}})).status_code == 201
 
 
-async def test_a_limit_is_set_listed_and_deleted(api: httpx.AsyncClient) -> None:
+async def test_a_limit_can_be_set_listed_and_deleted(api: httpx.AsyncClient) -> None:
     put = await api.put("/v1/limits/host/Shop.Example", json={"rate": 100, "per": "PT1M", "burst": 10})
     limit = put.json()
     assert (limit["name"], limit["rate"], limit["per"], limit["burst"]) == ("shop.example", 100, "PT60S", 10)

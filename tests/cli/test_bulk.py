@@ -33,7 +33,7 @@ def answer(run: Run, *words: str) -> Any:
     return json.loads(result.output)
 
 
-def test_a_bulk_cancel_is_counted_started_shown_and_stopped(run: Run, db: Db) -> None:
+def test_a_bulk_cancel_can_be_counted_started_shown_and_stopped(run: Run, db: Db) -> None:
     schedule(db, client="shop", labels={"team": "mail"})
     schedule(db, client="shop")
     assert run("bulk", "cancel", "--client", "shop", "--dry-run").output == "2\n"
@@ -93,7 +93,7 @@ def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(run: Run,
         assert db.execute("select state::text from pgsched.jobs").fetchone() == (state,)
 
 
-def test_a_backfill_is_counted_started_listed_and_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_can_be_counted_started_listed_and_watched(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule(db, client="shop", key="hourly", cron="0 * * * *")
     day = ("--job", "hourly", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z")
     assert run("bulk", "backfill", *day, "--dry-run").output == "24\n"

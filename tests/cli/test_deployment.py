@@ -123,7 +123,7 @@ def test_compose_restarts_the_long_running_services() -> None:
     assert kept == {"postgres", "api", "worker"}
 
 
-def test_prometheus_scrapes_the_services_of_compose(
+def test_prometheus_scrapes_the_compose_services(
     server: EmbeddedPostgres, start: Start, run: Run, tmp_path: Path
 ) -> None:
     services = _services()

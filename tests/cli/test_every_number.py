@@ -65,7 +65,7 @@ def test_no_flag_accepts_an_invalid_number_or_time() -> None:
     assert seen > 60
 
 
-def test_every_count_is_bounded_by_its_flag_or_the_database() -> None:
+def test_every_count_is_bounded_by_the_flag_or_by_the_database() -> None:
     unbounded = {
         where
         for where, flag in _flags(cli)

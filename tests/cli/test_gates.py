@@ -15,7 +15,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
 
 
-def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
+def test_a_host_can_be_sidelined_listed_and_restored(run: Run) -> None:
     words = ("targets", "sideline", "shop.example", "--client", "payments", "--note", "moving", "--actor", "ann")
     assert run(*words).output == "sidelined\n"
     assert run(*words).output == "was already sidelined\n"
@@ -31,7 +31,7 @@ def test_empty_lists_of_sidelined_hosts_and_blocked_keys_say_so(run: Run) -> Non
     assert run("executions", "blocked").output == "no ordering key is blocked\n"
 
 
-def test_a_blocked_ordering_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
+def test_a_blocked_ordering_key_can_be_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in run("executions", "blocked").output
     page = json.loads(run("executions", "blocked", "--limit", "1", "--json").output)

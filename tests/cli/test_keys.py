@@ -14,7 +14,7 @@ from tests.conftest import Connection, at
 from tests.store.store_arrange import column, row
 
 
-def test_a_key_is_created_listed_rotated_limited_and_revoked(run: Run, database_url: str, db: Connection) -> None:
+def test_a_key_can_be_created_listed_rotated_limited_and_revoked(run: Run, database_url: str, db: Connection) -> None:
     def keys(*words: str) -> Any:
         return json.loads(run("admin", "keys", *words, "--json", env=at(database_url)).stdout)
 

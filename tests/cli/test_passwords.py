@@ -93,7 +93,7 @@ def test_the_repr_of_settings_hides_passwords() -> None:
     assert "hush" not in repr(shown)
 
 
-def test_the_repr_of_values_hides_secrets() -> None:
+def test_the_repr_of_values_that_contain_secrets_hides_them() -> None:
     filled = Filled(Options(headers=(("x", "hush"),)), parse_url("https://a"), ("hush",))
     assert "hush" not in f"{filled} {_Token('hush', 0, 0)} {_Opened('hush', '', 0)} {parse_proxy('http://a:hush@b')}"
     assert "aHVzaA" not in repr(parse_proxy("http://a:hush@b"))

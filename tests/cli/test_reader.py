@@ -116,7 +116,7 @@ def test_a_client_login_can_read_or_gets_a_clear_refusal(db: Connection, client_
     assert answered >= _OF_CLIENTS, run("executions", "list", env=at(client_url)).output
 
 
-def test_a_client_login_counts_and_starts_a_backfill(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_can_count_and_start_a_backfill(db: Connection, client_url: str, run: Run) -> None:
     job, *_ = _ids(db)
     span = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
     counted = run("bulk", "backfill", "--job", job, *span, "--dry-run", "--json", env=at(client_url))
@@ -125,7 +125,7 @@ def test_a_client_login_counts_and_starts_a_backfill(db: Connection, client_url:
     assert (started.exit_code, json.loads(started.stdout)["matched"]) == (0, 24)
 
 
-def test_a_client_login_reads_its_own_audit_entries_only(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_can_read_its_own_audit_entries_only(db: Connection, client_url: str, run: Run) -> None:
     items = json.loads(run("admin", "audit", "--json", env=at(client_url)).stdout)["items"]
     assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
     assert {item["kind"] for item in items} <= {"client", "job", "bulk operation", None}

@@ -37,7 +37,7 @@ def test_a_dead_letter_target_can_be_set_and_cleared(ask: Any) -> None:
     assert (shown["dead_letter_target"], shown["dead_letters_for"]) == (None, "P365D")
 
 
-def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
+def test_client_settings_can_be_changed_and_shown(run: Run, ask: Any, db: Db) -> None:
     words = (
         "clients",
         "set",
@@ -69,7 +69,7 @@ def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
     assert db.execute("select actor from pgsched.audit_log where id = 1").fetchone() == ("ann",)
 
 
-def test_a_client_is_held_released_and_dropped(run: Run) -> None:
+def test_a_client_can_be_held_released_and_dropped(run: Run) -> None:
     assert run("clients", "hold", "shop", "--note", "unpaid").output == "held\n"
     assert "unpaid" in run("clients", "list").output
     assert run("clients", "hold", "shop").output == "was already held\n"
@@ -93,7 +93,7 @@ def test_a_signing_secret_is_printed_once(run: Run, ask: Any) -> None:
     assert run("clients", "drop-signing-secret", "shop").output == "did not exist\n"
 
 
-def test_a_queue_is_created_set_paused_and_dropped(run: Run, ask: Any) -> None:
+def test_a_queue_can_be_created_set_paused_and_dropped(run: Run, ask: Any) -> None:
     assert ask("queues", "create", "orders", "--max-waiting", "10", "--option", "timeout=5s") == {"name": "orders"}
     assert run("queues", "set", "orders", "--weight", "3", "--clear", "options").output == "set\n"
     shown = ask("queues", "show", "orders")
@@ -112,7 +112,7 @@ def test_executions_can_be_listed_by_queue(ask: Any) -> None:
     assert ask("queues", "show", "orders")["waiting"] == 1
 
 
-def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
+def test_a_limit_can_be_set_listed_and_dropped(run: Run, ask: Any) -> None:
     words = ("limits", "set", "host", "shop.example", "--rate", "100", "--per", "1m", "--burst", "10")
     assert ask(*words) == {"kind": "host", "name": "shop.example", "changed": True}
     assert run(*words).output == "unchanged\n"

@@ -214,7 +214,7 @@ async def test_a_child_that_dies_after_starting_is_always_restarted(
         assert supervisor.processes["child-2"] == other
 
 
-async def test_the_pause_before_a_restart_grows_up_to_a_limit() -> None:
+async def test_the_restart_delay_grows_up_to_a_limit() -> None:
     keeper = module._Keeper(_program(READY), lambda _: None, lambda _, __: None)
     pauses = []
     for _ in range(8):

@@ -44,7 +44,7 @@ _TYPES = {
     "PodDisruptionBudget": "policy/v1",
     "Service": "core/v1",
 }
-_CASES = pytest.mark.parametrize("values", [{}, _EVERYTHING], ids=["as it is", "everything set"])
+_CASES = pytest.mark.parametrize("values", [{}, _EVERYTHING], ids=["default values", "every value set"])
 
 
 @pytest.fixture(scope="module")

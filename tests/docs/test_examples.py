@@ -142,6 +142,6 @@ def test_every_page_is_in_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - {index} - linked == set()
 
 
-def test_no_page_mentions_the_authors_machine() -> None:
+def test_no_page_mentions_machine_specific_paths_or_registries() -> None:
     said = {_named(page): _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) for page in pages()}
     assert {page: found for page, found in said.items() if found} == {}

@@ -280,7 +280,7 @@ def test_a_saved_port_in_use_is_replaced_by_a_free_one(
         assert execute(server.url, "show port") == [(chosen,)]
 
 
-def test_data_of_another_major_version_is_refused_with_advice(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_data_from_another_major_version_is_refused_with_advice(tmp_path: Path, bin_dir: Path | None) -> None:
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "PG_VERSION").write_text("14\n")
     with pytest.raises(EmbeddedPostgresError, match=r"was created by PostgreSQL 14.*pg_dumpall"):

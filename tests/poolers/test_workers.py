@@ -62,7 +62,7 @@ def _app() -> App:
     return app
 
 
-async def test_all_in_database_targets_work_for_a_worker_in_a_session_pool(
+async def test_sql_notify_and_transactional_targets_work_in_a_session_pool(
     session_url: str, database_url: str, shop: Connection
 ) -> None:
     async with (

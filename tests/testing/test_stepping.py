@@ -90,13 +90,13 @@ def test_with_check_off_a_failure_is_returned_and_retried_when_due(pgsched_kit: 
     assert (second.attempt, second.status) == (2, "failed")
 
 
-def test_a_target_without_a_handler_is_named(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_target_without_a_handler_is_named_in_the_error(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:shipp")
     with pytest.raises(AssertionError, match="no handler for python:shipp; the application's handlers are book, break"):
         pgsched_kit.run_due()
 
 
-def test_a_job_without_a_schedule_is_named(pgsched_kit: Kit, db: Connection) -> None:
+def test_a_due_job_that_cannot_be_planned_is_reported(pgsched_kit: Kit, db: Connection) -> None:
     db.execute("insert into pgsched.jobs (target, cron) values ('python:ship', '0 0 30-31 2 *')")
     with pytest.raises(AssertionError, match="cannot be planned"):
         pgsched_kit.run_due()
@@ -128,7 +128,7 @@ def test_an_endless_chain_of_due_executions_is_stopped(
         pgsched_kit.run_due(most=3)
 
 
-async def test_handlers_run_in_the_loop_of_an_async_test(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+async def test_run_due_async_runs_handlers_in_the_tests_event_loop(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
     pgsched.schedule(db, "python:ship", payload=1)
     with pytest.raises(RuntimeError, match="run_due_async"):
         pgsched_kit.run_due()
@@ -161,7 +161,7 @@ def test_a_database_served_by_a_worker_is_refused(database_url: str, db: Connect
         Kit(database_url)
 
 
-def test_clear_removes_everything_a_test_left(pgsched_kit: Kit, db: Connection) -> None:
+def test_clear_removes_every_job_execution_and_key(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:count", every="1h", key="hourly")
     pgsched.schedule(db, "python:count", payload=1, key="one")
     pgsched_kit.run_due()
