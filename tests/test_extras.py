@@ -6,7 +6,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.extras import extra
 
 
-def test_a_missing_library_is_reported_with_its_extra() -> None:
+def test_the_error_for_a_missing_library_names_its_extra() -> None:
     said = r"^tracing needs an extra: pip install 'pgsched\[tracing\]'$"
     said = r"^tracing needs an extra: pip install 'pgsched\[tracing\]'$"
     with pytest.raises(InvalidSettings, match=said), extra("tracing", by="tracing"):

@@ -54,5 +54,5 @@ def test_an_invalid_key_is_refused_without_being_shown(text: str) -> None:
     assert "hush" not in str(refused.value)
 
 
-def test_without_keys_there_is_no_key_ring() -> None:
+def test_an_empty_list_of_keys_gives_no_key_ring() -> None:
     assert KeyRing.parse(" , ") is None

@@ -57,7 +57,7 @@ def test_a_token_round_trips_and_its_repr_hides_the_secret() -> None:
 @pytest.mark.parametrize(
     "text", ["", "psk_", "psk_0_x", f"psk_{'0' * 16}_{'a' * 42}", f"psk_{'0' * 16}_{'a' * 43}\n", "x" * 10_000]
 )
-def test_malformed_tokens_are_not_looked_up(text: str) -> None:
+def test_malformed_tokens_are_refused_without_a_database_lookup(text: str) -> None:
     assert Token.parse(text) is None
 
 
@@ -70,7 +70,7 @@ async def test_a_key_grants_the_clients_and_scopes_stored_in_the_database(keys: 
     assert await keys.grant(f"bearer  {token}") == found
 
 
-async def test_a_cached_key_is_checked_without_the_database(
+async def test_a_cached_key_is_checked_without_a_database_query(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", _LATER)

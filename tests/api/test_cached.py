@@ -8,7 +8,7 @@ from pgsched.api.cached import Cached
 from pgsched.domain.api_key import EVERYBODY
 
 
-async def test_a_failure_is_not_cached() -> None:
+async def test_a_failed_lookup_is_not_cached() -> None:
     answers: Iterator[int | OSError] = iter([1, OSError("away"), 2])
 
     async def look() -> int:

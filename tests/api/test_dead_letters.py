@@ -78,7 +78,7 @@ async def test_a_dead_letter_kept_beyond_history_is_shown_with_its_attempts(
     assert [item["id"] for item in (await api.get("/v1/executions?status=failed")).json()["items"]] == [str(id)]
 
 
-async def test_a_replay_is_found_at_the_returned_location(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_replay_returns_the_new_executions_location(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, payload={"n": 1})
     answer = await api.post(f"/v1/executions/{id}/retry")
     assert (answer.status_code, answer.json()["dead_letter"]) == (201, str(id))

@@ -226,7 +226,7 @@ def test_every_schema_reference_resolves(description: Any) -> None:
     assert references(description) <= schemas
 
 
-async def test_the_examples_can_be_posted_unchanged(description: Any, api: httpx.AsyncClient) -> None:
+async def test_documented_example_requests_can_be_posted_unchanged(description: Any, api: httpx.AsyncClient) -> None:
     content = description["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]
     examples = content["application/json"]["schema"]["examples"]
     assert [(await api.post("/v1/jobs", json=example)).status_code for example in examples] == [201, 201]

@@ -73,7 +73,7 @@ async def test_editing_a_payload_preserves_digits_and_null_removes_it(api: httpx
     assert db.execute("select payload from pgsched.executions").fetchone() == (None,)
 
 
-async def test_a_declared_job_is_edited_only_with_force(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_declared_job_can_be_edited_only_with_force(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute('select pgsched.edit(%s, \'{"declared_by": "jobs.toml"}\')', [job])
     refused = await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
@@ -83,7 +83,7 @@ async def test_a_declared_job_is_edited_only_with_force(api: httpx.AsyncClient, 
     assert (found["target"], found["declared_by"]) == ("notify:b", "jobs.toml")
 
 
-async def test_an_edit_is_logged_with_the_changed_fields(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_audit_entry_of_an_edit_lists_the_changed_fields(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     for _ in range(2):
         await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})

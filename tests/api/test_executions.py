@@ -171,7 +171,7 @@ async def test_an_execution_is_shown_with_its_failed_attempts(api: httpx.AsyncCl
     assert found["attempts"] == [tried | {"status_code": 503, "error": "HTTP 503", "traceback": None}]
 
 
-async def test_cancelling_a_second_time_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_cancelling_an_execution_twice_changes_it_once(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     answers = [(await api.post(f"/v1/executions/{execution}/cancel")).json() for _ in range(2)]
     assert answers == [{"id": execution, "changed": True}, {"id": execution, "changed": False}]

@@ -61,7 +61,7 @@ async def test_a_refused_request_does_not_affect_the_rest_of_its_group(api: http
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (27,)
 
 
-async def test_a_locked_key_does_not_block_other_requests(
+async def test_a_request_for_a_locked_key_does_not_block_other_requests(
     api: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     await _post(api, key="locked")

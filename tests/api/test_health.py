@@ -74,7 +74,7 @@ async def test_the_api_is_not_ready_on_a_read_only_database(api: httpx.AsyncClie
     assert "accepts no writes" in answer.json()["detail"]
 
 
-async def test_the_api_starts_without_a_database_and_reports_it() -> None:
+async def test_the_api_starts_without_a_database_and_reports_unavailable() -> None:
     heard: list[str] = []
     told = asyncio.Event()
 

@@ -91,7 +91,7 @@ async def _serving(most: int = 100) -> AsyncIterator[Any]:
         connection.transport.abort()
 
 
-async def test_a_connection_closes_when_its_request_is_refused_early() -> None:
+async def test_a_refusal_before_the_body_is_complete_closes_the_connection() -> None:
     async with _serving() as connect:
         client = await connect()
         head, _ = await client.ask(_POST % b"refused" + b"1\r\na\r\n")

@@ -174,7 +174,7 @@ async def test_run_now_makes_an_execution_due(page: httpx.AsyncClient, db: Conne
     assert value(db, "select fire_at <= clock_timestamp() from pgsched.executions")
 
 
-async def test_a_dead_letter_is_replayed_with_changes(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dead_letter_can_be_replayed_with_changes(page: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, client="shop", payload='{"order": 1.50}', options={"headers": {"X-Token": "hush"}})
     path = f"/executions/{id}/replay"
     form = fields((await page.get(path)).text)

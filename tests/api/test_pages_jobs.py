@@ -124,7 +124,7 @@ async def test_cron_replaces_every_and_every_replaces_cron(page: httpx.AsyncClie
         assert db.execute("select cron, every from pgsched.jobs").fetchall() == [wanted]
 
 
-async def test_a_declared_job_is_changed_only_with_force(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_declared_job_can_be_edited_only_with_force(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
     call(db, "edit", id=id, changes={"declared_by": "shop.jobs:app"})
     shown = (await page.get(f"/jobs/{id}/edit")).text

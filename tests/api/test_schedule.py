@@ -19,7 +19,7 @@ async def create(api: httpx.AsyncClient, **body: Any) -> Any:
     return answer.json()
 
 
-async def test_a_request_without_a_schedule_is_due_now(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_request_without_a_schedule_creates_an_execution_due_now(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"})
     assert (answer.status_code, answer.json()["kind"]) == (201, "execution")
     assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
@@ -120,7 +120,7 @@ async def test_a_number_too_long_for_python_is_returned_unchanged(api: httpx.Asy
         assert f'"payload":{number},' in (await api.get(created.headers["location"])).text
 
 
-async def test_all_fields_are_returned_as_requested(api: httpx.AsyncClient) -> None:
+async def test_an_execution_is_returned_with_all_requested_fields(api: httpx.AsyncClient) -> None:
     asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default"}
     asked |= {"target": "python:a", "options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
     created = await create(api, **asked)

@@ -164,7 +164,7 @@ def test_an_address_in_use_is_reported(database_url: str) -> None:
             serve(Settings(database_url=database_url, port=port))
 
 
-def test_a_missing_database_url_is_refused_with_the_setting() -> None:
+def test_the_error_for_a_missing_database_url_names_the_setting() -> None:
     with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
         serve(Settings())
 

@@ -45,7 +45,7 @@ def test_flags_of_schedule_are_stored_in_the_execution(ask: Any, db: Db) -> None
     assert (answer["kind"], answer["outcome"]) == ("execution", "created")
 
 
-def test_on_conflict_keep_keeps_the_waiting_execution(ask: Any, db: Db) -> None:
+def test_on_conflict_keep_preserves_the_waiting_execution(ask: Any, db: Db) -> None:
     first = ask("schedule", TARGET, "--key", "k", "--payload", "1", "--delay", "1h")
     assert ask("schedule", TARGET, "--key", "k", "--payload", "2", "--on-conflict", "keep") == first | {
         "outcome": "existing"

@@ -42,7 +42,7 @@ def test_a_dead_letter_is_shown_with_its_attempts(run: Run, db: Db) -> None:
     assert [attempt["attempt"] for attempt in answer(run, "show", str(id))["attempts"]] == [5]
 
 
-def test_a_dead_letter_is_replayed_with_changes(run: Run, db: Db) -> None:
+def test_a_dead_letter_can_be_replayed_with_changes(run: Run, db: Db) -> None:
     id = str(dead_letter(db, payload={"n": 1}))
     words = ["--new-target", "python:repaired", "--payload", '{"n": 2}', "--option", "timeout=9s", "--note", "moved"]
     new = answer(run, "replay", id, *words)
@@ -51,7 +51,7 @@ def test_a_dead_letter_is_replayed_with_changes(run: Run, db: Db) -> None:
     assert found == [(new["id"], "python:repaired", {"n": 2}, {"timeout": "9s"})]
 
 
-def test_a_dead_letter_is_discarded(run: Run, db: Db) -> None:
+def test_a_dead_letter_can_be_discarded(run: Run, db: Db) -> None:
     one, _ = (str(dead_letter(db)) for _ in range(2))
     assert run("dead-letters", "discard", one, "--note", "known", "--actor", "ann").output == "discarded\n"
     assert run("dead-letters", "discard", one).output == "was already discarded\n"

@@ -265,7 +265,7 @@ def test_a_file_that_is_not_text_is_refused(run: Run) -> None:
     assert run("jobs", "import", "crontab", "there").exit_code == 2
 
 
-def test_a_missing_file_is_named(run: Run) -> None:
+def test_the_error_for_a_missing_file_names_the_file(run: Run) -> None:
     answer = run("jobs", "import", "crontab", "nowhere")
     assert answer.exit_code == 1
     assert "nowhere" in answer.stderr
@@ -292,7 +292,7 @@ def test_wget_spider_is_not_imported_as_a_plain_get() -> None:
     assert address_of(words_of("wget -q --spider https://shop.example/a")) is None
 
 
-def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+def test_a_byte_order_mark_in_a_crontab_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "crontab"
     file.write_bytes(b"\xef\xbb\xbf0 1 * * * curl https://shop.example/a\n")
     found = CliRunner().invoke(cli, ["jobs", "import", "crontab", str(file), "--timezone", "UTC"])

@@ -149,7 +149,7 @@ class Mute:
         raise RuntimeError("cannot be text")
 
 
-def test_unserializable_extra_fields_do_not_lose_the_line(written: Written) -> None:
+def test_a_line_with_unserializable_extra_fields_is_still_logged(written: Written) -> None:
     endless: list[Any] = []
     endless.append(endless)
     given = {"nan": math.nan, "huge": 10**5000, "mute": Mute(), "endless": endless, "mixed": {1: {2}}, "half": "\ud800"}

@@ -233,7 +233,7 @@ def test_a_missing_invalid_or_insufficient_key_is_refused_with_advice(run: Run, 
     assert (foreign[0], "the key is not for the client 'other'" in foreign[1]) == (1, True), foreign
 
 
-def test_an_unreachable_api_is_unavailable(run: Run) -> None:
+def test_an_unreachable_api_is_reported_as_unavailable(run: Run) -> None:
     found = run("executions", "list", "--api", "http://127.0.0.1:1", "--json")
     error = json.loads(found.stdout)["error"]
     assert (found.exit_code, error["code"]) == (1, "pgsched.unavailable")

@@ -43,7 +43,7 @@ def test_every_command_refuses_a_password_in_the_database_url_flag(run: Run, com
         ("--kafka-config", '{"ssl.key.pem" : "-----hush"}'),
     ],
 )
-def test_every_flag_that_can_contain_a_password_refuses_it(run: Run, flag: str, given: str) -> None:
+def test_every_flag_that_could_contain_a_password_refuses_one(run: Run, flag: str, given: str) -> None:
     result = run("worker", flag, given, "--json")
     said = json.loads(result.stdout)["error"]
     assert (result.exit_code, said["code"]) == (2, "pgsched.invalid_settings")

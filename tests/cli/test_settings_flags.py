@@ -18,14 +18,14 @@ def test_a_flag_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert load_settings({"processes": "4"}).processes == 4
 
 
-def test_the_environment_overrides_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_the_settings_file(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text("processes = 2\nbatch = 7\n")
     monkeypatch.setenv("PGSCHED_PROCESSES", "3")
     settings = load_settings({})
     assert (settings.processes, settings.batch) == (3, 7)
 
 
-def test_a_named_file_replaces_the_default_file() -> None:
+def test_a_named_settings_file_replaces_the_default_file() -> None:
     Path("pgsched.toml").write_text("processes = 2\n")
     Path("other.toml").write_text("processes = 5\n")
     assert load_settings({"config": "other.toml"}).processes == 5

@@ -120,7 +120,7 @@ async def test_a_stop_signal_stops_the_supervisor_and_its_child(number: signal.S
         assert supervisor.processes == {}
 
 
-async def test_a_child_has_time_to_drain(tmp_path: Path) -> None:
+async def test_a_stopped_child_gets_time_to_drain(tmp_path: Path) -> None:
     done = tmp_path / "done"
     slow = (
         "import pathlib, signal, sys, time\n"
@@ -167,7 +167,7 @@ async def test_a_suspended_child_is_killed_and_restarted() -> None:
     await asyncio.wait_for(task, 10)
 
 
-async def test_a_second_stop_kills_at_once() -> None:
+async def test_a_second_stop_kills_children_at_once() -> None:
     async with _running(STUBBORN, drain_timeout=60) as (supervisor, task):
         supervisor.stop()
         supervisor.stop()

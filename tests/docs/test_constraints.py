@@ -60,7 +60,7 @@ def test_transitive_requirements_are_pinned(pinned: dict[str, Version]) -> None:
                     left.append(asked)
 
 
-def test_each_dependency_is_named_in_a_decision() -> None:
+def test_the_decision_about_libraries_names_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
     [page] = (ROOT / "docs" / "decisions").glob("*-use-these-libraries.md")

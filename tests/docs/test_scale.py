@@ -91,7 +91,7 @@ def test_servers_are_added_when_the_wal_rate_is_the_limit() -> None:
     assert installation(replace(_ONE, mean=stop * 2.5), costs, machines).servers == 3
 
 
-def test_processes_get_a_partition_each_and_servers_two_processes() -> None:
+def test_each_process_has_a_partition_and_each_server_two_processes() -> None:
     found = installation(replace(_ONE, mean=3_000_000), _costs(), _machines())
     assert found.worker_processes >= 2 * found.servers
     assert found.partitions >= found.worker_processes

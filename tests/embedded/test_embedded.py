@@ -199,7 +199,7 @@ def test_a_terminal_interrupt_does_not_reach_the_server(data_dir: Path, bin_dir:
         assert os.getpgid(server.pid) != os.getpgid(0)
 
 
-def test_the_password_is_required_to_connect(data_dir: Path, bin_dir: Path | None) -> None:
+def test_connecting_to_the_server_requires_its_password(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         password = (data_dir / "password").read_text().strip()
         with pytest.raises(psycopg.OperationalError, match="password"):
