@@ -123,7 +123,7 @@ async def test_a_backfill_can_be_counted_started_and_listed_by_job(api: httpx.As
     assert [item["id"] for item in [*first["items"], *second["items"]]] == [later, found["id"]]
 
 
-async def test_cancelling_jobs_in_bulk_needs_more_than_the_operate_scope(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_cancelling_jobs_in_bulk_needs_the_schedule_scope_too(keyed: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db, scopes=["read", "operate"])
     for action, status in (("pause", 201), ("cancel_jobs", 403)):
         answer = await keyed.post(

@@ -37,7 +37,7 @@ async def _told(client: httpx.AsyncClient, method: str, path: str, key: object) 
     return told | {"status": answer.status_code, "options": answer.headers.get("allow", "")}
 
 
-async def test_head_is_answered_like_get_without_a_body(
+async def test_head_requests_are_answered_like_get_without_a_body(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     key = make_key(db)

@@ -265,7 +265,7 @@ async def test_an_invalid_claim_leases_no_message(api: Api, db: Connection, wron
 
 
 @pytest.mark.parametrize(("queue", "code"), [("nothing", 404), ("default", 409), ("%00", 422)])
-async def test_claims_from_queues_unknown_or_not_pulled_are_refused(api: Api, queue: str, code: int) -> None:
+async def test_claims_are_refused_unless_the_queue_exists_and_is_pulled(api: Api, queue: str, code: int) -> None:
     answer = await api.post(f"/v1/queues/{queue}/claim", json={"worker": "w", "wait": "10s"})
     assert answer.status_code == code, answer.text
 

@@ -39,7 +39,7 @@ def test_batch_reports_the_rate_of_both_modes(server: EmbeddedPostgres) -> None:
     assert result["refused"].startswith("line 5999: ")
 
 
-def test_writers_send_notifications_only_if_they_are_enabled(server: EmbeddedPostgres) -> None:
+def test_writers_send_notifications_only_if_enabled(server: EmbeddedPostgres) -> None:
     result = run_writers(server.url, writers=2, seconds=0.5, processes=1)
     assert result["scheduled_on"] >= result["notifications_on"] > 0
     assert result["scheduled_off"] > result["notifications_off"] == 0

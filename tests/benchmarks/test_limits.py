@@ -11,7 +11,7 @@ from tests.benchmarks.outage import run_outage
 from tests.benchmarks.tenants import run_tenants
 
 
-def test_tenants_reports_a_limited_client_and_its_neighbours_lateness(server: EmbeddedPostgres) -> None:
+def test_tenants_reports_the_limited_rate_and_another_clients_lateness(server: EmbeddedPostgres) -> None:
     result = run_tenants(server.url, backlog=2_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0

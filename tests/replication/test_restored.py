@@ -92,7 +92,7 @@ def test_a_copy_of_the_data_files_is_held_after_an_unclean_stop(tmp_path: Path) 
             assert "they had not shut down cleanly" in _held(copy)
 
 
-def test_a_promoted_standby_continues_unless_it_is_in_the_past(standby: Standby) -> None:
+def test_a_promoted_standby_continues_unless_recovered_to_the_past(standby: Standby) -> None:
     with psycopg.connect(standby.primary_url, autocommit=True) as connection:
         assert _check_same_server(connection) == ""
         connection.execute(_SCHEDULE)
