@@ -32,9 +32,7 @@ async def test_audit_entries_have_the_actor_and_the_old_and_new_values(api: http
     assert len((await api.get("/v1/audit", params={"actor": "ann"})).json()["items"]) == 1
 
 
-async def test_the_audit_page_filters_changes_and_shows_fifty_per_page(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_the_audit_page_filters_changes_and_shows_fifty_per_page(page: httpx.AsyncClient, db: Connection) -> None:
     for rate in (50, 1):
         await page.post("/limits/set", data={"kind": "client", "name": "shop", "rate": str(rate)})
     newest = (await page.get("/audit?kind=limit")).text

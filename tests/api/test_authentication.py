@@ -101,7 +101,9 @@ async def test_a_revoked_key_is_refused_once_its_cache_entry_expires(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-async def test_a_request_fails_if_the_key_lookup_takes_too_long(keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_fails_if_the_key_lookup_takes_too_long(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(authentication, "_OLDEST", 0.0)
     monkeypatch.setattr(authentication, "WAIT", 0.05)
     with pytest.raises(Exception, match="took too long"):

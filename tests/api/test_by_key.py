@@ -49,7 +49,9 @@ async def _ask(api: httpx.AsyncClient, name: str, method: str, path: str, part: 
     return await api.request(method, path + query, json=_BODIES.get(name))
 
 
-async def test_every_route_that_takes_an_id_also_accepts_a_key(api: httpx.AsyncClient, db: Connection, database_url: str) -> None:
+async def test_every_route_that_takes_an_id_also_accepts_a_key(
+    api: httpx.AsyncClient, db: Connection, database_url: str
+) -> None:
     routes = _routes(app_of(database_url))
     assert len(routes) == 14
     for name, (method, path) in routes.items():

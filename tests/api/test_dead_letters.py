@@ -42,7 +42,9 @@ async def test_a_dead_letter_is_listed_with_its_reason(api: httpx.AsyncClient, d
         "state=all&client=payments",
     ],
 )
-async def test_each_filter_finds_only_the_matching_dead_letter(api: httpx.AsyncClient, db: Connection, query: str) -> None:
+async def test_each_filter_finds_only_the_matching_dead_letter(
+    api: httpx.AsyncClient, db: Connection, query: str
+) -> None:
     id = dead_letter(
         db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
     )
@@ -51,7 +53,9 @@ async def test_each_filter_finds_only_the_matching_dead_letter(api: httpx.AsyncC
 
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-async def test_dead_letters_can_be_paged_newest_or_oldest_first(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
+async def test_dead_letters_can_be_paged_newest_or_oldest_first(
+    api: httpx.AsyncClient, db: Connection, sort: str
+) -> None:
     made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=sort == "newest")
     first = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}")).json()
     second = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}&after={first['next']}")).json()

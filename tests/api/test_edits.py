@@ -55,7 +55,9 @@ async def test_an_unchanged_job_is_answered_with_304(api: httpx.AsyncClient, db:
     assert (await api.patch(path, json={"target": "notify:b"}, headers={"If-Match": read})).status_code == 200
 
 
-async def test_editing_the_schedule_replans_the_job_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_the_schedule_replans_the_job_in_the_same_transaction(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})
     rows = db.execute("select fire_at from pgsched.executions").fetchall()
@@ -171,7 +173,9 @@ async def test_editing_a_cancelled_or_unknown_job_is_refused(api: httpx.AsyncCli
         assert (await api.post(f"/v1/jobs/{id}/preview", json={"target": "notify:b"})).status_code == status
 
 
-async def test_a_preview_shows_old_and_new_fire_times_and_changes_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_preview_shows_old_and_new_fire_times_and_changes_nothing(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api, schedule=_BERLIN)
     body = {"rules": {"exclude": ["2026-10-25"]}, "from": "2026-10-24T12:00:00Z", "count": 2}
     before = db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone()

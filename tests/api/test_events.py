@@ -169,9 +169,7 @@ async def test_the_number_of_streams_per_client_is_limited_across_keys(
             assert fourth.status == 200
 
 
-async def test_an_idle_stream_sends_its_cursor(
-    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_idle_stream_sends_its_cursor(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.api.events._BEAT", 0.01)
     async with following(app, client="shop") as stream:
         _end(db)

@@ -65,7 +65,9 @@ async def test_live_and_finished_executions_are_listed_newest_first(api: httpx.A
 
 
 @pytest.mark.parametrize("status", ["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled"])
-async def test_the_status_filter_finds_executions_with_that_status(api: httpx.AsyncClient, db: Connection, status: str) -> None:
+async def test_the_status_filter_finds_executions_with_that_status(
+    api: httpx.AsyncClient, db: Connection, status: str
+) -> None:
     ids = {"scheduled": await create(api), "retrying": await create(api), "held": await create(api)}
     ids |= {"running": await create(api), "cancelled": await create(api), "failed": finished(db, "failed")}
     ids["succeeded"] = finished(db, "succeeded")

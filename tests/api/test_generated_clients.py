@@ -53,7 +53,9 @@ def workshop() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_the_generated_typescript_client_compiles_and_works(address: str, document: Path, workshop: Path, db: Connection) -> None:
+def test_the_generated_typescript_client_compiles_and_works(
+    address: str, document: Path, workshop: Path, db: Connection
+) -> None:
     key = str(make_key(db))
     module("openapi-typescript/bin/cli.js", str(document), "-o", str(workshop / "generated.ts"))
     copy(workshop / "generated.ts", workshop / "pgsched.ts")
@@ -147,9 +149,7 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
     return {str(one.get("type")) for one in schema.get("oneOf", [schema])}
 
 
-def test_the_guides_go_client_compiles_and_works(
-    address: str, document: Path, db: Connection, tmp_path: Path
-) -> None:
+def test_the_guides_go_client_compiles_and_works(address: str, document: Path, db: Connection, tmp_path: Path) -> None:
     """Checks the types, fields and routes of the Go code in the guide, and compiles and runs it."""
     [page] = [block.text for block in blocks_of(_HOW_TO) if block.language == "go"]
     described = json.loads(document.read_bytes())

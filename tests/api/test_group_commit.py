@@ -24,7 +24,9 @@ async def _post(api: httpx.AsyncClient, **body: Any) -> httpx.Response:
     return await api.post("/v1/jobs", json={"target": TARGET, "schedule": {"delay": "PT1H"}} | body)
 
 
-async def test_simultaneous_requests_each_get_the_id_of_their_own_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_simultaneous_requests_each_get_the_id_of_their_own_execution(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     answers = await asyncio.gather(*[_post(api, key=f"k-{n}", payload={"n": n}) for n in range(40)])
     assert {answer.status_code for answer in answers} == {201}
     rows = db.execute("select key, id::text, payload ->> 'n' from pgsched.status order by id").fetchall()
@@ -45,7 +47,9 @@ async def test_a_statement_takes_waiting_requests_up_to_one_megabyte(database_ur
     assert groups == [(16,), (34,)]  # one megabyte, and the rest
 
 
-async def test_a_key_repeated_in_a_group_is_created_once_and_then_replaced(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_repeated_in_a_group_is_created_once_and_then_replaced(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     answers = await asyncio.gather(*[_post(api, key="k", payload={"n": n}) for n in range(10)])
     assert sorted(answer.json()["outcome"] for answer in answers) == ["created", *["replaced"] * 9]
     assert len({answer.json()["id"] for answer in answers}) == 1
@@ -99,7 +103,9 @@ async def test_requests_waiting_for_locks_leave_connections_to_other_clients(
     assert {(await task).status_code for task in stuck} == {200}  # replaced, one after another
 
 
-async def test_simultaneous_jobs_dependents_and_large_payloads_are_scheduled(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_simultaneous_jobs_dependents_and_large_payloads_are_scheduled(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     first = (await _post(api, key="first")).json()["id"]
     answers = await asyncio.gather(
         _post(api, key="later", after=[first]),

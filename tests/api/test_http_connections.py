@@ -101,7 +101,9 @@ async def test_a_refusal_before_the_body_is_complete_closes_the_connection() -> 
 
 
 @pytest.mark.parametrize("more", [b"1\r\na\r\n", b"1;" + b"x" * 100 + b"\r\na\r\n", b"0\r\n" + b"a: b\r\n" * 100])
-async def test_a_client_that_keeps_sending_after_a_refusal_is_disconnected(more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_keeps_sending_after_a_refusal_is_disconnected(
+    more: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(middleware, "_MOST_SURPLUS", 100_000)
     monkeypatch.setattr(middleware, "_LINGERS", 60.0)
     async with _serving() as connect:

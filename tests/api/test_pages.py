@@ -68,7 +68,9 @@ async def test_a_revoked_key_redirects_to_the_sign_in_page(page: httpx.AsyncClie
     assert (await page.get("/executions")).status_code == 303
 
 
-async def test_pages_accept_only_the_cookie_and_the_api_only_the_header(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_pages_accept_only_the_cookie_and_the_api_only_the_header(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     key = make_key(db)
     page.cookies.clear()
     assert (await page.get("/executions", headers={"Authorization": f"Bearer {key}"})).status_code == 303
@@ -163,7 +165,9 @@ async def test_a_dead_letter_can_be_replayed_or_discarded_on_its_page(page: http
     assert "There are no dead letters" in (await page.get("/dead-letters")).text
 
 
-async def test_a_job_can_be_paused_resumed_run_and_cancelled_on_its_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_can_be_paused_resumed_run_and_cancelled_on_its_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     job = schedule(db, cron="0 9 * * *", timezone="Europe/Berlin", key="report", client="shop")
     assert "0 9 * * *" in (await page.get("/jobs")).text
     assert "report" not in (await page.get("/jobs?job_state=paused")).text

@@ -158,7 +158,9 @@ async def test_a_waiting_execution_is_edited_unless_the_form_is_outdated(
     assert ("Edit" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
 
 
-async def test_a_large_payload_is_truncated_and_omitted_from_the_edit_form(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_large_payload_is_truncated_and_omitted_from_the_edit_form(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     id = schedule(db, payload=f'"{"x" * 200_000}"')
     assert len((await page.get(f"/executions/{id}")).text) < 30_000
     form = fields((await page.get(f"/executions/{id}/edit")).text)
@@ -233,9 +235,7 @@ async def test_filtered_executions_are_counted_and_cancelled_in_bulk(page: httpx
     assert "wrong campaign" in str(db.execute("select detail from pgsched.audit_log").fetchall())
 
 
-async def test_a_bulk_reschedule_of_filtered_executions_can_be_stopped(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_bulk_reschedule_of_filtered_executions_can_be_stopped(page: httpx.AsyncClient, db: Connection) -> None:
     schedule(db, client="shop", delay="1 hour")
     form = {"action": "reschedule", "client": "shop", "rate": "5"}
     neither = await page.post("/bulk/new", data=form)

@@ -31,7 +31,9 @@ async def test_the_client_list_is_paged_and_can_start_at_a_name(page: httpx.Asyn
     assert "Look at zebra" in (await page.get("/clients?start=zebra")).text
 
 
-async def test_a_client_without_settings_is_listed_while_it_has_executions(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_client_without_settings_is_listed_while_it_has_executions(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     schedule(db, client="a b/c?", fire_at="2020-01-01T00:00:00Z")
     schedule(db, client="other", fire_at="2020-01-01T00:00:00Z")
     listed = (await page.get("/clients")).text
@@ -66,7 +68,9 @@ async def test_the_client_list_and_page_show_what_holds_a_client_back(page: http
     assert [f'class="status {word}"' in shown for word in of_shop] == [True] * 4
 
 
-async def test_executions_held_by_a_failing_host_link_to_the_targets_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_executions_held_by_a_failing_host_link_to_the_targets_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     held = schedule(db, target="https://ill.example:8443/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
     schedule(db, target="https://well.example/settle", client="shop")
     db.execute(

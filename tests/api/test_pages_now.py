@@ -40,7 +40,9 @@ async def test_the_now_page_lists_gates_with_a_reason_and_a_link(page: httpx.Asy
     assert "503 from it since noon" in found
 
 
-async def test_the_now_page_shows_limits_and_holds_with_the_oldest_execution(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_shows_limits_and_holds_with_the_oldest_execution(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     db.execute("select pgsched.set_limit('client', 'imports', concurrency => 2)")
     db.execute("select pgsched.pause('client', 'shop', note => 'they asked us to stop')")
     for client, due in (
@@ -68,7 +70,9 @@ async def test_the_now_page_counts_open_dead_letters(page: httpx.AsyncClient, db
     assert re.search(r'<a id="open-letters" href="/dead-letters">2</a>', (await page.get("/now")).text)
 
 
-async def test_the_now_page_shows_doctor_findings_to_administrators_only(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_shows_doctor_findings_to_administrators_only(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     schedule(db, fire_at=value(db, "select now() - interval '20 minutes'"))
     assert 'hx-get="/now/findings"' in (await page.get("/")).text
     found = await findings(page)
@@ -87,7 +91,9 @@ async def test_the_now_page_charts_the_coming_hour(page: httpx.AsyncClient, db: 
     assert (await page.get("/now/coming")).text.count("<rect") == 3
 
 
-async def test_pages_do_not_wait_for_slow_doctor_checks(page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages_do_not_wait_for_slow_doctor_checks(
+    page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     may_go_on = asyncio.Event()
 
     async def slow(*given: Any, **named: Any) -> Report:

@@ -10,9 +10,7 @@ from tests.conftest import Connection
 from tests.store.store_arrange import call, column, schedule
 
 
-async def test_a_worker_can_be_drained_and_resumed_on_its_page(
-    page: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_worker_can_be_drained_and_resumed_on_its_page(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     [worker] = things_of_shop(db)["worker"]
     db.execute("update pgsched.workers set delivers = '{python:settle}'")
@@ -69,7 +67,9 @@ async def test_the_now_page_names_the_worker_lost_last_within_an_hour(page: http
     assert "2 workers were lost in the last hour." in said
 
 
-async def test_the_now_page_links_an_unserved_queue_to_the_workers_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_links_an_unserved_queue_to_the_workers_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     call(db, "create_queue", name="orders")
     call(db, "pause", kind="queue", name="orders")
     found = (await page.get("/now")).text

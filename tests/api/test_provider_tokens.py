@@ -63,7 +63,9 @@ async def issued(issuer: str, algorithm: str) -> str:
     return str(answer.json()["access_token"])
 
 
-async def test_a_provider_token_grants_the_clients_and_scopes_in_its_claims(real: str, database_url: str, db: Connection) -> None:
+async def test_a_provider_token_grants_the_clients_and_scopes_in_its_claims(
+    real: str, database_url: str, db: Connection
+) -> None:
     for client in ("shop", "billing"):
         schedule(db, every="1 hour", client=client)
     given = Settings(database_url=database_url, oidc=settings(real, FROM_CLAIMS).oidc)
@@ -208,7 +210,9 @@ async def test_claims_grant_only_known_scopes_and_literal_client_names(provider:
 @pytest.mark.parametrize(
     "how", ["large", "redirects", "another issuer", "compressed", "no keys", "keys elsewhere", "fails"]
 )
-async def test_a_providers_invalid_answers_are_refused_and_not_refetched(how: str, provider: Faked, bearer: BearerTokens) -> None:
+async def test_a_providers_invalid_answers_are_refused_and_not_refetched(
+    how: str, provider: Faked, bearer: BearerTokens
+) -> None:
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:
         told: dict[str, Any] = {"issuer": provider.issuer, "jwks_uri": f"{provider.issuer}/jwks"}
         if how == "large" and path == "/jwks":

@@ -51,7 +51,9 @@ async def proxied(front: str, db: Connection) -> AsyncIterator[httpx.AsyncClient
         yield client
 
 
-async def test_concurrent_requests_through_a_proxy_are_each_handled_once(proxied: httpx.AsyncClient, db: Connection) -> None:
+async def test_concurrent_requests_through_a_proxy_are_each_handled_once(
+    proxied: httpx.AsyncClient, db: Connection
+) -> None:
     async def schedule(caller: int) -> None:
         for number in range(4):
             asked = {"target": "python:note", "key": f"{caller}-{number}", "schedule": {"delay": "PT1H"}}

@@ -54,9 +54,7 @@ async def test_a_preview_shows_overdue_executions_and_releases_nothing(
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_a_release_policy_can_skip_spread_and_hold_executions(
-    api: httpx.AsyncClient, copied: Connection
-) -> None:
+async def test_a_release_policy_can_skip_spread_and_hold_executions(api: httpx.AsyncClient, copied: Connection) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, subject='ann')}"
     asked = _release(api, skip_older_than="1h", rate=5, hold_clients=["bank"], note="restored")
     change = await _skipping(copied)
@@ -72,7 +70,9 @@ async def test_a_release_policy_can_skip_spread_and_hold_executions(
     assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
-async def test_a_release_without_a_policy_keeps_every_overdue_execution(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_a_release_without_a_policy_keeps_every_overdue_execution(
+    api: httpx.AsyncClient, copied: Connection
+) -> None:
     answer = await api.post("/v1/recovery/resume")
     assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 0, "spread": 0})
     assert (copied.execute(_STATE).fetchone(), copied.execute(_WORK_LEFT).fetchone()) == ((False, None), (3,))
@@ -87,7 +87,9 @@ async def test_an_installation_stays_held_until_old_executions_are_skipped(
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_an_installation_stays_held_if_skipping_executions_is_stopped(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_an_installation_stays_held_if_skipping_executions_is_stopped(
+    api: httpx.AsyncClient, copied: Connection
+) -> None:
     asked = _release(api, skip_older_than="1h")
     copied.execute("select pgsched.stop_bulk(%s)", [await _skipping(copied)])
     answer = await asked

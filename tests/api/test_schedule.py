@@ -19,7 +19,9 @@ async def create(api: httpx.AsyncClient, **body: Any) -> Any:
     return answer.json()
 
 
-async def test_a_request_without_a_schedule_creates_an_execution_due_now(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_request_without_a_schedule_creates_an_execution_due_now(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"})
     assert (answer.status_code, answer.json()["kind"]) == (201, "execution")
     assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
@@ -52,7 +54,9 @@ async def test_an_interval_counts_from_the_jobs_creation(api: httpx.AsyncClient,
     assert datetime.fromisoformat(answer["fire_at"]) == anchor[0] + timedelta(minutes=15)
 
 
-async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
     await create(api, key="nightly", schedule=cron | {"gap": "skip", "overlap": "both"})
     kept = db.execute("select gap, overlap from pgsched.jobs").fetchone()
@@ -63,7 +67,9 @@ async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(api: h
     )
 
 
-async def test_scheduling_with_the_same_key_replaces_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_scheduling_with_the_same_key_replaces_a_waiting_execution(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     second = await create(api, key="settle-42", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert second == {
@@ -75,7 +81,9 @@ async def test_scheduling_with_the_same_key_replaces_a_waiting_execution(api: ht
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
-async def test_reusing_a_succeeded_executions_key_returns_that_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_reusing_a_succeeded_executions_key_returns_that_execution(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     db.execute("select pgsched_internal.end_execution(e, 'succeeded', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
@@ -149,7 +157,9 @@ async def test_on_conflict_decides_the_outcome_for_a_taken_key(api: httpx.AsyncC
     ]
 
 
-async def test_on_conflict_keep_preserves_a_jobs_schedule_and_returns_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_on_conflict_keep_preserves_a_jobs_schedule_and_returns_fire_at(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     made = await create(api, key="k", schedule=cron)
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")

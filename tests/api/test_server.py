@@ -62,7 +62,9 @@ def test_a_client_that_sends_an_incomplete_request_is_disconnected(served: tuple
         (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "more than one host header"),
     ],
 )
-def test_a_refused_request_head_is_answered_with_a_problem(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
+def test_a_refused_request_head_is_answered_with_a_problem(
+    served: tuple[str, Process], sent: bytes, status: int, said: str
+) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)

@@ -22,7 +22,9 @@ def test_behind_reports_how_long_due_rows_behind_a_backlog_wait(server: Embedded
     assert result["longest_seconds"] >= result["median_seconds"] > 0
 
 
-def test_the_shares_of_all_clients_add_up_to_100_percent(server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shares_of_all_clients_add_up_to_100_percent(
+    server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.benchmarks.fairness._FOUND_OUT", 0.1)
     result = run_fairness(server.url, backlog=80_000, weights=[1, 3], seconds=0.5, processes=1)
     assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)

@@ -93,7 +93,9 @@ def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(run: Run,
         assert db.execute("select state::text from pgsched.jobs").fetchone() == (state,)
 
 
-def test_a_backfill_can_be_counted_started_listed_and_watched(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_can_be_counted_started_listed_and_watched(
+    run: Run, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
     schedule(db, client="shop", key="hourly", cron="0 * * * *")
     day = ("--job", "hourly", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z")
     assert run("bulk", "backfill", *day, "--dry-run").output == "24\n"
@@ -149,7 +151,9 @@ def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_watch_prints_a_line_per_change_of_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_prints_a_line_per_change_of_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bulk, "_LINES_APART", 0)
     monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
     looks: Any = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))

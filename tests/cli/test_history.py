@@ -40,7 +40,9 @@ def _droppable(db: psycopg.Connection[Any]) -> tuple[int, int]:
     return tables, rows
 
 
-def test_a_day_of_history_is_dropped_only_after_it_is_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
+def test_a_day_of_history_is_dropped_only_after_it_is_archived(
+    run: Run, db: psycopg.Connection[Any], tmp_path: Path
+) -> None:
     db.execute(_OLD)
     db.execute(_ENDED, ["40 days"])
     db.execute(_ENDED, ["50 days"])  # a day without a table

@@ -51,7 +51,9 @@ def test_lines_of_an_unread_log_are_buffered_without_blocking(pipe: tuple[int, i
     assert os.read(reads, 100) == b"and more\n"
 
 
-def test_log_lines_beyond_the_buffer_are_dropped_and_counted(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_lines_beyond_the_buffer_are_dropped_and_counted(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nonblocking_log, "_MOST_BEHIND", 10_000)
     reads, writes = pipe
     logger, _ = _logger(writes)

@@ -32,7 +32,9 @@ def _embedded(directory: Path) -> None:
 @only_root
 @pytest.mark.parametrize("begins", [_archive, _embedded])
 @pytest.mark.parametrize("whose", ["own/data", "own", "."])
-def test_a_data_directory_under_another_users_directory_is_refused(tmp_path: Path, begins: Callable[[Path], object], whose: str) -> None:
+def test_a_data_directory_under_another_users_directory_is_refused(
+    tmp_path: Path, begins: Callable[[Path], object], whose: str
+) -> None:
     (tmp_path / "home" / "own" / "data").mkdir(parents=True)
     os.chown(tmp_path / "home" / whose, 12345, 12345)
     with pytest.raises((InvalidInput, EmbeddedPostgresError), match="belongs to user 12345"):

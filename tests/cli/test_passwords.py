@@ -73,7 +73,9 @@ def test_a_signing_secret_is_read_from_standard_input_only(run: Run) -> None:
         ("SQL_LOGIN", "user=shop passwort=hu sh"),
     ],
 )
-def test_errors_about_settings_do_not_repeat_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
+def test_errors_about_settings_do_not_repeat_the_password(
+    run: Run, database_url: str, variable: str, given: str
+) -> None:
     _says_no_password(run("worker", env={"PGSCHED_DATABASE_URL": database_url, f"PGSCHED_{variable}": given}))
 
 

@@ -156,7 +156,9 @@ def test_a_handlers_signals_and_reads_cannot_stop_its_process(
     assert ('"event": "signal.ignored"' in log) == (handler == "signals")
 
 
-def test_supervised_processes_drain_when_the_worker_is_terminated(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
+def test_supervised_processes_drain_when_the_worker_is_terminated(
+    worker: Callable[..., Any], db: Any, tmp_path: Path
+) -> None:
     process = worker()
     db.execute(OTHERS)
     until(db, "select count(*) > 10 from pgsched.history where status = 'succeeded'")

@@ -184,7 +184,9 @@ async def test_a_child_that_cannot_start_stops_the_supervisor_with_its_error() -
     assert lines.count("bad | no such app") == 5
 
 
-async def test_starts_without_a_database_do_not_count_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_starts_without_a_database_do_not_count_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
     tries = tmp_path / "tries"
     patient = (

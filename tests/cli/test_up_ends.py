@@ -63,7 +63,9 @@ def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_stop_signal_to_up_leaves_no_processes(start: Start, run: Run, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_stop_signal_to_up_leaves_no_processes(
+    start: Start, run: Run, tmp_path: Path, number: signal.Signals
+) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     process.send_signal(number)

@@ -77,7 +77,9 @@ def test_up_never_shows_the_database_password(start: Start, database_url: str, d
 
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD"])
-def test_commands_log_in_with_a_password_from_the_environment(run: Run, database_url: str, login: str, way: str) -> None:
+def test_commands_log_in_with_a_password_from_the_environment(
+    run: Run, database_url: str, login: str, way: str
+) -> None:
     environment = _environment(_address(database_url, login), way)
     for command in (["migrate"], ["status"]):
         assert run(*command, env=environment).exit_code == 0

@@ -91,7 +91,9 @@ def test_processes_of_the_last_release_work_with_the_new_schema(
     assert fleet.has_delivered()
 
 
-def test_processes_of_this_release_continue_after_the_last_release(start: Start, last: Path, empty_database_url: str) -> None:
+def test_processes_of_this_release_continue_after_the_last_release(
+    start: Start, last: Path, empty_database_url: str
+) -> None:
     """They start on its schema, or, if tables changed since, name the command to run."""
     url = empty_database_url
     made = start("migrate", "--json", **at(url), PYTHONPATH=str(last))

@@ -100,9 +100,7 @@ def test_why_names_a_running_executions_lease_holder() -> None:
     assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target answered 202")
 
 
-def test_why_shows_how_to_release_a_held_client(
-    run: Run, ask: Callable[..., dict[str, Any]], db: Db
-) -> None:
+def test_why_shows_how_to_release_a_held_client(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', client => 'shop')")
     db.execute("update pgsched.executions set gate = 'client:shop', fire_at = 'infinity'")
     [row] = ask("list")["items"]

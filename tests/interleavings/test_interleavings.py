@@ -28,7 +28,9 @@ async def test_the_checker_catches_a_worker_that_ignores_a_refused_settle(
         await play("cancelled meanwhile", database_url)
 
 
-async def test_the_checker_catches_a_worker_that_reuses_lease_tokens(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_checker_catches_a_worker_that_reuses_lease_tokens(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
     with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
         await play("two workers and a reaper", database_url)

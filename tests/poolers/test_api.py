@@ -25,7 +25,9 @@ async def apis(transaction_url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
         yield [one, other]
 
 
-async def test_concurrent_requests_through_poolers_change_what_they_report(apis: list[httpx.AsyncClient], db: Connection) -> None:
+async def test_concurrent_requests_through_poolers_change_what_they_report(
+    apis: list[httpx.AsyncClient], db: Connection
+) -> None:
     asked = await call_at_once(apis, 400)
     assert asked.differences(db) == []
     assert asked.calls >= 400

@@ -156,7 +156,9 @@ def archived(tmp_path: Path) -> Iterator[Archived]:
         "recovery_target_timeline=latest",  # to the end of the archive
     ],
 )
-def test_an_installation_recovered_from_a_recent_backup_is_held(archived: Archived, tmp_path: Path, target: str) -> None:
+def test_an_installation_recovered_from_a_recent_backup_is_held(
+    archived: Archived, tmp_path: Path, target: str
+) -> None:
     with archived.recovered(tmp_path / "copy", target) as copy, psycopg.connect(copy, autocommit=True) as connection:
         until(lambda: connection.execute("select where not pg_is_in_recovery()").rowcount)
         assert "the server was recovered from a backup" in _check_same_server(connection)

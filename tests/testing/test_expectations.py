@@ -105,7 +105,9 @@ async def test_inline_handlers_write_in_the_async_callers_transaction(
     assert db.execute("select n from bookings").fetchall() == []
 
 
-async def test_inline_handlers_run_when_scheduled_over_asyncpg(pgsched_kit: Kit, database_url: str, calls: Calls) -> None:
+async def test_inline_handlers_run_when_scheduled_over_asyncpg(
+    pgsched_kit: Kit, database_url: str, calls: Calls
+) -> None:
     connection = await asyncpg.connect(database_url)
     with pgsched_kit.inline():
         await pgsched.schedule_async(connection, "python:ship", payload={"order": 7})

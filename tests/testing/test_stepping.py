@@ -128,7 +128,9 @@ def test_an_endless_chain_of_due_executions_is_stopped(
         pgsched_kit.run_due(most=3)
 
 
-async def test_run_due_async_runs_handlers_in_the_tests_event_loop(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+async def test_run_due_async_runs_handlers_in_the_tests_event_loop(
+    pgsched_kit: Kit, db: Connection, calls: Calls
+) -> None:
     pgsched.schedule(db, "python:ship", payload=1)
     with pytest.raises(RuntimeError, match="run_due_async"):
         pgsched_kit.run_due()
