@@ -1,1 +1,1 @@
-"""Repeatable measurements: each prints one JSON object, and checks by id that nothing was lost."""
+"""Repeatable benchmarks. Each prints one JSON object, and checks by id that no execution was lost."""

@@ -1,4 +1,4 @@
-"""Sends the same callbacks with the delivery client alone, without a database, as a baseline for the full system."""
+"""The baseline for callbacks: the delivery client alone sends the same callbacks, without a database."""
 
 import asyncio
 import time
@@ -17,12 +17,12 @@ from pgsched.domain.execution_options import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
-_LANES = CONNECTIONS  # a lane that finds no free connection has not begun
+_LANES = CONNECTIONS  # so every lane has a connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """When one process began and ended (system-wide monotonic clock), and the CPU seconds in between."""
+    """The start and end of one process's run (system-wide monotonic clock), and the CPU seconds it used."""
 
     started: float
     ended: float
@@ -30,7 +30,7 @@ class Spent:
 
 
 def call_alone(receiver: CallbackReceiver, *, count: int, processes: int) -> dict[str, Any]:
-    """Sends ``count`` callbacks. Returns how many per second, and how many per CPU second of the senders.
+    """Sends ``count`` callbacks. Returns the rates per second and per CPU second of the senders.
 
     Raises AssertionError if a callback fails, is lost or arrives twice.
     """

@@ -1,6 +1,7 @@
-"""The limit to measure against: claims and settles in batches on pgsched's own tables, with nothing around them.
+"""The upper bound for a drain: only claims and settles batches, on pgsched's own tables.
 
-No planning, no dispatch, no outcome, no renewal: one connection claims, one settles, both as fast as they can.
+It does not plan, dispatch, record outcomes or renew leases. In each process, one connection claims and another settles,
+each as fast as it can.
 """
 
 import asyncio
@@ -25,10 +26,10 @@ returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
 
 
 def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
-    """Returns the executions per second of all processes together, for what is due in the database now, and how many
-    were claimed.
+    """Claims and settles everything that is due. Returns the executions per second of all processes together, and the
+    number claimed.
 
-    With ``keep`` as ``nothing``, rows are deleted like those of a client that keeps no history.
+    If ``keep`` is ``nothing``, rows are deleted, as for a client that keeps no history.
     """
     shares = [(url, number, processes, keep) for number in range(processes)]
     spans: list[tuple[int, float, float]] = answers_of(_main, shares, within=600)
@@ -46,7 +47,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    async with asyncio.TaskGroup() as both:  # a failed settle also ends the claims
+    async with asyncio.TaskGroup() as both:  # a failed settle also stops the claims
         both.create_task(_settle(settling, keep, finished))
         open_partitions = list(range(number, 16, processes))
         while open_partitions:

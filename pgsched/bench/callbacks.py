@@ -1,7 +1,7 @@
 """`pgsched bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
 
-In the same run, the delivery client alone sends the same callbacks without a database. The workers' performance is
-given per second of the CPU time that they use, because server and receiver run beside them.
+The same run measures a baseline: the delivery client alone sends the same callbacks without a database. Throughput is
+also given per CPU second of the workers, because the server and the receiver share the machine.
 """
 
 import time
@@ -34,9 +34,9 @@ def run_callbacks(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Sends ``count`` callbacks with the delivery client alone, and with workers; each must arrive exactly once.
+    """Sends ``count`` callbacks with the delivery client alone, then with workers; each must arrive exactly once.
 
-    ``receiver_was_the_limit`` is about the workers' run; the figures per CPU second are valid either way.
+    ``receiver_was_the_limit`` refers to the workers' run. Even if it is true, the figures per CPU second are valid.
     """
     with loading(url, seed) as (own, connection), receiving() as receiver:
         connection.execute("select set_config('bench.target', %s, false)", [receiver.url])
@@ -89,7 +89,8 @@ def _measure(
 
 
 def _succeeded(connection: psycopg.Connection[Any], count: int) -> set[bytes]:
-    """Returns the ids in history. Raises AssertionError unless they are ``count`` different ones, and none is left."""
+    """Returns the ids in history. Raises AssertionError unless there are ``count`` distinct ids, and no execution is
+    left."""
     rows = connection.execute("select id::text from pgsched.history where status = 'succeeded'").fetchall()
     ids = {row[0].encode() for row in rows}
     left = connection.execute("select count(*) from pgsched.executions").fetchone()

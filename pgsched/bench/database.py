@@ -1,4 +1,4 @@
-"""Creates the database of a benchmark on the given server, and drops it afterwards."""
+"""Creates a database for a benchmark, and drops it afterwards."""
 
 import secrets
 import tempfile
@@ -15,7 +15,7 @@ from pgsched.bench.seed_rows import seeded
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.admin.migrate import migrate
 
-# Memory and checkpoints as on a machine dedicated to PostgreSQL; durability unchanged.
+# Memory and checkpoint settings are those of a machine dedicated to PostgreSQL; durability is unchanged.
 _SERVER = {
     "shared_buffers": "2GB",
     "max_wal_size": "8GB",
@@ -26,10 +26,10 @@ _SERVER = {
 
 @contextmanager
 def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Yields the address of a fresh, migrated database, on this server or on a temporary embedded one.
+    """Yields the URL of a new, migrated database on the server at ``url`` or, if None, on a temporary embedded server.
 
-    ``settings`` are further settings of the embedded server. The role needs CREATEDB. The database is dropped at the
-    end, even after an error.
+    ``settings`` are additional settings of the embedded server. On another server, the role needs CREATEDB. The
+    database is dropped at the end, even after an error.
     """
     if url is None:
         with (
@@ -50,7 +50,7 @@ def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None
 
 
 def make(url: str, own: str) -> None:
-    """Creates and migrates the database of the second address, on the server of the first."""
+    """Creates and migrates the database named in ``own``, over a connection to ``url`` on the same server."""
     with psycopg.connect(url, autocommit=True) as connection:
         name = sql.Identifier(urlsplit(own).path.removeprefix("/"))
         connection.execute(sql.SQL("create database {}").format(name))
@@ -59,8 +59,9 @@ def make(url: str, own: str) -> None:
 
 @contextmanager
 def loading(url: str | None, seed: int) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
-    """Yields the address of a fresh database, and a connection that loads it: workers are not notified, and random
-    values are the same in every run with this seed.
+    """Yields the URL of a new database, and a connection for loading it.
+
+    The connection does not notify workers, and its random values are the same in every run with this seed.
     """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")

@@ -22,7 +22,7 @@ _DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
 def settings_of(url: str) -> Settings:
-    """Returns the settings of workers that drain a backlog."""
+    """Returns the settings of the workers that drain the backlog."""
     return Settings(database_url=url, concurrency=2000, batch=500, allow_private_targets=True, lease=60.0)
 
 
@@ -38,8 +38,9 @@ def run_drain(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules ``count`` due executions (and ``waiting`` ones in the far future), drains them, and accounts for each
-    by id.
+    """Schedules ``count`` due executions, drains them, and checks by id that each ran once.
+
+    ``waiting`` more are scheduled for the far future.
     """
     with loading(url, seed) as (own, connection):
         keep_of_client(connection, keep)
@@ -55,7 +56,7 @@ def run_drain(
 
 
 def keep_of_client(connection: psycopg.Connection[Any], keep: str) -> None:
-    """Sets what the default client keeps of its history: ``all`` or ``nothing``."""
+    """Sets how much history the default client keeps: ``all`` or ``nothing``."""
     connection.execute("update pgsched.clients set keep = %s where client_id = 'default'", [keep])
 
 
@@ -69,8 +70,8 @@ def measure_drain(
     tidy: bool = True,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules a backlog and drains it. ``tidy`` vacuums first. Raises AssertionError if any is missing
-    or duplicated.
+    """Schedules a backlog and drains it. ``tidy`` vacuums the loaded table first. Raises AssertionError if an execution
+    is missing or duplicated.
     """
     cpu = ServerCpu(connection)
     with benchmark_workers(settings, processes=processes) as workers:
@@ -101,7 +102,7 @@ def measure_drain(
 def _cpu(
     count: int, seconds: float, workers: float, server: float | None, roles: dict[str, float | None]
 ) -> dict[str, Any]:
-    """Returns where the time went: microseconds of CPU per execution, and how many of the machine's cores were busy."""
+    """Returns the CPU microseconds per execution of each kind of process, and how many cores were busy."""
     busy = None if server is None else round((workers + server) / seconds, 2)
     spent = {"worker": workers, "server": server} | {f"server_{role}": value for role, value in roles.items()}
     return {
@@ -111,13 +112,13 @@ def _cpu(
 
 
 def wal_bytes(connection: psycopg.Connection[Any]) -> int:
-    """Returns the bytes of write-ahead log that the server has written since it was created."""
+    """Returns how many bytes of write-ahead log the server has written since its creation."""
     row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     return int(row[0]) if row else 0
 
 
 def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
-    """Checks that each execution was delivered and is in history once, by id, and that nothing due is left."""
+    """Checks by id that each execution was delivered once and is in history once, and that none is still due."""
     row = connection.execute(_FINISHED.encode()).fetchone()
     _assert_none_left(connection, count, reports)
     if row != (count, count):

@@ -1,7 +1,8 @@
 """Schedules executions while the workers of a benchmark run.
 
-Open loop: every instant is fixed before the first row is inserted, and neither slow workers nor a slow insert moves it.
-If it falls behind, it inserts overdue rows at once. It reports the shortest time between a commit and its instant.
+The load is open-loop: every instant is fixed before the first row is inserted, and neither slow workers nor slow
+inserts change it. When inserts fall behind, overdue rows are inserted at once. The report contains the shortest time
+between a row's commit and its instant.
 """
 
 import time
@@ -11,8 +12,8 @@ import psycopg
 
 from pgsched.bench.seed_rows import seeded
 
-_SPAN = 0.1  # seconds of instants inserted together
-_INSERTED_A_SECOND = 50_000  # minimum rate when everything is inserted at once
+_SPAN = 0.1  # rows whose instants are in the same span of this many seconds are inserted together
+_INSERTED_A_SECOND = 50_000  # minimum insert rate when all rows are inserted ahead
 _SCHEDULE = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
@@ -22,8 +23,8 @@ select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
-    """The timing of the load. ``first`` is the monotonic time of the first instant; ``slack`` is the smallest number of
-    seconds by which a row was committed before its instant.
+    """The timing of the load. ``first`` is the monotonic time of the first instant; ``slack`` is the shortest time, in
+    seconds, from a row's commit to its instant.
     """
 
     first: float
@@ -31,9 +32,10 @@ class Fed:
 
 
 def schedule_evenly(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Fed:
-    """Schedules rate x seconds executions of ``python:stamp``, each at its own instant. Returns once all are scheduled.
+    """Schedules rate x seconds executions of ``python:stamp``, each at its own instant, and returns the timing.
 
-    With ``ahead``, all are scheduled before the first is due; otherwise each ``lead`` seconds before its instant.
+    With ``ahead``, all are scheduled before the first is due; otherwise, each is scheduled ``lead`` seconds before its
+    instant.
     """
     with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
         seeded(connection, seed)

@@ -1,15 +1,15 @@
-"""Counts rounded durations: memory use is constant however many there are, and each is kept within 1 %."""
+"""A histogram of rounded durations: its memory use is bounded, and each duration is recorded within 1 %."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Self
 
-_EXACT_BITS = 8  # durations up to 256 are exact; longer ones are kept within 1/256 to 1/128
+_EXACT_BITS = 8  # durations up to 256 are exact; the bins of longer ones are 1/256 to 1/128 wide
 
 
 class DurationHistogram:
-    """Durations in microseconds; the shortest and the longest are exact, even if negative."""
+    """A histogram of durations in microseconds. The shortest and the longest are exact, even if negative."""
 
     __slots__ = ("_counts", "count", "highest", "lowest")
 
@@ -20,7 +20,7 @@ class DurationHistogram:
 
     @classmethod
     def merged(cls, parts: Iterable["DurationHistogram"]) -> Self:
-        """Returns a histogram of everything in the parts."""
+        """Returns a histogram with the counts of all parts."""
         whole = cls()
         for part in parts:
             whole.merge(part)
@@ -42,7 +42,7 @@ class DurationHistogram:
         self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
 
     def percentile_ms(self, percent: float) -> float | None:
-        """Returns the duration in milliseconds that this percentage does not exceed, or None if nothing was counted."""
+        """Returns this percentile in milliseconds, or None if nothing was counted."""
         if not self.count:
             return None
         wanted = max(math.ceil(self.count * percent / 100), 1)
@@ -66,7 +66,7 @@ class DurationHistogram:
 
 
 class ByMinute:
-    """One histogram per minute in which something was counted, so that a bad minute is not hidden in an hour."""
+    """One histogram per minute, so that an hour's figures do not hide a bad minute."""
 
     __slots__ = ("minutes",)
 
@@ -82,23 +82,23 @@ class ByMinute:
         histogram.add(microseconds)
 
     def merge(self, other: "ByMinute") -> None:
-        """Adds the counts of another process for the same minutes."""
+        """Adds another process's counts, minute by minute."""
         for minute, histogram in other.minutes.items():
             self.minutes.setdefault(minute, DurationHistogram()).merge(histogram)
 
     def whole(self) -> DurationHistogram:
-        """Returns the histogram of all minutes together."""
+        """Returns one histogram of all minutes."""
         return DurationHistogram.merged(self.minutes.values())
 
     def worst_ms(self, percent: float) -> float | None:
-        """Returns the highest of the minutes' percentiles, in milliseconds. Minutes with few counts are ignored."""
+        """Returns this percentile in the worst minute, in milliseconds. Minutes with few counts are ignored."""
         full = max((one.count for one in self.minutes.values()), default=0) / 10
         found = (one.percentile_ms(percent) for one in self.minutes.values() if one.count >= full)
         return max((value for value in found if value is not None), default=None)
 
 
 def _rounded(microseconds: int) -> int:
-    """Rounds to the middle of the durations that begin with the same bits."""
+    """Rounds to the middle of the bin, which holds all durations with the same leading bits."""
     value = max(microseconds, 0)
     shift = max(value.bit_length() - _EXACT_BITS, 0)
     return (value >> shift << shift) + (1 << shift >> 1)

@@ -1,4 +1,4 @@
-"""`pgsched bench lateness`: how late each execution starts, at a steady rate of distinct instants."""
+"""`pgsched bench lateness`: how late executions start when they are due at a steady rate."""
 
 from functools import partial
 from typing import Any
@@ -31,9 +31,10 @@ def run_lateness(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Measures start minus ``fire_at``, in milliseconds of the server's clock, over rate x seconds executions.
+    """Measures how long after ``fire_at`` each of rate x seconds executions starts, by the server's clock.
 
-    ``feed`` schedules during the run, ``lead`` seconds ahead; otherwise all rows exist before the first is due.
+    With ``feed``, executions are scheduled during the run, each ``lead`` seconds ahead; otherwise, all are scheduled
+    before the first is due.
     """
     with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)
@@ -45,7 +46,7 @@ def run_lateness(
 
 
 def settings_on_time(url: str) -> Settings:
-    """Returns the settings of workers whose lateness is measured."""
+    """Returns the settings of the workers whose lateness is measured."""
     return Settings(database_url=url, concurrency=1000, look_ahead=0.2)
 
 
@@ -61,9 +62,9 @@ def measure_lateness(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Makes one run at the rate, on time or not. Raises AssertionError if executions are missing or duplicated.
+    """Measures one run at this rate. Raises AssertionError if executions are missing or duplicated.
 
-    ``scheduled_in_time`` is False if the load itself was too late for the workers to be punctual.
+    ``scheduled_in_time`` is False if executions were scheduled too late for the workers to start them on time.
     """
     url, count = str(settings.database_url), rate * seconds
     with benchmark_workers(settings, processes=processes) as workers:

@@ -1,4 +1,4 @@
-"""Medians of the figures of a benchmark over its rounds."""
+"""The median of each figure of a benchmark over its rounds."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from typing import Any
 
 
 def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the median of each figure over the rounds, and the rounds themselves if there were several.
+    """Returns the median of each figure over the rounds, and also the rounds themselves if there are several.
 
-    A figure that some round could not measure has no median; a boolean is True only if it was in every round.
+    The median is None if a round could not measure the figure. A boolean is True only if it was True in every round.
     """
     summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
     return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})

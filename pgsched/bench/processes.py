@@ -1,6 +1,6 @@
-"""Runs measuring processes side by side: starts them, collects their results, and stops waiting if one has died.
+"""Runs the processes of a benchmark side by side: starts them, and collects their results unless one dies.
 
-They are forked from a process that has imported what they need, because the import costs a second of CPU.
+They are forked from a process that has already imported their modules, because the imports cost a second of CPU.
 """
 
 import multiprocessing
@@ -11,15 +11,15 @@ from queue import Empty
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-_LAST_WORDS = 2.0  # seconds in which the result of an ended process may still arrive
+_LAST_WORDS = 2.0  # seconds after a process's end in which its result may still arrive
 
 
 @contextmanager
 def running(
     main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, patience: float = 0
 ) -> Iterator[list[Any]]:
-    """Starts a process for each share of arguments. At the end it waits up to ``patience`` for them, and kills the
-    rest.
+    """Starts one process for each item in ``shares``, its arguments. On exit, waits up to ``patience`` seconds for the
+    processes to end, then kills the rest.
     """
     processes = [CONTEXT.Process(target=main, args=share, daemon=True) for share in shares]
     for process in processes:
@@ -34,9 +34,10 @@ def running(
 
 
 def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, within: float) -> list[Any]:
-    """Runs ``main`` in one process per share, with a barrier at which all of them begin, and a queue for the results.
+    """Runs ``main`` in one process per share, and returns the results.
 
-    Raises AssertionError as ``collect`` does.
+    ``main`` also gets a barrier, at which all processes start together, and a queue for its result. Raises the same
+    errors as ``collect``.
     """
     ready, answers = CONTEXT.Barrier(len(shares)), CONTEXT.Queue()
     with running(main, [(*share, ready, answers) for share in shares], patience=10) as processes:
@@ -44,7 +45,7 @@ def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, 
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
-    """Returns one result per process. Raises AssertionError if one ended without a result, or if time runs out."""
+    """Returns one result per process. Raises AssertionError if a process ends without one, or if time runs out."""
     found: list[Any] = []
     deadline = time.monotonic() + within
     dead_since = float("inf")

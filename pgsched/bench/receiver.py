@@ -1,5 +1,6 @@
-"""A local callback receiver in its own process: responds 204, or as told, as fast as it can, and records each
-webhook-id and the time at which it arrived.
+"""A local callback receiver in its own process.
+
+It responds as fast as it can, with 204 or as configured, and records each webhook-id and its time of arrival.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The webhook-ids in order of arrival, one per request, their times (monotonic), and the receiver's CPU seconds
-    since the last call.
+    """What the receiver recorded since the last call: the webhook-id of each request in order of arrival, the monotonic
+    times of arrival, and the CPU seconds used.
     """
 
     ids: list[bytes]
@@ -32,19 +33,19 @@ class Received:
 
 @dataclass(slots=True)
 class CallbackReceiver:
-    """The receiver process; ``url`` is the address to call."""
+    """The receiver process; ``url`` is where callbacks are sent."""
 
     url: str
     pipe: Connection
 
     def answer(self, answer: bytes) -> float:
-        """Sets the bytes that answer every request from now on. Returns the time from which they apply."""
+        """Sets the raw response to every request from now on. Returns the time at which it took effect."""
         self.pipe.send(answer)
         since: float = self._told()
         return since
 
     def take(self) -> Received:
-        """Returns what has arrived since the last call."""
+        """Returns what has been received since the last call."""
         self.pipe.send(None)
         received: Received = self._told()
         return received
@@ -55,7 +56,7 @@ class CallbackReceiver:
         return self.pipe.recv()
 
     def take_each_once(self, ids: set[bytes]) -> Received:
-        """Returns what has arrived. Raises AssertionError unless it is each of these ids exactly once."""
+        """Like ``take``, but raises AssertionError unless exactly these ids have arrived, each once."""
         received = self.take()
         came = set(received.ids)
         if came != ids or len(received.ids) != len(ids):
@@ -68,7 +69,7 @@ class CallbackReceiver:
 
 @contextmanager
 def receiving() -> Iterator[CallbackReceiver]:
-    """Starts the receiver on a free port of this machine, and ends it."""
+    """Runs the receiver on a free local port, within the block."""
     ours, theirs = CONTEXT.Pipe()
     with running(_main, [(theirs,)]):
         if not ours.poll(_LONGEST):
@@ -100,7 +101,7 @@ async def _serve(pipe: Connection) -> None:
 
 @dataclass(slots=True)
 class _Kept:
-    """The state that all connections share."""
+    """The state shared by all connections."""
 
     answer: bytes = _ANSWER
     ids: list[bytes] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Inserts the rows of benchmarks."""
+"""Inserts the executions that benchmarks run."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ insert into pgsched.executions (target, payload, fire_at)
 select 'python:trace', jsonb_build_object('order', n, 'merchant', 'abcdefghij'),
        now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
   from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
-# Each chunk has its own part of the year, so that a large index is built in memory, with the same final result.
+# Each chunk covers its own part of the year, so that index pages stay in memory while a chunk is inserted.
 WAITING = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}',
@@ -30,9 +30,9 @@ Progress = Callable[[str], None]
 def load(
     connection: psycopg.Connection[Any], query: str, count: int, progress: Progress, *, tidy: bool = True
 ) -> float:
-    """Inserts ``count`` rows, numbered from 0. Returns the seconds that took.
+    """Inserts ``count`` rows, numbered from 0. Returns how many seconds the inserts took.
 
-    ``tidy`` vacuums and updates the statistics afterwards.
+    ``tidy`` then vacuums the table and updates its statistics.
     """
     if not count:
         return 1.0
@@ -48,5 +48,5 @@ def load(
 
 
 def seeded(connection: psycopg.Connection[Any], seed: int) -> None:
-    """Seeds the session's ``random()``, so that it draws the same in every run with this seed."""
+    """Seeds the session's ``random()``, so that it returns the same values in every run with this seed."""
     connection.execute("select setseed(%s)", [(seed % 2_000_001 - 1_000_000) / 1_000_000])

@@ -1,4 +1,4 @@
-"""CPU time of the server's processes, read from /proc; available only if the server runs on this machine."""
+"""The CPU time of the PostgreSQL server's processes, read from /proc if the server runs on this machine."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class ServerCpu:
         self._postmaster = _postmaster_of(connection)
 
     def seconds(self) -> float | None:
-        """Returns the seconds of all server processes, including those that have ended."""
+        """Returns the CPU seconds of all server processes, including those that have ended."""
         if self._postmaster is None:
             return None
         own = _stat(self._postmaster)
@@ -28,7 +28,7 @@ class ServerCpu:
         return (ended + sum(ticks(child) for child in _children(self._postmaster))) * SECONDS_A_TICK
 
     def of_roles(self) -> dict[str, float | None]:
-        """Returns the seconds of the connections on which workers claim and settle, as long as they are open."""
+        """Returns the CPU seconds of the open connections on which workers claim and settle."""
         if self._postmaster is None:
             return dict.fromkeys(_ROLES)
         rows = self._connection.execute(
@@ -41,14 +41,14 @@ class ServerCpu:
 
 
 def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
-    """Returns the process id of the server, if the connection's backend is a process of this machine."""
+    """Returns the process id of the server, or None if the connection's backend does not run on this machine."""
     pid = connection.info.backend_pid
     stat = _stat(pid) if is_backend(pid, connection.info.dbname) else None
     return int(stat[1]) if stat else None
 
 
 def is_backend(pid: int, database: str) -> bool:
-    """Whether the process is that backend. On a remote server the id may match an unrelated process here."""
+    """Whether the process is a backend of this database. The id of a remote backend may match an unrelated process."""
     try:
         command = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -71,7 +71,7 @@ def ticks(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Returns the fields of stat from the third on, after the name, which may contain anything."""
+    """Returns the fields of the stat file after the second, the process name, which can contain any character."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

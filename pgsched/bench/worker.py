@@ -1,4 +1,4 @@
-"""One worker process of a benchmark: pgsched's own worker, with handlers that count and an observer of its batches."""
+"""One worker process of a benchmark: an ordinary worker, with counting handlers and an observer of its batches."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from pgsched.worker_process import tune_interpreter
 
 @dataclass(slots=True)
 class Signals:
-    """Signals between a benchmark and its worker processes. ``counts`` holds how many rows each has settled."""
+    """Signals between a benchmark and its worker processes. ``counts`` holds the rows settled by each worker."""
 
     ready: Any
     go: Event
@@ -34,7 +34,7 @@ class Signals:
 
 
 def work(settings: Settings, number: int, signals: Signals, traces: Path) -> None:
-    """Runs a worker process: waits for the others and ``go``, works until ``done``, drains and reports."""
+    """Runs a worker process: waits for the other processes and for ``go``, works until ``done``, drains and reports."""
     tune_interpreter()
     uvloop.run(_work(settings, number, signals, traces / str(number)))
 
@@ -63,7 +63,8 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
 
 
 def _directory_for_metrics(path: Path) -> Path:
-    """Creates the directory for this process's Prometheus counts, as with the setting ``metrics``. Nothing reads it."""
+    """Creates the directory for Prometheus counts, which nothing reads, so that counting costs the same as with the
+    setting ``metrics``."""
     directory = path.with_suffix(".metrics")
     directory.mkdir()
     return directory
@@ -91,9 +92,7 @@ def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
 
 
 def _ahead_of_server(settings: Settings) -> float:
-    """Returns the seconds by which this machine's clock is ahead of the server's; the shortest of many round trips
-    decides.
-    """
+    """Returns how many seconds this machine's clock is ahead of the server's, from the shortest of many round trips."""
     best, ahead = float("inf"), 0.0
     with psycopg.connect(str(settings.database_url), autocommit=True) as connection:
         for _ in range(50):
@@ -106,7 +105,7 @@ def _ahead_of_server(settings: Settings) -> float:
 
 
 class _Counting(Observer):
-    """Records what the worker reports about its batches, and how many rows it has settled so far."""
+    """Adds the worker's batches to the report, and counts the rows settled so far."""
 
     def __init__(self, report: WorkerReport, settled: Any, number: int) -> None:
         self._report, self._settled, self._number = report, settled, number

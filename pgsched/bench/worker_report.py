@@ -1,4 +1,4 @@
-"""The report of a benchmark's worker process, and the trace of what it delivered."""
+"""The report of a benchmark's worker process, and the trace of its deliveries."""
 
 from array import array
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ _WRITTEN_AT_ONCE = 16_384
 class WorkerReport:
     """What one worker process did.
 
-    ``last`` is the time of its last settle (system-wide monotonic clock), ``statements`` the number of statements that
-    claimed and settled; ``lateness`` covers each execution that carries its due time, ``claims`` each claim
-    transaction.
+    ``last`` is the time of its last settle (system-wide monotonic clock). ``statements`` counts claim and settle
+    statements. ``lateness`` has each execution whose payload contains its due time; ``claims`` has the duration of each
+    claim transaction.
     """
 
     delivered: int = 0
@@ -29,7 +29,7 @@ class WorkerReport:
 
 
 def together(counts: Iterable[ByMinute]) -> ByMinute:
-    """Merges the counts of all processes."""
+    """Merges the histograms of all processes."""
     whole = ByMinute()
     for one in counts:
         whole.merge(one)
@@ -37,7 +37,7 @@ def together(counts: Iterable[ByMinute]) -> ByMinute:
 
 
 class Trace:
-    """The numbers of the executions that this process delivered, in a file of four bytes each."""
+    """A file with the number of each execution that this process delivered, four bytes each."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._pending = file, array("I")
@@ -49,14 +49,14 @@ class Trace:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the numbers that are still in memory."""
+        """Writes the buffered numbers to the file."""
         self._pending.tofile(self._file)
         self._file.flush()
         del self._pending[:]
 
 
 def account(directory: Path, count: int) -> None:
-    """Raises AssertionError unless the traces together hold each number below count exactly once."""
+    """Raises AssertionError unless all traces together contain each number below ``count`` exactly once."""
     seen = bytearray(count)
     unknown = again = 0
     for file in directory.iterdir():

@@ -1,4 +1,4 @@
-"""Worker processes for a benchmark, which all start to claim at the same time."""
+"""The worker processes of a benchmark, which all start claiming at the same time."""
 
 import tempfile
 import time
@@ -25,7 +25,7 @@ class BenchmarkWorkers:
 
     @property
     def go(self) -> Event:
-        """The event that makes the workers start."""
+        """The event that starts the workers."""
         return self.signals.go
 
     @property
@@ -34,11 +34,12 @@ class BenchmarkWorkers:
         return [process.pid for process in self.processes]
 
     def settled(self) -> int:
-        """Returns how many executions all workers together have settled so far."""
+        """Returns the number of executions that all workers together have settled so far."""
         return sum(self.signals.counts)
 
     def await_settled(self, count: int, *, within: float) -> None:
-        """Waits until this many are settled, time runs out or no worker makes progress; the account shows which."""
+        """Waits until ``count`` executions are settled, time runs out, or no worker makes progress. Check the result
+        with ``account``."""
         settled, moved = -1, time.monotonic()
         deadline = moved + within
         while settled < count and time.monotonic() < min(deadline, moved + 60) and self.alive():
@@ -47,11 +48,11 @@ class BenchmarkWorkers:
                 settled, moved = self.settled(), time.monotonic()
 
     def alive(self) -> bool:
-        """Whether no worker has ended prematurely."""
+        """Whether all workers are still running."""
         return all(process.is_alive() for process in self.processes)
 
     def finish(self) -> list[WorkerReport]:
-        """Lets the workers drain and collects their reports. Raises AssertionError if one has died."""
+        """Makes the workers drain, and returns their reports. Raises AssertionError if a worker has died."""
         self.signals.done.set()
         reports: list[WorkerReport] = collect(self.signals.reports, self.processes, within=60)
         for process in self.processes:
@@ -59,13 +60,13 @@ class BenchmarkWorkers:
         return reports
 
     def account(self, count: int) -> None:
-        """Checks the numbers that ``python:trace`` recorded against those below ``count``; call it after ``finish``."""
+        """Checks that ``python:trace`` recorded each number below ``count`` exactly once. Call it after ``finish``."""
         account(self.traces, count)
 
 
 @contextmanager
 def benchmark_workers(settings: Settings, *, processes: int) -> Iterator[BenchmarkWorkers]:
-    """Starts the processes and waits until each is ready; they claim once ``go`` is set."""
+    """Starts the processes, and waits until all are ready. They start claiming when ``go`` is set."""
     signals = Signals(
         ready=CONTEXT.Barrier(processes + 1),
         go=CONTEXT.Event(),

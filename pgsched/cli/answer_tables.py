@@ -21,8 +21,8 @@ _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: ``value`` as JSON, or ``text``. A ``note`` goes to standard error; ``then`` is called
-    after the answer has been printed."""
+    """The answer of a command: ``value`` if it is printed as JSON, or else ``text``. ``note`` goes to standard error;
+    ``then`` is called after the answer has been printed."""
 
     value: Mapping[str, Any]
     text: str
@@ -31,19 +31,19 @@ class Answer:
 
 
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
-    """The answer of an idempotent command: ``done`` if it changed something, else ``otherwise``."""
+    """The answer of an idempotent command: ``done`` if it changed something, or else ``otherwise``."""
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
 
 
 def edited(id: UUID, is_changed: bool, fire_at: datetime | None, fires: str) -> Answer:
-    """The answer of an edit. ``fires`` are the words before the new instant, such as "fires at"."""
+    """The answer of an edit. ``fires`` is the phrase that precedes the new instant, such as "fires at"."""
     following = f", {fires} {fire_at.isoformat()}" if fire_at else ""
     text = f"changed{following}" if is_changed else "unchanged"
     return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)
 
 
 def shown(row: Any) -> Answer:
-    """One row in full. If it has attempts, they follow as a table, with the traceback of the last one."""
+    """All fields of a row. A row with attempts is followed by a table of them, and the last attempt's traceback."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
     attempts = fields.pop("attempts", None)
     text = listing({name: value for name, value in fields.items() if value or name not in _IF_ANY})
@@ -57,13 +57,13 @@ def shown(row: Any) -> Answer:
 async def listed(
     pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any, columns: Sequence[str], nothing: str
 ) -> Answer:
-    """Reads a listing with ``fill`` and shows it as a table of these columns."""
+    """Reads a listing with ``fill``, and shows it as a table with these columns."""
     page, note = await fill(pages, limit, after)
     return tabled(page, columns, nothing, note)
 
 
 def tabled(page: Page[_Row], columns: Sequence[str], nothing: str, note: str | None = None) -> Answer:
-    """A page as a table of these columns."""
+    """A page as a table with these columns."""
     text = table(columns, cells(columns, page.items)) if page.items else nothing
     return Answer({"items": page.items, "next": page.next}, text, note)
 
@@ -73,7 +73,8 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any) -> tuple[Page[_Row], str | None]:
-    """Reads pages until it has ``limit`` rows. After 5 seconds it stops, and the note says where to continue."""
+    """Reads pages until it has ``limit`` rows, and returns them as one page. After 5 seconds it stops early, and also
+    returns a note that says how to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
@@ -88,10 +89,10 @@ async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: A
 
 
 def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
-    """The settings given as flags, with None for each that ``--clear`` resets.
+    """The settings given as flags, with None for each one that ``--clear`` resets.
 
-    Raises InvalidInput if a setting is both given and cleared, or if there are no changes and an ``example`` (for the
-    message) is given.
+    Raises InvalidInput if a setting is both given and cleared. With ``example``, which the message shows, it also
+    raises InvalidInput if nothing is changed.
     """
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
     for flag in given.get("clear", ()):

@@ -1,4 +1,4 @@
-"""The API as the backend of commands: the SDK's client, with the extra methods that commands need."""
+"""The API as a backend for commands: the SDK's client, with the additional methods that commands need."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ _Found = TypeVar("_Found")
 
 
 def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Awaitable[_Found]]) -> _Found:
-    """Runs ``question`` against the API. Raises InvalidInput for a malformed address or key, Unavailable, and whatever
-    error the API answers with."""
+    """Runs ``question`` against the API. Raises InvalidInput for a malformed address or key, Unavailable, and any error
+    in the API's response."""
 
     async def run() -> _Found:
         async with ApiBackend(address, api_key=key) as api:
@@ -40,7 +40,7 @@ class ApiBackend(AsyncClient):
     """Runs commands against the API."""
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
-        """Returns the id for an id or a key. Looking up a key needs the scope read."""
+        """Returns the id of the object with the given id or key. Looking up a key needs the scope read."""
         found = id_or_key(name)
         if isinstance(found, UUID):
             return found
@@ -66,7 +66,7 @@ class ApiBackend(AsyncClient):
         return await self.preview(id, start=start, count=count, **changes)
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
-        """Raises NotFound for an execution, provided the API key may read."""
+        """Cancels a job. Raises NotFound for the id of an execution, but only if the API key has the scope read."""
         with suppress(Refused):
             await self.get_job(id)
         return await self.cancel(id, note=note)
@@ -80,7 +80,7 @@ class ApiBackend(AsyncClient):
         return before != after, after.fire_at
 
     async def around(self, row: Execution) -> Around:
-        """Leaves out what the API key may not read."""
+        """Omits what the API key may not read."""
         is_pulled, hold = False, None
         with suppress(NotFound, Refused):
             is_pulled = row.queue is not None and (await self.get_queue(row.queue)).pulled
@@ -90,7 +90,7 @@ class ApiBackend(AsyncClient):
         return Around(now=datetime.now(UTC), is_pulled=is_pulled, hold=hold)
 
     async def list_events(self, *, after: str | None, since: timedelta, limit: int, **wanted: Any) -> Page[Event]:
-        """Does not wait for new events."""
+        """Lists past events, without waiting for new ones."""
         start = None if after else datetime.now(UTC) - since
         place = str(after if start is None else Position.beginning(start))
         items: list[Event] = []
@@ -113,13 +113,13 @@ class ApiBackend(AsyncClient):
         return await _differs(self.get_limit(kind, name), lambda: self.set_limit(kind, name, **amount))
 
     async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
-        """Returns False if it replaced an existing secret."""
+        """Stores a secret. Returns False if it replaced an existing one."""
         there = {one.name async for one in self.iter_secrets(client)}
         await self.put_secret(client, name, value, hosts=hosts)
         return name not in there
 
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
-        """Returns no advice: the API does not report the size of the server's lock table."""
+        """Creates a queue. Returns no advice, because the API does not report the size of the server's lock table."""
         await self.create_queue(name, pulled=pulled, **settings)
         return None
 

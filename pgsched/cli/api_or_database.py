@@ -1,7 +1,7 @@
 """Chooses a command's backend: the database, or the API at an address.
 
-Commands are written once. ``DatabaseBackend`` and ``ApiBackend`` (a subclass of the SDK's client) have the same methods
-and return the same types.
+Each command is written once, for both: ``DatabaseBackend`` and ``ApiBackend`` (a subclass of the SDK's client) have the
+same methods and return the same types.
 """
 
 import os
@@ -21,7 +21,7 @@ Ask = Callable[[Question], Any]
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """Adds ``--api``. In commands that need the database it is hidden, and only there to explain the refusal."""
+    """Adds ``--api``. A command that needs the database accepts it hidden, only to refuse it with an explanation."""
     return click.option(
         "--api",
         metavar="URL",
@@ -41,8 +41,8 @@ def _no_password(_: click.Context, __: click.Parameter, given: str | None) -> st
 
 
 def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) -> Ask:
-    """Returns the function that asks the backend named by the flags and the environment, as ``actor`` if given. Raises
-    InvalidInput and InvalidSettings."""
+    """Returns a function that runs questions on the backend that the flags and the environment select, as ``actor`` if
+    given. Raises InvalidInput and InvalidSettings."""
     address = _address(flags, api)
     if address is None:
         return _asking_database(flags, actor)

@@ -56,7 +56,7 @@ async def apply(
 
 
 def jobs_of(file: Path) -> Sequence[DeclaredJob]:
-    """The jobs of a file. A TOML file may also contain settings. Raises InvalidInput and InvalidSettings."""
+    """The jobs that a file declares. A TOML file may also contain settings. Raises InvalidInput and InvalidSettings."""
     if file.suffix.lower() in _YAML:
         with extra("server", by="YAML"):
             from pgsched.cli.declared_yaml import jobs_in

@@ -1,4 +1,4 @@
-"""``pgsched bench``: repeatable measurements. Results go to standard output, progress to standard error."""
+"""``pgsched bench``: repeatable benchmarks. Results go to standard output, progress to standard error."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def worker_processes(default: int = 2) -> Callable[[Command], Command]:
 
 
 def progress(line: str) -> None:
-    """Writes to standard error, so that the result can be piped."""
+    """Writes a line to standard error, so that standard output contains only the result."""
     click.echo(line, err=True)
 
 

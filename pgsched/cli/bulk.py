@@ -1,4 +1,4 @@
-"""``pgsched bulk``: counts what matches a filter and changes it at a rate; shows and stops bulk operations."""
+"""``pgsched bulk``: changes everything that matches a filter, at a rate; lists and stops these operations."""
 
 import dataclasses
 import time
@@ -30,11 +30,11 @@ _COLUMNS = (
     *("filter", "actor", "created_at", "reason"),
 )
 _LOOKS_APART, _LINES_APART = 0.5, 5.0
-"""With --watch: seconds between polls, and the least seconds between progress lines."""
+"""With --watch: the seconds between polls, and the minimum seconds between progress lines."""
 
 
 def _shift(text: str) -> timedelta:
-    """A duration; negative if it begins with a minus."""
+    """Parses a duration, which may be negative."""
     try:
         return parse_shift(text)
     except InvalidSchedule as error:
@@ -70,11 +70,11 @@ bulk = CommandGroup("bulk")
 
 
 def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
-    """Adds the command for an action, with these options."""
+    """Adds the command for ``action``, with these options."""
 
     async def start(backend: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
         if action == "backfill":
-            del asked["client"]  # only needed to look up the job's key, which is done
+            del asked["client"]  # needed only to look up the job's key, which has been done
         found = await backend.bulk(action, **asked)
         skipped = f", of which {found.skipped} have already succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
@@ -123,15 +123,15 @@ async def stop(backend: Any, id: UUID) -> Answer:
 
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
-    """The same answer, followed by watching the operation."""
+    """The same answer, but after printing it the command watches the operation."""
     return dataclasses.replace(
         answer, then=partial(watch_to_its_end, lambda: ask(lambda backend: backend.get_bulk(id)))
     )
 
 
 def watch_to_its_end(look: Callable[[], BulkDetail], reply: Reply) -> None:
-    """Reports progress, whenever it has changed, until the operation ends. Interrupting this does not stop the
-    operation. Raises Conflict if it ended early."""
+    """Reports progress until the operation ends. An interrupt stops only the reports, not the operation. Raises
+    Conflict if the operation ends early."""
     told, told_at = "", float("-inf")
     while (found := look()).state == "active":
         line, now = _progress(found), time.monotonic()

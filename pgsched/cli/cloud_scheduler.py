@@ -41,7 +41,7 @@ class _Retries(msgspec.Struct, rename="camel"):
 
 
 class CloudSchedulerJob(msgspec.Struct, rename="camel"):
-    """A Cloud Scheduler job: the fields that pgsched has an equivalent for."""
+    """A Cloud Scheduler job, with only the fields that are converted or checked."""
 
     name: str
     schedule: str
@@ -54,7 +54,7 @@ class CloudSchedulerJob(msgspec.Struct, rename="camel"):
 
 
 def jobs_in(text: str) -> list[CloudSchedulerJob]:
-    """Parses the jobs. Raises InvalidInput if the text is not a JSON list of them."""
+    """Parses a JSON list of Cloud Scheduler jobs. Raises InvalidInput if the text is anything else."""
     try:
         return msgspec.json.decode(text, type=list[CloudSchedulerJob])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
@@ -63,7 +63,7 @@ def jobs_in(text: str) -> list[CloudSchedulerJob]:
 
 
 def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
-    """The job as a declaration. Raises InvalidInput, with the reason, if pgsched has no equivalent."""
+    """Converts a job to a declaration. Raises InvalidInput, with the reason, if pgsched has no equivalent."""
     call = job.http_target
     if call is None:
         raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand with another target")
@@ -86,7 +86,7 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
 
 
 def _sent(call: _Call) -> dict[str, Any]:
-    """The options ``headers`` and ``body``, and the payload that reproduces the body byte for byte."""
+    """The options ``headers`` and ``body``, and a payload that is sent as exactly the same bytes as the call's body."""
     headers = {name: value for name, value in call.headers.items() if not _DROPPED.fullmatch(name)}
     types = [headers.pop(name) for name in list(headers) if name.lower() == "content-type"]
     found: dict[str, Any] = {"headers": headers} if headers else {}
@@ -105,7 +105,7 @@ def _sent(call: _Call) -> dict[str, Any]:
 
 
 def _payload(body: str) -> tuple[str, str]:
-    """The format of a body, and its text in that format."""
+    """The body format for an encoded body, and the decoded text."""
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
@@ -118,8 +118,8 @@ def _payload(body: str) -> tuple[str, str]:
 
 
 def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
-    """Its retries as options. Cloud Scheduler stops after a count or a duration; given both, once it has reached
-    both."""
+    """Converts retries to options. Cloud Scheduler stops retrying after a count or a duration. If a job has both, it
+    stops only when both are reached."""
     count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
     if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
         raise InvalidInput(
@@ -138,7 +138,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
         count = 0
     attempts = 1 + (count or len(begins))
     waits = list(islice(_waits(retries), attempts - 1))
-    while len(waits) > 1 and waits[-1] == waits[-2]:  # the last wait is used for all further retries
+    while len(waits) > 1 and waits[-1] == waits[-2]:  # the last wait also applies to all later retries
         waits.pop()
     if attempts > _MOST_ATTEMPTS or len(waits) > _MOST_WAITS:
         raise InvalidInput(
@@ -154,7 +154,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
 
 
 def _waits(retries: _Retries) -> Iterator[timedelta]:
-    """Yields the waits before its retries: doubled ``max_doublings`` times, then growing by the last doubled wait."""
+    """Yields the wait before each retry: it doubles ``max_doublings`` times, then grows by a constant step."""
     wait = _length("minBackoffDuration", retries.min_backoff_duration)
     longest = _length("maxBackoffDuration", retries.max_backoff_duration)
     step, doubled = wait, 0

@@ -1,4 +1,4 @@
-"""Decorators for commands, so that each one only declares its parameters, its question and its answer.
+"""Decorators for commands, so that a command consists only of its parameters, its question and its answer.
 
     @command(clients)
     @click.argument("client")
@@ -9,8 +9,8 @@
 
 The function receives a backend (see ``api_or_database``): the API, or the database in a transaction that is committed
 when the function returns. The decorator adds ``--api``, ``--database-url``, ``--data-dir``, ``--config`` and
-``--json``, and passes ``--actor`` to the backend rather than to the function. A command that needs the database is a
-``database_command``: it receives the connection and the actor.
+``--json``, and passes ``--actor`` to the backend rather than to the function. A command that needs the database uses
+``database_command``; its function receives the connection and the actor.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ _FLAGS = (*DATABASE, "config")
 
 def command(group: click.Group | None = None, name: str | None = None, *, with_ask: bool = False) -> Decorator:
     """Turns an async function into a command, in ``group`` if given. With ``with_ask``, the function also receives
-    ``ask``, so that it can ask again later."""
+    ``ask``, with which it can run further questions later."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         flags = {flag: given.pop(flag) for flag in _FLAGS}
@@ -46,8 +46,8 @@ def command(group: click.Group | None = None, name: str | None = None, *, with_a
 
 
 def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: str, done: str, otherwise: str) -> None:
-    """Adds a command that pauses or resumes the object given by ``named``. The command calls the backend's ``method``
-    and is named after that method's first word. It answers ``done``, or ``otherwise`` if nothing changed."""
+    """Adds a command that pauses or resumes the object given by ``named``. The command calls the backend's ``method``,
+    and the first word of ``method`` is its name. It answers ``done``, or ``otherwise`` if nothing changed."""
 
     async def change(backend: Any, note: str | None, **what: Any) -> Answer:
         [name] = what.values()
@@ -60,8 +60,8 @@ def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: s
 def database_command(
     group: click.Group | None = None, name: str | None = None, *, with_settings: bool = False
 ) -> Decorator:
-    """Turns an async function into a command that needs the database. With ``with_settings``, it also receives the
-    settings."""
+    """Turns an async function into a command that needs the database. With ``with_settings``, the function also
+    receives the settings."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         from pgsched.cli.database_connection import ask

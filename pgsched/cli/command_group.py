@@ -1,4 +1,4 @@
-"""Command groups that import commands lazily, and whose help shows a whole sentence for each command."""
+"""Command groups that import their commands lazily, and never cut a command's line in the help."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -8,13 +8,13 @@ import click
 from click.shell_completion import CompletionItem
 
 Sections = Mapping[str, Mapping[str, tuple[str, str]]]
-"""The help's headings, each with its commands. A command has its module and attribute in ``pgsched.cli``, such as
-``server_commands:worker``, and its line in the help."""
+"""The help's headings, each with its commands by name. A command's value is its module and attribute in
+``pgsched.cli``, such as ``server_commands:worker``, and its line in the help."""
 
 
 class CommandGroup(click.Group):
-    """A group whose commands may be listed by name. Such a command is imported only when it runs, so help, completion
-    and other commands need not wait for its imports."""
+    """A group whose ``sections`` can name commands without importing them. Each is imported only when it runs, so that
+    help, completion and other commands do not wait for its imports."""
 
     def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -60,6 +60,6 @@ class CommandGroup(click.Group):
     def _help_lines(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for heading, lines in self._sections.items():
             yield heading, [(name, line) for name, (_, line) in lines.items()]
-        # Large enough never to cut a sentence: click wraps long lines anyway.
+        # A limit so large that no sentence is cut, because click wraps long lines anyway.
         own = [(name, self.commands[name].get_short_help_str(limit=1_000)) for name in super().list_commands(ctx)]
         yield "Commands", own

@@ -6,7 +6,8 @@ from click.shell_completion import get_completion_class
 from pgsched.cli.reply import Reply, json_option
 
 VARIABLE = "_PGSCHED_COMPLETE"
-"""The variable through which the script asks ``pgsched`` for completions. Click reads it before anything else."""
+"""The environment variable by which the script asks ``pgsched`` for completions. Click reads it before it parses
+arguments."""
 _SHELLS = ("bash", "zsh", "fish")
 
 

@@ -1,4 +1,4 @@
-"""Parses crontabs. A line is five fields and a command, an ``@`` word and a command, or a setting."""
+"""Parses crontabs. A line is five fields and a command, an ``@`` word and a command, or a variable."""
 
 import re
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ _PROGRAMS = words_in(
     "rake rclone rdiff-backup restic rm rsync ruby run-parts scp sed service sh sleep source ssh sudo su svn sync "
     "systemctl tar test time timeout touch wget yarn zip zsh"
 )
-"""Programs that people start by their bare names."""
+"""Programs that are commonly started by name, without a path."""
 _PROGRAM = re.compile(r"(?:python|php|perl|ruby|pypy)[0-9.]*|.*\.(?:sh|py|pl|rb|php|js)")
 _UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
-"""Variables that cron needs to start a command, but that are irrelevant to calling a target."""
+"""Variables that cron uses to start a command, and that do not matter for calling a target."""
 _TOLD = {
     "MAILTO": "pgsched does not mail responses: see on_failure and alerts",
     "TZ": "it only sets the commands' environment: set the schedule's time zone with CRON_TZ or --timezone",
@@ -37,7 +37,7 @@ _TOLD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrontabEntry:
-    """An entry of a crontab, with the time zone set above it."""
+    """A crontab entry, with the time zone that a line above it sets."""
 
     number: int
     cron: str
@@ -55,9 +55,9 @@ class LeftOut:
 
 
 def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
-    """Yields the entries in order. ``with_user`` is the format of ``/etc/crontab``, with a user before the command.
+    """Yields the entries in order. ``with_user`` expects the format of ``/etc/crontab``: a user before each command.
 
-    Raises InvalidInput for an entry in the other format.
+    Raises InvalidInput if an entry has the other format.
     """
     timezone = None
     for number, raw in enumerate(text.split("\n"), 1):

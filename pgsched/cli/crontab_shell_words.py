@@ -1,7 +1,7 @@
-"""Splits a crontab's commands as a shell would, if they are plain: one program with its arguments.
+"""Splits plain crontab commands, which are one program with its arguments, as a shell would.
 
-A command with shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part of it is
-lost silently.
+Any command with other shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part
+of it is lost silently.
 """
 
 import re
@@ -42,14 +42,14 @@ _PLAIN = {
     ),
     "wget": re.compile(r"-q|-nv|--quiet|--no-verbose|-o ?/dev/null"),
 }
-"""Flags that leave the request a GET and do not keep the response."""
+"""Flags with which the request is still a GET, and which do not save the response."""
 _DROPS = re.compile(r"(?:-q?O ?|--output-document[ =])(?:/dev/null|-)|--delete-after")
-"""Flags that make wget discard the response; without them it writes a file."""
+"""Flags that make wget discard the response, which it otherwise writes to a file."""
 
 
 def words_of(command: str) -> list[str]:
-    """The program and its arguments; empty unless the text is one plain command."""
-    if re.search(r"(?<!\\)%", command):  # cron ends the command here and passes the rest as input
+    """The program and its arguments, or an empty list if the text is not one plain command."""
+    if re.search(r"(?<!\\)%", command):  # cron ends the command here, and passes the rest as standard input
         return []
     text, at, words = command.replace("\\%", "%"), 0, list[str]()
     while at < len(text):
@@ -72,7 +72,7 @@ def calls(words: list[str]) -> bool:
 
 
 def address_of(words: list[str]) -> str | None:
-    """The address that a curl or wget command gets. None if the command does more than that or keeps the response."""
+    """The URL that a curl or wget command gets, or None if the command does more than that or saves the response."""
     if not calls(words):
         return None
     program, addresses, dropped = _program(words), list[str](), False
@@ -94,7 +94,7 @@ def _joined(words: list[str]) -> Iterator[str]:
 
 
 def name_of(words: list[str], address: str | None) -> str:
-    """A name for the command: the last part of the address that it gets, or of the program or script."""
+    """A name for the command: the last part of its URL, if given, or of the path of its program or script."""
     if address:
         name = urlsplit(address).path.rstrip("/") or urlsplit(address).netloc
     else:
@@ -119,5 +119,5 @@ def _program(words: list[str]) -> str:
 def _is_address(word: str) -> bool:
     try:
         return urlsplit(word).scheme in ("http", "https")
-    except ValueError:  # such as http://[
+    except ValueError:  # for example, http://[
         return False

@@ -1,6 +1,7 @@
-"""The database as the backend of commands.
+"""The database as a backend for commands.
 
-It has the methods of the SDK's client that commands call, with the same results, and a few more, on one connection.
+On one connection, it offers those methods of the SDK's client that commands call, with the same results, and a few
+more.
 """
 
 import json
@@ -43,7 +44,7 @@ _Method = Callable[..., Awaitable[_Found]]
 
 
 def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a lookup function of the store into a method."""
+    """Turns a store function that looks something up into a method."""
 
     async def ask(self: "DatabaseBackend", *given: Any) -> _Found:
         return await question(self._connection, *given)
@@ -52,7 +53,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a function of the store that changes something into a method, which passes the actor."""
+    """Turns a store function that makes a change into a method that passes the actor to it."""
 
     async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
         return await verb(self._connection, *given, actor=self._actor, **named)
@@ -61,7 +62,7 @@ def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _switches(kind: verbs.PausedKind) -> tuple[_Method[bool], _Method[bool]]:
-    """Returns two methods that pause and resume an object of this kind by its name or number."""
+    """Returns two methods, which pause and resume an object of this kind by its name or number."""
 
     def method(verb: Callable[..., Awaitable[bool]]) -> _Method[bool]:
         async def switch(self: "DatabaseBackend", name: object, **given: Any) -> bool:
@@ -78,8 +79,8 @@ def _lists(
     *,
     read: Callable[[Any], Any] = lambda after: after,
 ) -> _Method[Page[_Found]]:
-    """Turns a paged lookup of the store into a method that returns a page. ``place`` gives a row's cursor; ``read``
-    parses the cursor of the previous page."""
+    """Turns a store function that lists rows into a method that returns a page. ``place`` returns a row's cursor;
+    ``read`` parses the cursor of the previous page."""
 
     async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:
         found = await question(self._connection, *given, limit=limit + 1, after=read(after), **wanted)
@@ -89,7 +90,7 @@ def _lists(
 
 
 def _place(after: str | None) -> UUID | None:
-    """Parses a page's cursor. Raises InvalidInput."""
+    """Parses the cursor of a page. Raises InvalidInput."""
     try:
         return None if after is None else UUID(after)
     except ValueError:
@@ -97,7 +98,7 @@ def _place(after: str | None) -> UUID | None:
 
 
 class DatabaseBackend:
-    """Runs commands on a connection. Changes are made as ``actor``, or as the login if that is None."""
+    """Runs commands on a connection. Changes are made as ``actor`` or, if it is None, as the connection's login."""
 
     def __init__(self, connection: AsyncConnection[Any], settings: Settings, actor: str | None) -> None:
         self._connection, self._settings, self._actor = connection, settings, actor
@@ -133,7 +134,7 @@ class DatabaseBackend:
     drop_secret = _does(verbs.drop_secret)
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
-        """Returns the id for an id or a key."""
+        """Returns the id of the object with the given id or key."""
         return await id_of(self._connection, kind, id_or_key(name), None if client is None else [client])
 
     async def schedule(self, target: str, **given: Any) -> Scheduled:
@@ -151,7 +152,7 @@ class DatabaseBackend:
         return _page(found, [job_of(row, last.get(row.id)) for row in found.items])
 
     async def get_job(self, id: UUID) -> JobDetail:
-        """Includes the instant of the job's waiting execution."""
+        """Returns a job, with the instant of its waiting execution."""
         row = await listings.get_job(self._connection, id)
         planned, _ = await listings.planned_instant(self._connection, id)
         return job_detail(row, planned)
@@ -230,7 +231,7 @@ class DatabaseBackend:
     async def list_events(
         self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Event]:
-        """Raises InvalidInput if ``after`` is not a valid position."""
+        """Lists past events. Raises InvalidInput if ``after`` is not a valid position."""
         now = await horizon(self._connection)
         start = None if after else datetime.fromtimestamp(now.at, UTC) - since
         position = Position.beginning(start) if start is not None else Position.parse(str(after))
@@ -247,7 +248,7 @@ class DatabaseBackend:
         return await verbs.set_limit(self._connection, kind, name, **asked, actor=self._actor)
 
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
-        """Returns advice if the server's lock table is too small for another queue."""
+        """Creates a queue. Returns advice if the server's lock table is too small for another one."""
         asked = {**settings, "pulled": True} if pulled else settings
         await verbs.create_queue(self._connection, name, asked, actor=self._actor)
         return (await find_room(self._connection)).advice()
@@ -257,7 +258,7 @@ class DatabaseBackend:
         return await clients.rotate_signing_secret(self._connection, self._ring, client, **how, actor=self._actor)
 
     async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
-        """Returns False if it replaced an existing secret."""
+        """Stores a secret. Returns False if it replaced an existing one."""
         return await secrets.put(self._connection, self._ring, client, name, value, hosts=hosts, actor=self._actor)
 
     async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
@@ -271,12 +272,12 @@ class DatabaseBackend:
 
 
 def _page(found: Any, items: list[Any] | None = None) -> Page[Any]:
-    """A page of a listing, with the next page's cursor as text."""
+    """A page of a listing, with the cursor of the next page as text."""
     return Page(items=found.items if items is None else items, next=None if found.next is None else str(found.next))
 
 
 def _text_of(payload: msgspec.Raw | None) -> str | None:
-    """The JSON text, unchanged."""
+    """The payload as JSON text, unchanged."""
     return None if payload is None else bytes(payload).decode()
 
 

@@ -1,4 +1,4 @@
-"""Runs a command's question on the database: one connection, one transaction, every error as a PgschedError."""
+"""Runs a command's question on the database, in one transaction, and converts every error to a PgschedError."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,9 +17,9 @@ _Found = TypeVar("_Found")
 
 
 def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable[_Found]]) -> _Found:
-    """Runs ``question`` in its own transaction, which is committed when it returns.
+    """Runs ``question`` in a transaction, which is committed when ``question`` returns.
 
-    Raises Unavailable, SchemaMismatch, or the PgschedError for what the database refused.
+    Raises Unavailable, SchemaMismatch, or the PgschedError that corresponds to the database's error.
     """
 
     async def run() -> _Found:

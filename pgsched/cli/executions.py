@@ -35,7 +35,7 @@ executions.add_command(forecast)
 
 
 def execution_filters(statuses: Sequence[str]) -> Callable[[Question], Question]:
-    """The filter options of commands on executions, which may have these statuses."""
+    """The filter options of a command for executions that have one of these statuses."""
     scheduled = partial(click.option, type=instant, metavar="INSTANT")
     return options(
         only("client"),

@@ -1,4 +1,4 @@
-"""``pgsched executions forecast``: shows the minutes in which more falls due than the workers can do."""
+"""``pgsched executions forecast``: shows in which minutes more executions fall due than workers can run."""
 
 from typing import Any
 

@@ -104,7 +104,8 @@ async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
-    """Writes a file that only its owner may read. It gets its final name once it is complete and on disk."""
+    """Writes a day's rows to a file that only its owner may read. The file gets its final name once it is complete and
+    on disk."""
     partial = file.with_suffix(".partial")
     with os.fdopen(open_own(partial, empty=True), "wb") as raw:
         async with lend() as connection:

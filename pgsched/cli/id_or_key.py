@@ -1,7 +1,7 @@
-"""Lets commands take a job or an execution by its id or its key, with ``--client`` if several clients have that key.
+"""Lets users name a job or an execution by its id or its key, with ``--client`` if several clients have that key.
 
-This is the only place where a name becomes an id. An argument that is a UUID is an id, any other is a key. The value of
-``--key`` is always a key.
+Names are converted to ids only here. An argument is an id if it is a UUID, and otherwise a key. The value of ``--key``
+is always a key.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ job_option = click.option("--job", metavar="ID-or-KEY", help="Only this job.")
 
 
 def of_one(kind: Kind) -> Callable[[Question], Question]:
-    """Gives a command the ``id`` of one object of this kind, which the user may name by id or key."""
+    """Passes a command the ``id`` of one object of this kind, which the user names by id or key."""
 
     def decorate(question: Question) -> Question:
         @wraps(question)
@@ -41,7 +41,8 @@ def of_one(kind: Kind) -> Callable[[Question], Question]:
 
 
 def of_job(question: Question) -> Question:
-    """Adds ``--job``. The command's ``--client`` says which client the key belongs to."""
+    """Adds ``--job``, and passes the job's id. The command's ``--client`` says which client the job's key belongs
+    to."""
 
     @wraps(question)
     async def asked(backend: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:
@@ -52,7 +53,8 @@ def of_job(question: Question) -> Question:
 
 
 async def id_of_one(backend: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
-    """Returns None if nothing is named. Raises InvalidInput if it is named twice, and whatever the backend raises."""
+    """Returns the id for the given name or key, or None if neither is given. Raises InvalidInput if both are given, and
+    whatever the backend raises."""
     if name is not None and key is not None:
         raise InvalidInput(f"the {kind} is named twice: give either the argument or --key")
     named = name if key is None else as_key(key)

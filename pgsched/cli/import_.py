@@ -1,4 +1,4 @@
-"""``pgsched jobs import``: turns another scheduler's jobs into declarations for ``pgsched apply`` and prints them."""
+"""``pgsched jobs import``: prints another scheduler's jobs as declarations for ``pgsched apply``."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,8 @@ from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
-"""Where a job was found, for messages, and a function that declares it or raises a PgschedError."""
+"""A description of where a job was found, for messages, and a function that returns its declaration or raises a
+PgschedError."""
 
 
 @click.group("import", cls=CommandGroup)
@@ -86,8 +87,8 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
 
 
 def _digest(line: CrontabEntry) -> str:
-    """Distinguishes entries whose commands have the same name. It depends on nothing but the entry, so other lines may
-    change."""
+    """A suffix that distinguishes entries with the same name. It depends only on the entry, and stays the same if other
+    lines change."""
     parts = (line.timezone or "", line.cron, line.user or "", line.command)
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -114,7 +115,7 @@ def _read(file: str) -> str:
 
 
 def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
-    """Prints the declarations, and notes each job that cannot be declared, with the reason."""
+    """Prints the declarations, and a note with the reason for each job that cannot be declared."""
     jobs, left, text = dict[str, Mapping[str, Any]](), list[dict[str, str]](), list[str]()
     for where, declare in found:
         try:
@@ -133,8 +134,8 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
 
 
 def _check_sent(job: Mapping[str, Any]) -> None:
-    """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. This command
-    does not connect to it."""
+    """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. The command
+    checks this itself, because it does not use the database."""
     options = job.get("options", {})
     if options.get("method", "POST") not in METHODS:
         raise InvalidOptions(f"its method is {options['method']}: pgsched supports {', '.join(METHODS)}")
@@ -154,7 +155,7 @@ def _pairs(table: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in TOML. Its strings are written as in JSON."""
+    """Formats a value as TOML, with strings written as in JSON."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

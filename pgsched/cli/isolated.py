@@ -1,7 +1,7 @@
 """Starts and runs the child process that calls handlers in isolation (see ``delivery.isolation``).
 
-It is ``pgsched worker --isolated`` with its worker's settings and application, but it is not a worker itself. It holds
-no leases, and settles nothing except completions that a handler commits with its own transaction.
+The child is ``pgsched worker --isolated``, with the settings and the application of its worker, but it is not a worker
+itself. It holds no leases, and settles only completions that a handler commits in its own transaction.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def child_starter(settings: Settings) -> StartChild:
-    """Returns a function that starts such a child with these settings."""
+    """Returns a function that starts a child with these settings."""
     own = dataclasses.replace(settings, processes=1, metrics="", secret_keys="")
     started = program("isolated", ["worker", "--isolated"], own)
 
@@ -43,19 +43,19 @@ def child_starter(settings: Settings) -> StartChild:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=dict(started.environment),
-            start_new_session=True,  # a terminal's Ctrl-C goes only to the worker, which decides
+            start_new_session=True,  # a terminal's Ctrl-C reaches only the worker, which decides when to stop the child
         )
 
     return start
 
 
 def serve_isolated(settings: Settings, events: Events) -> None:
-    """Makes the calls that the worker sends, one after another, until the worker closes the pipe or dies."""
+    """Runs the handler calls that the worker sends, one at a time, until the worker closes the pipe or dies."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # works even if a handler holds the GIL
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # works even while a handler holds the GIL
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # keeps handlers off the pipes
+    os.dup2(nothing, 0)  # so that handlers cannot use the pipes
     os.dup2(2, 1)
     url = settings.database_url or ""
     channel = PythonChannel(

@@ -1,4 +1,4 @@
-"""``pgsched admin keys``: API keys, which say who may do what over the API."""
+"""``pgsched admin keys``: API keys, which control who may do what over the API."""
 
 from datetime import datetime, timedelta
 from typing import Any

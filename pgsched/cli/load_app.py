@@ -11,8 +11,8 @@ from pgsched.errors import InvalidSettings
 
 
 def load_app(name: str) -> App:
-    """Imports the App; the current directory is searched too. Raises InvalidSettings if it cannot be used, with the
-    reason."""
+    """Imports the App; the current directory is also searched. Raises InvalidSettings, with the reason, if that
+    fails."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise InvalidSettings(f"app is {name!r}: write module:attribute, such as shop.handlers:app")
@@ -30,7 +30,7 @@ def _module(module_name: str, name: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise InvalidSettings(f"app is {name!r}, but there is no module {error.name}") from error
-    except Exception as error:  # the module's code may raise anything, and that is the reason to report
+    except Exception as error:  # the module's code may raise anything; the error is the reason to report
         where = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
         raise InvalidSettings(f"app is {name!r}, but importing it failed with {reason}") from error

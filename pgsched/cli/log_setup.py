@@ -22,37 +22,37 @@ _MOST_BITS = 1024
 
 
 def decided(settings: Settings) -> Settings:
-    """Replaces the log format ``auto`` with ``human`` if standard error is a terminal, else with ``json``."""
+    """Replaces the log format ``auto`` with ``human`` if standard error is a terminal, or else with ``json``."""
     if settings.log_format != "auto":
         return settings
     return dataclasses.replace(settings, log_format="human" if sys.stderr.isatty() else "json")
 
 
 def begin_log(settings: Settings) -> None:
-    """Writes everything that this process logs to standard error, without ever blocking on it."""
+    """Sends all of this process's logs to standard error, and never blocks on writing them."""
     handler = _writer()
     handler.setFormatter(formatter(decided(settings).log_format))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    # A broken connection is logged once, as our own event; psycopg's lines would only repeat it.
+    # We log a broken connection once, as our own event; psycopg's log lines would only repeat that.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 def _writer() -> logging.Handler:
     try:
         return LogWriter(sys.stderr.fileno())
-    except io.UnsupportedOperation:  # stderr is replaced, as in a notebook: write to the replacement
+    except io.UnsupportedOperation:  # stderr has been replaced, as in a notebook: write to the replacement
         return logging.StreamHandler()
 
 
 def formatter(log_format: str) -> logging.Formatter:
-    """The formatter for ``human`` or ``json``."""
+    """The formatter for the log format ``human`` or ``json``."""
     if log_format == "human":
         return Printable("%(asctime)s %(levelname)s %(name)s %(message)s")
     return JsonLines()
 
 
 class Printable(logging.Formatter):
-    """Escapes control characters in log lines, from any logger, and removes passwords."""
+    """Escapes control characters in the log lines of all loggers, and removes passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
@@ -61,7 +61,8 @@ class Printable(logging.Formatter):
 class JsonLines(logging.Formatter):
     """Writes each record as one JSON object in ASCII, without passwords.
 
-    One of our events has its name and fields instead of its text. Other records have the fields given as ``extra``.
+    The object for one of our events has the event's name and fields instead of its text. For other records, it has the
+    text and the fields given as ``extra``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -91,7 +92,7 @@ class Relay:
         self._note(_line({"event": text}) if self._is_json else text)
 
     def line(self, program: str, text: str) -> None:
-        """Writes a line that a program wrote to standard error, from its log or otherwise."""
+        """Writes a line from a program's standard error, which may or may not be a log line."""
         if not self._is_json:
             return self._note(f"{program} | {text}")
         try:
@@ -108,7 +109,7 @@ def _line(told: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> Any:
-    """Keeps the line even if a field's value cannot be converted, or contains itself."""
+    """Converts a field's value; replaces one that cannot be converted, or contains itself, so that the line is kept."""
     try:
         return _without_passwords(value)
     except Exception as error:

@@ -49,13 +49,13 @@ _SECTIONS = {
     },
 }
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
-"""Raised for a group without a command; click before 8.2 shows the help by itself."""
+"""The exception for a group that is called without a command. Click before 8.2 shows the help instead."""
 
 
 class Commands(CommandGroup):
-    """A group whose commands each give exactly one answer: see ``pgsched.cli.reply``.
+    """A group whose commands each give exactly one answer (see ``pgsched.cli.reply``).
 
-    Exit status 0: done. 1: it failed. 2: the request is invalid. 130: Ctrl-C.
+    Exit status 0: done. 1: failed. 2: invalid request. 130: Ctrl-C.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
@@ -67,8 +67,8 @@ class Commands(CommandGroup):
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams safe to use. Escapes characters that the terminal's encoding lacks, and replaces a
-    closed stream with the null device."""
+    """Makes the standard streams safe to use: escapes characters that an encoding lacks, and replaces a closed stream
+    with the null device."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -96,7 +96,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
         reply.fail(error.code, str(error))
         return 2 if isinstance(error, InvalidInput) else 1
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone; keeps the interpreter from reporting that
+        sys.stderr.close()  # the reader is gone; prevents the interpreter from reporting it
         return 1
     except OSError as error:
         reply.fail(PgschedError.code, str(error))
@@ -108,7 +108,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
 
 
 def _database_error(reply: Reply, error: Exception) -> int:
-    """Explains a driver error that a command let through. Raises any other error again, with its traceback."""
+    """Explains a driver error that a command did not handle. Any other error is raised again, with its traceback."""
     from pgsched.store.core.refusals import refusal
 
     found = refusal(error)

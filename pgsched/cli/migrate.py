@@ -50,13 +50,13 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
 
 
 def note_room(reply: Reply, settings: Settings) -> None:
-    """Notes if the server's lock table is too small, or if any login can fill it."""
+    """Prints a note if the server's lock table is too small, or if any login can fill it."""
     for remark in ask(settings, remarks):
         reply.note(remark)
 
 
 def bring_up(url: str, *, anew: bool = False) -> tuple[str, list[str]]:
-    """Migrates. Returns the revision reached and the roles that could not be created. Raises PgschedError."""
+    """Migrates the database. Returns the new revision, and the roles that could not be created. Raises PgschedError."""
     from pgsched.store.admin.migrate import migrate as upgrade
 
     with _explained():

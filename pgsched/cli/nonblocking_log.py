@@ -1,4 +1,4 @@
-"""Writes the log without blocking the event loop or a handler's thread when the reader is slow."""
+"""Writes the log so that a slow reader does not block the event loop or a handler's thread."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ _MOST_BEHIND = 4 * 1024 * 1024
 
 
 class LogWriter(logging.Handler):
-    """Writes lines to a file descriptor: at once if it accepts them, otherwise in a thread as it accepts them. Up to
-    4 MiB of unread lines are kept. Further lines are dropped, and a later line reports how many."""
+    """Writes lines to a file descriptor: at once if it accepts them, otherwise from a thread when it does. At most
+    4 MiB of lines wait. Further lines are dropped, and a later line reports how many."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class LogWriter(logging.Handler):
                 self._keep(line)
 
     def flush(self) -> None:
-        """Waits until everything is written, for at most a second in case no one reads."""
+        """Waits until all lines are written, but no longer than a second, because the reader may be stuck."""
         until = time.monotonic() + 1
         with self._changed:
             while self._behind and (left := until - time.monotonic()) > 0:
@@ -48,8 +48,8 @@ class LogWriter(logging.Handler):
         return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
 
     def _write(self, line: bytes) -> bytes:
-        """Writes as much as the descriptor accepts without blocking, and returns the rest. If the descriptor is broken,
-        the line is lost."""
+        """Writes as much as the descriptor accepts without blocking, and returns the rest. A broken descriptor loses
+        the line."""
         with suppress(BlockingIOError):
             while line and self._taking.poll(0):
                 try:

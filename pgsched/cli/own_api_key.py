@@ -1,6 +1,6 @@
 """The API key that ``pgsched up`` creates once per data directory, so that its API refuses requests without a key.
 
-It is stored as a request header, so that ``curl -H @FILE`` needs no secret on its command line.
+The key is stored as a request header, so that ``curl -H @FILE`` needs no secret on its command line.
 """
 
 from pathlib import Path
@@ -19,8 +19,8 @@ _HEADER = "Authorization: Bearer "
 
 
 def own_key(settings: Settings) -> Path:
-    """Returns the file with the header, which only its owner may read. The key has every scope. If the database does
-    not accept the stored key, a new one is created. Raises PgschedError and OSError."""
+    """Returns the path of the file with the header, which only its owner may read. The key has every scope. If the
+    database does not accept the stored key, a new one is created. Raises PgschedError and OSError."""
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
     made = ask(settings, lambda connection: _made(connection, found))

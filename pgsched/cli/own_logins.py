@@ -1,4 +1,4 @@
-"""The logins of the API and the workers under ``pgsched up``, which should not be a superuser's."""
+"""The logins that ``pgsched up`` gives the API and the workers, so that they do not run as a superuser."""
 
 import os
 from pathlib import Path
@@ -23,10 +23,8 @@ def own_logins(url: str, passwords: Path) -> Logins:
 
 
 def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | None:
-    """Returns our own logins if the URL is a superuser's, else None. If they cannot be created, returns None with a
-    note.
-
-    Raises PgschedError if the database cannot be reached.
+    """Returns our own logins if the URL is a superuser's, or else None. If the logins cannot be created, prints a note
+    and returns None. Raises PgschedError if the database cannot be reached.
     """
     with explained():
         if not is_superuser(url):
@@ -49,5 +47,5 @@ def _let_act_as_api(url: str, reply: Reply) -> None:
 def _make(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     with explained():
         logins = make_logins(url, passwords, is_ours=is_ours)
-    os.environ.pop("PGPASSWORD", None)  # the superuser's, which libpq would prefer to the password file
+    os.environ.pop("PGPASSWORD", None)  # the superuser's password, which libpq would prefer to the password file
     return logins

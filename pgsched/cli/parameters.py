@@ -1,4 +1,4 @@
-"""Parses parameters of several commands: instants, JSON, ids. Each function is the ``type`` of a parameter."""
+"""Parses the parameters that several commands share: instants, JSON, ids. Each function is a parameter's ``type``."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule
 
 
 class Number(click.FloatRange):
-    """A finite number: click accepts NaN in any range."""
+    """A finite number. Click itself accepts NaN in any range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
@@ -28,7 +28,7 @@ class Number(click.FloatRange):
 
 
 def instant(text: str) -> datetime:
-    """ISO 8601 with an offset."""
+    """An instant in ISO 8601, with an offset."""
     try:
         found = read_instant(text)
     except ValueError:
@@ -47,7 +47,7 @@ def duration(text: str) -> timedelta:
 
 
 def json_text(text: str) -> msgspec.Raw:
-    """JSON text; @FILE reads a file, - standard input. The text is checked but not changed."""
+    """JSON text, checked but not changed. @FILE reads it from a file, and - from standard input."""
     read = _read(text)
     try:
         json.loads(read, parse_int=str, parse_constant=_no_number)
@@ -74,7 +74,7 @@ def _read(text: str) -> str:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """NAME=VALUE. The value is parsed as JSON if possible, and is text otherwise."""
+    """NAME=VALUE. A value that is valid JSON is parsed; any other is text."""
     name, value = _pair(text, "an option: write NAME=VALUE, such as timeout=PT5S")
     try:
         return name, json.loads(value)
@@ -88,7 +88,7 @@ def label(text: str) -> tuple[str, str]:
 
 
 def host_name(text: str) -> str:
-    """A target's host without its port, as filters take it. Limits and sidelined hosts have the port too."""
+    """A target's host without the port, as filters expect it. Limits and sidelined hosts include the port."""
     try:
         return host_alone(text)
     except InvalidInput as error:

@@ -1,8 +1,8 @@
-"""Keeps the embedded PostgreSQL running while ``pgsched up`` does.
+"""Keeps the embedded PostgreSQL running while ``pgsched up`` is running.
 
 A server that dies (for example, killed when the machine runs out of memory) is started again on the same port, and
-recovers what was committed. To the workers and the API, the database is just unavailable for a while. Failed starts are
-retried after growing pauses. The reason is reported once, and again only if it changes.
+recovers everything that was committed. Workers and the API see only a database that is unavailable for a while. Failed
+starts are retried after growing pauses. The reason for a failure is reported once, and again only if it changes.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ _STEADY = 60.0
 
 
 async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:
-    """Restarts the server whenever it dies, until cancelled. ``report`` receives the messages."""
+    """Restarts the server whenever it dies, until cancelled. ``report`` is called with each message."""
     pause = 0.0
     while True:
         since = time.monotonic()
-        while (status := server.exit_status) is None:  # noqa: ASYNC110  there is no event to wait for
+        while (status := server.exit_status) is None:  # noqa: ASYNC110  no event reports the end of a process
             await asyncio.sleep(0.2)
         report(f"PostgreSQL ended unexpectedly ({how_it_ended(status)}); starting it again")
         pause = 0.0 if time.monotonic() - since > _STEADY else _longer(pause)
@@ -48,7 +48,7 @@ def _longer(pause: float) -> float:
 
 
 async def _restart(server: EmbeddedPostgres) -> None:
-    """Restarts the server in a thread, because recovery may block for long. Gives up the start when cancelled."""
+    """Restarts the server in a thread, because recovery may block for a long time. Aborts the start when cancelled."""
     starting = asyncio.create_task(asyncio.to_thread(server.restart))
     try:
         await asyncio.shield(starting)

@@ -1,4 +1,4 @@
-"""``pgsched admin recover``: shows what a restored or copied database would fire, and releases its hold."""
+"""``pgsched admin recover``: shows what a restored or copied database would fire, and releases it."""
 
 from dataclasses import asdict
 from typing import Any
@@ -56,7 +56,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     if hold and release:
         raise InvalidInput("--hold and --release cannot be combined: give one of them")
     found = await recovery_preview.preview(connection)
-    if hold or release:  # the rest may take a while, and applies to the rows just found
+    if hold or release:  # the rest may take a while, and must apply to the rows just found
         await verbs.pause(connection, "installation", **said)
     state = await installation_settings.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}

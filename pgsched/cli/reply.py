@@ -1,7 +1,7 @@
-"""A command's single answer: text, or with ``--json`` exactly one object on standard output.
+"""A command's single answer: text or, with ``--json``, exactly one JSON object on standard output.
 
-Its values may come from anyone who can schedule, answer a call or name something, so unprintable characters are escaped
-in both forms and on both outputs.
+Its values may come from anyone who can schedule, respond to a call or name something. Unprintable characters are
+therefore escaped, in text and JSON, on standard output and standard error.
 """
 
 import re
@@ -34,8 +34,8 @@ class Reply:
         click.echo(_dumps(value) if self.as_json else _lines(text))
 
     def fail(self, code: str, message: str) -> None:
-        """Answers with an error, without passwords. If an answer was already given, the error goes to standard error,
-        even with ``--json``."""
+        """Answers with an error, with any passwords removed. If an answer was already given, the error goes to standard
+        error, even with ``--json``."""
         message = without_passwords(message)
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
@@ -43,7 +43,7 @@ class Reply:
             click.echo(f"error: {_lines(message)}", err=True)
 
     def note(self, text: str) -> None:
-        """Prints a note on standard error, without passwords."""
+        """Prints a note on standard error, with any passwords removed."""
         click.echo(_lines(without_passwords(text)), err=True)
 
 
@@ -60,8 +60,8 @@ def json_option(command: Command) -> Command:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows under their headings, padded with spaces. None is shown as a dash. On a terminal, the widest columns are cut
-    to fit, but never below the length of an id."""
+    """Formats rows under their headings, padded with spaces. None is shown as a dash. On a terminal, the widest columns
+    are cut to fit, but never below the length of an id."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     widths = _fitting(widths, shutil.get_terminal_size().columns) if sys.stdout.isatty() else widths
@@ -73,7 +73,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _fitting(widths: list[int], room: int) -> list[int]:
-    """Narrows the widest columns until a line fits, if possible."""
+    """Narrows the widest columns until lines fit, if possible."""
     over = sum(widths) + 2 * (len(widths) - 1) - room
     while over > 0 and (widest := max(widths)) > _UNCUT:
         beside = max((width for width in widths if width < widest), default=_UNCUT)
@@ -90,7 +90,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def listing(fields: Mapping[str, object]) -> str:
-    """Lines of ``name  value``."""
+    """Formats fields as lines of ``name  value``."""
     width = max(map(len, fields))
     return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in fields.items())
 

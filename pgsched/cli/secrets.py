@@ -1,4 +1,4 @@
-"""``pgsched admin secrets``: secrets, which options refer to by name and which cannot be read back.
+"""``pgsched admin secrets``: secrets, which options refer to by name. They cannot be read back.
 
 Values are read from standard input or a prompt, because every user of the machine can read process arguments.
 """

@@ -47,7 +47,7 @@ count_option = click.option("--count-into", type=Path, hidden=True)
 def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
     with extra("server", by="pgsched api"):
-        from pgsched.api.server import serve  # first, while the parent is still preparing the database
+        from pgsched.api.server import serve  # imported first, while the parent is still preparing the database
     if told:
         hear_settings()
     settings = with_database(load_settings(flags))
@@ -85,7 +85,7 @@ def worker(
         return
     from pgsched.scheduler.channels import ways_out
 
-    ways_out(settings)  # reports invalid settings once, rather than from each process
+    ways_out(settings)  # so that invalid settings are reported once, not by each process
     reply: Reply = context.obj
     try:
         if check:
@@ -104,7 +104,7 @@ def worker(
 
 
 def _check(settings: Settings, reply: Reply) -> None:
-    """Reports the living workers of this machine, for a container's health check. Raises NotFound if there are
+    """Lists the running workers on this machine, for a container's health check. Raises NotFound if there are
     none."""
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
@@ -116,7 +116,7 @@ def _check(settings: Settings, reply: Reply) -> None:
 
 @contextmanager
 def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
-    """Serves the metrics of worker processes, if that is set."""
+    """Serves the metrics of worker processes, if ``metrics`` is set."""
     if not settings.metrics:
         yield None
         return
@@ -129,14 +129,14 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 def _work(
     settings: Settings, reply: Reply, metrics: "MetricsPage | None", *, supervised: bool, count_into: Path | None
 ) -> None:
-    """Runs a worker in this process. If it is one of several, a supervisor keeps it running, and it writes its counts
-    to the supervisor's directory."""
+    """Runs a worker in this process. If it is one of several, a supervisor restarts it, and it writes its counts to the
+    supervisor's directory."""
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.worker_process import run_worker
 
     _begin(settings)
-    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # already in settings; programs started by handlers must not inherit it
+    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in settings; handlers' programs must not inherit it
     orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
     into = metrics.directory if metrics else count_into
@@ -172,12 +172,12 @@ def _supervise(settings: Settings, reply: Reply, metrics: "MetricsPage | None") 
 
     _begin(settings)
     with explained():
-        awaited_database(settings, _events(None))  # reports an absent database once, rather than from each process
+        awaited_database(settings, _events(None))  # so that a missing database is reported once, not by each process
     asyncio.run(_keep_running(settings, reply, metrics))
 
 
 async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
-    settings = decided(settings)  # children write to a pipe, so they cannot decide on the format themselves
+    settings = decided(settings)  # children write to a pipe, so they cannot choose the format themselves
     programs = [worker_program(number, settings, metrics) for number in range(1, settings.processes + 1)]
     log = Relay(reply.note, settings)
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
@@ -185,7 +185,7 @@ async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage 
 
 
 def worker_program(number: int, settings: Settings, metrics: "MetricsPage | None") -> Program:
-    """One worker process as a child. It counts for the metrics page, if there is one."""
+    """The program for one worker process, which counts for the metrics page if there is one."""
     own = dataclasses.replace(settings, processes=1, metrics="")
     return program(f"worker-{number}", ["worker", *counting_words(metrics.directory if metrics else None)], own)
 
@@ -200,8 +200,8 @@ def _ready(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> N
 
 
 def _begin(settings: Settings) -> None:
-    # Nothing is in flight before it serves, so it can exit at once. Raising SystemExit would be no safer: the code that
-    # is starting up might swallow it.
+    # Nothing is in flight during startup, so the process can exit at once. SystemExit would be no safer, because code
+    # that runs during startup might catch it.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda *_: os._exit(0))
     begin_log(settings)

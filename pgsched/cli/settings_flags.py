@@ -1,4 +1,4 @@
-"""Settings on the command line: their flags, merged with ``PGSCHED_*`` variables and ``pgsched.toml``."""
+"""The flags for settings, and their merge with ``PGSCHED_*`` variables and ``pgsched.toml``."""
 
 import dataclasses
 import os
@@ -46,7 +46,7 @@ EVERYTHING = tuple(_FLAGS)
 
 
 def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
-    """Adds the flags of these settings and ``--config``. Their values arrive as keyword arguments."""
+    """Adds the flags of these settings, and ``--config``. The command gets their values as keyword arguments."""
 
     return options(_CONFIG, *map(_flag, names))
 
@@ -55,8 +55,8 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
     """Merges a command's flags, the environment and the file. If none of them sets ``secret_keys``, uses the keys that
     ``pgsched up`` stored in the data directory.
 
-    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default: what is tried
-    out there is usually on the same machine, and all its workers should behave alike.
+    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. Targets that
+    are tried out there are usually on the same machine, and every worker on that database should treat them alike.
 
     Raises InvalidSettings.
     """
@@ -73,9 +73,9 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
 
 
 def with_database(settings: Settings) -> Settings:
-    """The settings with a database: the one that is set, or that of a ``pgsched up`` running in this data directory.
+    """The settings with a database: the one that is set, or that of the ``pgsched up`` running in this data directory.
 
-    Raises InvalidSettings if there is neither.
+    Raises InvalidSettings if neither exists.
     """
     url = settings.database_url or running_url(Path(settings.data_dir) / "postgres")
     if url is None:
@@ -86,7 +86,7 @@ def with_database(settings: Settings) -> Settings:
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """The environment that gives a child process exactly these settings."""
+    """The environment in which a child process has exactly these settings."""
     return without_settings() | as_variables(settings)
 
 

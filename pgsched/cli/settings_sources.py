@@ -1,7 +1,6 @@
 """Merges the settings from flags, environment and ``pgsched.toml``, in this order of precedence.
 
-"Unset" is not a default: a source leaves out the settings it does not give, and defaults are filled in once, at the end
-of the merge.
+Each source contains only the settings that are set there. Defaults are filled in once, after the merge.
 """
 
 import difflib
@@ -20,7 +19,7 @@ from pgsched.settings import JSON_OBJECTS, WITH_PASSWORD, Settings
 
 _PREFIX = "PGSCHED_"
 API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
-"""Variables that are not settings: the API's address and a key, for commands that use the API."""
+"""Variables that are not settings: the API's address and an API key, for commands that use the API."""
 _RESEMBLANCE = 0.8
 # Variables that Kubernetes sets in every container for each service, and Docker for each linked container.
 _INJECTED = re.compile(
@@ -36,11 +35,10 @@ def load(
     file: Path | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Merges the three sources; ``defaults`` apply to settings that none of them gives. Flags that are None count as
-    not given.
+    """Merges the three sources; ``defaults`` apply to settings that no source sets. A flag that is None is not set.
 
-    Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for
-    an invalid value.
+    Raises InvalidSettings for an unknown name in the file, a variable that looks like a misspelt setting, or an invalid
+    value.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     merged = dict(defaults or {}) | _from_file(file) | _from_environment(environment) | given
@@ -56,7 +54,7 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
         raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
-    except ValueError as error:  # also for invalid UTF-8, or a number with thousands of digits
+    except ValueError as error:  # also raised for invalid UTF-8, and for numbers with thousands of digits
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
     found.pop("jobs", None)  # for pgsched apply
     for name in found:
@@ -65,8 +63,8 @@ def _from_file(file: Path | None) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the environment variables. Others may begin with ``PGSCHED_`` too: a Kubernetes service or a
-    linked container named ``pgsched`` gives every process variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
+    """The settings among the environment variables. Not every ``PGSCHED_*`` variable is a setting: a Kubernetes service
+    or a linked container named ``pgsched`` adds variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
 
     Raises InvalidSettings for a variable that looks like a misspelt setting.
     """
@@ -83,8 +81,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unread(environment: Mapping[str, str]) -> list[str]:
-    """The variables that begin with ``PGSCHED_`` and are neither settings, nor injected by a cluster, nor used by
-    tests."""
+    """The ``PGSCHED_*`` variables that are neither settings, nor injected by a cluster, nor used by tests."""
     return sorted(
         variable
         for variable, value in environment.items()

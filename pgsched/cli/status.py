@@ -60,7 +60,7 @@ def _objective(one: Objective) -> list[Any]:
 def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    if seconds >= BUCKETS[-1]:  # everything beyond is in one bucket
+    if seconds >= BUCKETS[-1]:  # the last bucket has no upper bound
         return f"{BUCKETS[-1]:,.0f} s or more"
     return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
 

@@ -2,22 +2,22 @@
 
 Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``), not forked or
 spawned interpreters. They share no memory, sockets or threads with the supervisor, have their own name in ``ps``, and
-take their settings from the environment like any worker. Any program that follows the three rules below can be
-supervised, which the tests make use of.
+take their settings from the environment like any worker. Any program that follows three rules can be supervised; the
+tests use this.
 
-1. The first line on a child's standard output means that it is ready. Its standard error is passed on, and the last
-   lines of that explain a failure.
-2. Its standard input is a lifeline: it ends when the supervisor ends, for whatever reason (see
-   ``stop_when_orphaned``). It begins with the program's settings, if they are sent that way.
-3. A child drains and exits on SIGTERM. Before the signal, the supervisor writes a line to its standard input, so that a
-   child that runs other people's code knows that the signal did not come from that code. Each child has its own process
-   group, so that a terminal's Ctrl-C reaches it once, through the supervisor.
+1. A child writes a line to standard output when it is ready. Its standard error is passed on, and the last lines are
+   shown if it fails.
+2. A child's standard input is a lifeline, which ends when the supervisor ends for any reason (see
+   ``stop_when_orphaned``). If settings are sent this way, they are the first line.
+3. A child drains and exits on SIGTERM. The supervisor first writes a line to the child's standard input, which tells a
+   child with handlers that the signal does not come from a handler. Each child has its own process group, so that a
+   terminal's Ctrl-C reaches it only once, through the supervisor.
 
 A child that dies is started again: at once if it had been ready for STEADY seconds, otherwise after a pause that
-doubles each time. If a child fails FAILURES times in a row within WINDOW seconds before it is ready, everything ends.
-The exit status EX_TEMPFAIL (the database is away) does not count as a failure. A child that stays stopped, as by
-SIGSTOP, is killed. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the second kills
-them.
+doubles each time. If a child fails FAILURES times within WINDOW seconds without ever being ready, the supervisor ends.
+The exit status EX_TEMPFAIL (the database is unavailable) does not count as a failure. A child that stays stopped, for
+example by SIGSTOP, is killed. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the
+second kills them.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 STEADY = 1.0
 HAND_BACK = 3.0
-"""Seconds after the drain timeout in which children hand their rows back."""
+"""Seconds that children have, after the drain timeout, to hand back their rows."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A child to keep running. It gets exactly this environment, and ``said`` on its standard input. ``longest_stop``
-    is how many seconds it may stay stopped; None means for ever."""
+    """A child to keep running, with exactly this environment. ``said`` is written to its standard input.
+    ``longest_stop`` is how many seconds a signal may keep it stopped; None means no limit."""
 
     name: str
     command: Sequence[str]
@@ -67,9 +67,9 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until it is stopped. ``report`` gets each line for the operator; lines that programs write go to
-    ``relay`` instead, with the program's name, if that is given. ``begun`` are processes that are already running, by
-    program name."""
+    """Runs programs until it is stopped. ``report`` is called with each line for the operator. If ``relay`` is given,
+    it is called instead with each line that a program writes, and that program's name. ``begun`` maps names of programs
+    to their processes that are already running."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Supervisor:
         self._times_told = 0
 
     async def run(self, on_ready: Callable[[], None] | None = None) -> None:
-        """Starts the programs, calls ``on_ready`` when each has been ready once, and returns when all have stopped.
+        """Starts the programs, calls ``on_ready`` when all have become ready, and returns when all have stopped.
 
-        Raises PgschedError, with a program's last lines, if the program cannot be started.
+        Raises PgschedError, with the last lines of the program's output, if a program cannot be started.
         """
         loop = asyncio.get_running_loop()
         for number in _heard():
@@ -109,7 +109,7 @@ class Supervisor:
             task.result()
 
     def stop(self) -> None:
-        """Stops the children, after which ``run`` returns. A second call kills them."""
+        """Stops the children; ``run`` returns when all have stopped. A second call kills them."""
         self._times_told += 1
         self._told.set()
         if self._times_told == 1:
@@ -119,7 +119,7 @@ class Supervisor:
 
     @property
     def processes(self) -> dict[str, int]:
-        """The process ids of the programs that are running, by name."""
+        """The process ids of the running programs, by program name."""
         return {keeper.program.name: keeper.process.pid for keeper in self._keepers if keeper.process is not None}
 
     async def _announce(self, on_ready: Callable[[], None] | None) -> None:
@@ -185,7 +185,7 @@ class _Keeper:
         self.process = process = begun or await self.program.begin()
         if self.program.said and process.stdin is not None:
             process.stdin.write(self.program.said)
-        if self._stopping.is_set():  # stop() came during the start, when there was no process to signal
+        if self._stopping.is_set():  # stop() was called during the start, before there was a process to signal
             tell_to_stop(process)
         watching = asyncio.create_task(kill_if_stopped(process, self.program.longest_stop))
         try:
@@ -232,20 +232,20 @@ class _Keeper:
 
 
 def _heard() -> list[signal.Signals]:
-    """The signals that stop a supervisor, except those ignored from the start (SIGHUP under nohup)."""
+    """The signals that stop a supervisor, except those already ignored, such as SIGHUP under nohup."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
-    """Lets the readers reach the end of the child's output. Gives up after a second, since a grandchild may hold the
-    output open."""
+    """Waits until the readers reach the end of the child's output, but at most a second, because a grandchild may keep
+    the output open."""
     _, stuck = await asyncio.wait(reading, timeout=1)
     for task in stuck:
         task.cancel()
 
 
 def tell_to_stop(process: asyncio.subprocess.Process) -> None:
-    """Makes a child drain and end."""
+    """Makes a child drain and exit."""
     if process.stdin is not None and not process.stdin.is_closing():
         process.stdin.write(b"stop\n")
     with suppress(ProcessLookupError):
@@ -253,8 +253,8 @@ def tell_to_stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
-    """Kills a child that a signal has kept stopped for ``longest`` seconds, as it can neither work nor exit. Does
-    nothing on systems that cannot report whether a child is stopped."""
+    """Kills a child that a signal has kept stopped for ``longest`` seconds, because it can neither work nor exit. Does
+    nothing on systems that cannot tell whether a child is stopped."""
     if longest is None or not hasattr(os, "waitid"):
         return
     since = None
@@ -268,7 +268,7 @@ async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | 
 
 
 def how_it_ended(status: int) -> str:
-    """An exit status in words: its number, or the name of the signal."""
+    """Describes an exit status by its number, or by the name of the signal that ended the process."""
     if status >= 0:
         return f"exit status {status}"
     return signal.Signals(-status).name

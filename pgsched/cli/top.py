@@ -34,7 +34,7 @@ _WORKERS = ("worker", "id", "in hand", "concurrency", "longest", "queues")
 _CLIENTS = ("client", "due", "in hand", "late")
 _GATES = ("held back by", "held", "")
 _AROUND = 3
-"""Lines of a table besides its rows: a blank line, the headings, and how many rows are left out."""
+"""The lines that a table has besides its rows: a blank line, the headings, and the number of hidden rows."""
 
 
 @click.command()
@@ -77,7 +77,7 @@ async def _twice(url: str, sort: str, filter: str) -> tuple[Now, Shown]:
 
 
 async def _watch(url: str, every: float, sort: str, filter: str) -> None:
-    """Draws until interrupted. While the database is away, keeps the last frame and shows the reason."""
+    """Draws frames until interrupted. While the database is unavailable, keeps the last frame and shows the reason."""
     before, text = None, ""
     async with lending(url) as lend:
         while True:
@@ -101,7 +101,7 @@ async def _look(lend: Lend) -> Now:
 
 @contextmanager
 def _screen() -> Iterator[None]:
-    """Uses the terminal's alternate screen, so that its contents are restored afterwards."""
+    """Uses the terminal's alternate screen, so that the previous contents are restored afterwards."""
     click.echo("\x1b[?1049h", nl=False)
     try:
         yield
@@ -110,14 +110,14 @@ def _screen() -> Iterator[None]:
 
 
 def _draw(lines: Sequence[str]) -> None:
-    """Overwrites the screen line by line, which avoids flicker."""
+    """Overwrites the screen line by line, to avoid flicker."""
     columns, rows = shutil.get_terminal_size()
     shown = "\n".join(f"{line[:columns]}\x1b[K" for line in lines[-rows:])
     click.echo(f"\x1b[H{shown}\x1b[J", nl=False)
 
 
 def ordered(found: Shown, sort: str, filter: str) -> Shown:
-    """Filters the lines by name, and sorts them by the key ``sort``, then by name. Leaves gates unchanged."""
+    """Filters the lines by name, and sorts them by ``sort``, then by name. Gates stay unchanged."""
 
     def arranged(lines: Sequence[Any], name: Callable[[Any], str], edge: Callable[[Any], Edge]) -> list[Any]:
         kept = [line for line in lines if filter.lower() in name(line).lower()]
@@ -132,8 +132,8 @@ def ordered(found: Shown, sort: str, filter: str) -> Shown:
 
 
 def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
-    """A summary and four tables. If ``room`` limits the number of lines, the tables share it, and each says how many
-    rows it leaves out."""
+    """Formats a summary and four tables. ``room`` is the maximum number of lines; the tables share it, and each says
+    how many rows it hides."""
     tables: list[tuple[Sequence[str], list[list[object]]]] = [
         (
             _QUEUES,
@@ -154,7 +154,7 @@ def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
 
 
 def share(wanted: Sequence[int], room: int) -> list[int]:
-    """The number of rows for each table, max-min fair: a table that wants more than the others gets what they leave."""
+    """Divides ``room`` lines among tables by max-min fairness: lines that a short table does not need go to others."""
     given = [0] * len(wanted)
     while room > 0 and (hungry := [place for place, count in enumerate(wanted) if given[place] < count]):
         for place in hungry[:room]:

@@ -51,7 +51,7 @@ def up(reply: Reply, /, **flags: Any) -> None:
     """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
-    if find_spec("litestar") is None:  # the API is a separate process, which would report this late
+    if find_spec("litestar") is None:  # checked here because the API, a separate process, would report it late
         raise InvalidSettings(missing("server", by="pgsched up"))
     settings = _with_free_port(load_settings(flags, delivers=True))
     run = _run_given if settings.database_url else _run_embedded
@@ -60,9 +60,9 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """The settings with a port that can be listened on; port 0 becomes a free one.
+    """The settings, with a free port instead of port 0.
 
-    Raises Conflict if the port is taken, InvalidSettings if the host name does not resolve.
+    Raises Conflict if the port is taken, and InvalidSettings if the host name does not resolve.
     """
     host, port = settings.host, settings.port
     try:
@@ -79,7 +79,8 @@ def _with_free_port(settings: Settings) -> Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Begun:
-    """The API's process, which imports while the database is being prepared, and the event loop it belongs to."""
+    """The API's process, which runs its imports while the database is being prepared, and the event loop that
+    started it."""
 
     api: asyncio.subprocess.Process
     runner: asyncio.Runner
@@ -119,13 +120,13 @@ def _run_embedded(settings: Settings, reply: Reply, begun: _Begun) -> None:
 
 
 def _import_meanwhile(name: str) -> None:
-    """Imports a slow module in a thread while initdb and the server keep another core busy. A later import of it waits
-    for the rest."""
+    """Imports a slow module in a thread, while initdb and the server keep another core busy. A later import of the
+    module waits until this one is done."""
     threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 
 def _run_given(settings: Settings, reply: Reply, begun: _Begun) -> None:
-    """Runs on the user's database. If its URL is a superuser's, uses our own logins instead."""
+    """Runs everything on the user's database. If its URL is a superuser's, uses our own logins instead."""
     settings = _with_secret_keys(settings)
     url = settings.database_url or ""
     _migrate(url, reply)
@@ -164,7 +165,7 @@ def _run(
     try:
         with shown(settings) as metrics:
             begun.runner.run(_supervise(settings, reply, welcome, api_url, begun.api, server, metrics))
-    finally:  # the remaining clean-up is quick and must not be interrupted
+    finally:  # the rest of the clean-up is quick, and must not be interrupted
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
     reply.note("stopped")
@@ -179,7 +180,7 @@ async def _supervise(
     server: EmbeddedPostgres | None,
     metrics: "MetricsPage | None",
 ) -> None:
-    settings = decided(settings)  # children write to a pipe, so they cannot decide on the format themselves
+    settings = decided(settings)  # children write to a pipe, so they cannot choose the format themselves
     programs = [api_program(dataclasses.replace(settings, database_url=api_url))]
     numbers = range(1, settings.processes + 1)
     programs += [worker_program(number, settings, metrics) for number in numbers]

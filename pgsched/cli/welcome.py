@@ -1,4 +1,4 @@
-"""The message of ``pgsched up`` when it is ready: the address, and three commands to paste that schedule something."""
+"""The message that ``pgsched up`` prints when it is ready: the address, and three commands for trying it out."""
 
 import json
 import os
@@ -18,8 +18,8 @@ from pgsched.version import __version__
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
     """The parts of the message. ``psql`` is the command that opens the database; ``sql_role`` is the role of the client
-    default, if it has one. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL of
-    the embedded database, which may be shown with its password."""
+    ``default``, if it has one. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL
+    of the embedded database, which may be shown with its password."""
 
     settings: Settings
     psql: str
@@ -33,7 +33,7 @@ class Welcome:
         return f"http://{host}:{self.settings.port}"
 
     def tries(self) -> dict[str, str]:
-        """One command for each way to schedule. Each schedules a call of the API's /healthz in five seconds."""
+        """One command for each way to schedule. Each schedules a call to the API's /healthz in five seconds."""
         target = f"{self.url}/healthz"
         body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
         sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
@@ -85,7 +85,7 @@ class Welcome:
 
 
 def _own_command() -> str:
-    """This program as the user's shell finds it: by name, or else by path."""
+    """How the user's shell can run this program: by name if possible, or else by path."""
     beside = Path(sys.executable).with_name("pgsched")
     if not beside.exists() or ((found := shutil.which("pgsched")) and Path(found).samefile(beside)):
         return "pgsched"
@@ -94,12 +94,12 @@ def _own_command() -> str:
 
 
 def embedded_psql(url: str) -> str:
-    """The bundled psql on the embedded server."""
+    """The command that opens the embedded database with the bundled psql."""
     return f"{shlex.quote(str(bundled_bin_dir() / 'psql'))} {shlex.quote(url)}"
 
 
 def plain_psql(url: str) -> str:
-    """The installed psql on a given database, without the URL's password."""
+    """The command that opens a given database with the installed psql, without the URL's password."""
     if os.environ.get("PGSCHED_DATABASE_URL") == url:
         return 'psql "$PGSCHED_DATABASE_URL"'
     parts = urlsplit(url)

@@ -11,8 +11,8 @@ from pgsched.store.lookup.row_types import Attempt, Execution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What must be known besides the execution: the time, whether its queue is pulled, and its client if that is
-    held."""
+    """What the explanation needs besides the execution: the time, whether its queue is pulled, and whether its client
+    is held."""
 
     now: datetime
     is_pulled: bool = False
@@ -57,7 +57,7 @@ _ENDS = {
 def reasons(
     row: Execution, around: Around, *, attempts: Sequence[Attempt] = (), waits_for: Sequence[UUID] = ()
 ) -> list[str]:
-    """Why the execution has not run, or what became of it, as a list of sentences."""
+    """Explains, in a list of sentences, why the execution has not run or what became of it."""
     if row.status in _ENDS:
         return [_of(row, _ENDS[row.status])]
     last = [f"Attempt {one.attempt} failed at {_at(one.finished_at)}: {one.error}" for one in attempts[-1:]]
@@ -92,7 +92,7 @@ def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
 
 
 def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:
-    """Reasons for an execution that waits for its instant, or to be claimed."""
+    """The reasons for an execution that waits for its instant, or for a claim."""
     said = []
     if row.fire_at is not None and row.fire_at > now:
         left = timedelta(seconds=round((row.fire_at - now).total_seconds()))

@@ -1,4 +1,4 @@
-"""The SDK: ``Client`` and ``AsyncClient`` call the API; ``schedule`` works in your own transaction, without the API.
+"""The SDK: ``Client`` and ``AsyncClient`` call the API; ``schedule`` writes in your own transaction, without the API.
 
     with Client("http://127.0.0.1:8080") as pgsched:
         pgsched.schedule("https://shop.example/settle", payload={"merchant": 42}, delay="10m")
@@ -8,7 +8,7 @@
         schedule(connection, "https://shop.example/settle", payload={"order": 7}, key="settle-7")
         schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
 
-Both raise the classes of ``pgsched.errors``.
+All of them raise the exceptions in ``pgsched.errors``.
 """
 
 from pgsched.api_responses import Job as Job

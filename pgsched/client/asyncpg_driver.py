@@ -1,6 +1,6 @@
 """Runs pgsched's statements on an asyncpg connection, without importing asyncpg.
 
-asyncpg uses numbered parameters, and its COPY method builds the statement itself.
+asyncpg needs numbered parameters, and its COPY method builds the statement itself.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _COPY = re.compile(r"(\w+)\.(\w+) \((.+)\) from stdin \(format (\w+)\)")
 
 
 class Fetches(Protocol):
-    """The methods used here of an asyncpg connection, or of the proxy that its pool returns."""
+    """The methods that this module calls on an asyncpg connection, or on the proxy that a pool returns."""
 
     def transaction(self) -> Any: ...
 
@@ -35,15 +35,15 @@ class Fetches(Protocol):
 
 
 def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
-    """Whether ``candidate`` is an asyncpg connection, or the proxy that its pool returns."""
+    """Whether ``candidate`` is an asyncpg connection, or the proxy that a pool returns."""
     asyncpg = sys.modules.get("asyncpg")
     return asyncpg is not None and isinstance(candidate, asyncpg.Connection | asyncpg.pool.PoolConnectionProxy)
 
 
 @cache
 def numbered(name: str) -> tuple[str, tuple[str, ...]]:
-    """The statement with numbered parameters, and the parameters' names in order. JSON is sent as text: otherwise a
-    codec that the application has registered for it would encode it twice."""
+    """The statement with numbered parameters, and the parameters' names in order. JSON is sent as text, so that a JSON
+    codec registered by the application does not encode it a second time."""
     names: list[str] = []
 
     def number(found: re.Match[str]) -> str:
@@ -60,7 +60,7 @@ def encoding_of(connection: Fetches) -> str:
 
 
 async def send(connection: Fetches, load: Load) -> None:
-    """Sends the whole load in the connection's transaction."""
+    """Sends the whole load in the connection's current transaction."""
     while not load.exhausted:
         if load.start.without_copy:
             load.fill()
@@ -83,7 +83,7 @@ async def _copy(connection: Fetches, load: Load) -> None:
 async def _blocks(load: Load) -> AsyncIterator[bytes]:
     for block in load.blocks():
         yield block
-        await asyncio.sleep(0)  # a write that does not block never yields to other tasks
+        await asyncio.sleep(0)  # asyncpg's write yields to other tasks only when it blocks
 
 
 def _values(column: tuple[Any, ...]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The methods of both clients for the audit log."""
+"""Audit log methods, shared by both clients."""
 
 from typing import TypedDict, Unpack
 
@@ -9,7 +9,7 @@ from pgsched.store.admin.audit import AuditEntry
 
 
 class AuditQuery(TypedDict, total=False):
-    """Only changes that match every given filter; ``subject`` is the id of a job or an execution."""
+    """Filters, all of which must match; ``subject`` is the id of a job or an execution."""
 
     client: str | None
     subject: Id | None
@@ -20,13 +20,13 @@ class AuditQuery(TypedDict, total=False):
 
 
 class AuditMethods:
-    """The methods of both clients for the audit log. A key sees only entries about its own clients."""
+    """Audit log methods, shared by both clients. An API key sees only entries about its own clients."""
 
     @method
     def list_changes(
         self, *, limit: int = 50, after: str | int | None = None, **wanted: Unpack[AuditQuery]
     ) -> Call[Page[AuditEntry]]:
-        """One page, newest first: who changed what, with the old and new values."""
+        """One page of changes, newest first: who changed what, with the old and new values."""
         check_names(wanted, AuditQuery)
         return Call("GET", path("audit"), Page[AuditEntry], query={**wanted, "limit": limit, "after": after})
 

@@ -1,4 +1,4 @@
-"""The methods of both clients for bulk operations."""
+"""Bulk operation methods, shared by both clients."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,10 +15,10 @@ from pgsched.store.bulk.operations import Action, BulkAsked, BulkDetail, BulkOpe
 class BulkQuery(TypedDict, total=False):
     """Filters of a bulk operation, all of which must match.
 
-    ``status`` (any of those given) and ``queue`` apply to waiting and running executions. ``target`` (a prefix),
-    ``reason`` (a part of it) and ``status_code`` apply to dead letters. Jobs can be filtered only by ``client`` and
-    ``labels``. ``start`` (inclusive) and ``end`` (exclusive) bound scheduled_for, or finished_at for dead letters. A
-    backfill takes ``job``, ``start`` and ``end``.
+    ``status`` (one or more, any of which may match) and ``queue`` are for waiting and running executions. ``target``
+    (a prefix), ``reason`` (a substring) and ``status_code`` are for dead letters. Jobs can be filtered only by
+    ``client`` and ``labels``. ``start`` (inclusive) and ``end`` (exclusive) apply to scheduled_for or, for dead
+    letters, to finished_at. A backfill takes ``job``, ``start`` and ``end``.
     """
 
     client: str | None
@@ -36,7 +36,7 @@ class BulkQuery(TypedDict, total=False):
 
 
 class BulkMethods:
-    """The methods of both clients for bulk operations."""
+    """Bulk operation methods, shared by both clients."""
 
     @method
     def bulk(
@@ -51,10 +51,10 @@ class BulkMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[BulkAsked]:
-        """Applies ``action`` to everything that matches, at ``rate`` per second (to jobs at once). A dry run only
-        counts.
+        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are all changed at once. A
+        dry run only counts the matches.
 
-        ``replay`` can have a ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift``, e.g. ``1h`` or ``-15m``.
+        ``replay`` can take ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift`` such as ``1h`` or ``-15m``.
         """
         check_names(wanted, BulkQuery)
         named = present(between(wanted))
@@ -72,14 +72,14 @@ class BulkMethods:
 
     @method
     def get_bulk(self, operation_id: Id) -> Call[BulkDetail]:
-        """A bulk operation and its progress, with the runs of a backfill."""
+        """A bulk operation and its progress; for a backfill, also its runs."""
         return Call("GET", path("bulk", identity(operation_id)), BulkDetail)
 
     @method
     def list_bulk(
         self, *, action: Action | None = None, job: Id | None = None, limit: int = 50, after: str | None = None
     ) -> Call[Page[BulkOperation]]:
-        """One page, newest first."""
+        """One page of bulk operations, newest first."""
         query = {"action": action, "job": job, "limit": limit, "after": after}
         return Call("GET", path("bulk"), Page[BulkOperation], query=query)
 
@@ -87,5 +87,5 @@ class BulkMethods:
 
     @method
     def stop_bulk(self, operation_id: Id) -> Call[bool]:
-        """Stops a bulk operation; items that it has not reached stay unchanged. False if it had already ended."""
+        """Stops a bulk operation. Items it has not reached stay unchanged. Returns False if it had already ended."""
         return Call("DELETE", path("bulk", identity(operation_id)), bool, "changed")

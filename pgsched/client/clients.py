@@ -1,4 +1,4 @@
-"""The methods of both SDK clients for pgsched's clients (tenants): settings, holds and signing secrets."""
+"""Methods for pgsched's clients (tenants), shared by both SDK clients: settings, holds and signing secrets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -11,7 +11,7 @@ from pgsched.store.admin.secrets import SecretRow
 
 
 class ClientChanges(TypedDict, total=False):
-    """Settings to change; None sets the default. ``options`` are replaced as a whole."""
+    """Settings to change; None restores the default. ``options`` are replaced as a whole."""
 
     keep: str | None
     options: Mapping[str, Any] | None
@@ -25,11 +25,11 @@ class ClientChanges(TypedDict, total=False):
 
 
 class ClientMethods:
-    """The methods of both SDK clients for clients."""
+    """Methods for pgsched's clients (tenants), shared by both SDK clients."""
 
     @method
     def list_clients(self, *, limit: int = 50, after: str | None = None) -> Call[Page[ClientRow]]:
-        """One page of the clients that have settings, by name."""
+        """One page of the clients that have settings, sorted by name."""
         return Call("GET", path("clients"), Page[ClientRow], query={"limit": limit, "after": after})
 
     iter_clients = pages(list_clients)
@@ -52,17 +52,17 @@ class ClientMethods:
 
     @method
     def hold_client(self, client: str, *, note: str | None = None) -> Call[bool]:
-        """Starts nothing more for the client until it is released; false if it was already held."""
+        """Holds a client: none of its executions starts until it is released. Returns False if it was already held."""
         return Call("POST", path("clients", client, "pause"), bool, "changed", body={"note": note})
 
     @method
     def release_client(self, client: str, *, note: str | None = None) -> Call[bool]:
-        """Releases a held client; false if it was not held."""
+        """Releases a held client. Returns False if it was not held."""
         return Call("POST", path("clients", client, "resume"), bool, "changed", body={"note": note})
 
     @method
     def list_secrets(self, client: str, *, limit: int = 50, after: str | None = None) -> Call[Page[SecretRow]]:
-        """One page of a client's secrets, by name, without their values."""
+        """One page of a client's secrets, sorted by name, without their values."""
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": limit, "after": after})
 
     iter_secrets = pages(list_secrets)
@@ -71,28 +71,28 @@ class ClientMethods:
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
         """Stores a secret that headers can refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
 
-        The secret is sent only to these hosts. None keeps its current hosts; a new secret then has none.
+        The secret is sent only to ``hosts``. None keeps the current hosts, or gives a new secret none.
         """
         given = present({"value": value, "hosts": hosts})
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
 
     @method
     def drop_secret(self, client: str, name: str) -> Call[bool]:
-        """Deletes a secret; false if there was none. Attempts that refer to it fail from then on, and are retried."""
+        """Deletes a secret. Later attempts that refer to it fail and are retried. Returns False if it did not exist."""
         return Call("DELETE", path("clients", client, "secrets", name), bool, "changed")
 
     @method
     def rotate_signing_secret(
         self, client: str, *, secret: str | None = None, keep_for: Length | None = None
     ) -> Call[str]:
-        """Signs with a new secret, random unless given. Previous secrets stay valid for ``keep_for``, by default a day.
+        """Replaces the client's signing secret with ``secret``, or with a random one, and returns the new secret.
 
-        Returns the new secret, which is not shown again.
+        It is not shown again. Previous secrets stay valid for ``keep_for``, one day by default.
         """
         asked = body(present({"secret": secret, "keep_for": keep_for}))
         return Call("POST", path("clients", client, "signing-secret"), str, "secret", body=asked)
 
     @method
     def drop_signing_secret(self, client: str) -> Call[bool]:
-        """Stops signing a client's callbacks; its previous secrets become invalid, too."""
+        """Stops signing a client's callbacks, and makes its previous signing secrets invalid."""
         return Call("DELETE", path("clients", client, "signing-secret"), bool, "changed")

@@ -1,4 +1,4 @@
-"""The methods of both clients for dead letters."""
+"""Dead letter methods, shared by both clients."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
@@ -22,8 +22,8 @@ from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
 
 class DeadLetterQuery(TypedDict, total=False):
-    """``target`` is a prefix of the target, ``reason`` part of the reason; ``start`` (inclusive) and ``end``
-    (exclusive) bound finished_at."""
+    """Filters for dead letters. ``target`` is a prefix, ``reason`` a substring; ``start`` (inclusive) and ``end``
+    (exclusive) apply to finished_at."""
 
     client: str | None
     target: str | None
@@ -38,7 +38,7 @@ class DeadLetterQuery(TypedDict, total=False):
 
 
 class ReplayOptions(TypedDict, total=False):
-    """Changes for the new run of a dead letter; fields that are left out keep their values."""
+    """Changes for the new run of a dead letter; omitted fields keep their values."""
 
     target: str
     payload: Any
@@ -47,7 +47,7 @@ class ReplayOptions(TypedDict, total=False):
 
 
 class DeadLetterMethods:
-    """The methods of both clients for dead letters."""
+    """Dead letter methods, shared by both clients."""
 
     @method
     def list_dead_letters(
@@ -59,7 +59,7 @@ class DeadLetterMethods:
         after: str | None = None,
         **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Page[DeadLetter]]:
-        """One page, newest or oldest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
+        """One page of dead letters. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
         check_names(wanted, DeadLetterQuery)
         asked = as_label(between(wanted)) | {"state": state, "sort": sort, "limit": limit, "after": after}
         return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
@@ -73,14 +73,14 @@ class DeadLetterMethods:
 
     @method
     def replay(self, execution_id: Id, *, client: str | None = None, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
-        """Runs a dead letter again; returns the new execution's id. Repeated calls return the same id, unless that
-        execution has failed, too."""
+        """Runs a dead letter again, and returns the new execution's id. A repeated call returns the same id, unless the
+        new execution has failed as well."""
         retry = path("executions", named(execution_id), "retry")
         return Call("POST", retry, UUID, "id", query={"client": client}, body=body(changes))
 
     @method
     def discard(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Discards a dead letter; false if it was already discarded."""
+        """Discards a dead letter. Returns False if it was already discarded."""
         return Call("DELETE", _letter(execution_id), bool, "changed", query={"client": client, "note": note})
 
 

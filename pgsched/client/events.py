@@ -1,4 +1,4 @@
-"""Follows the outcomes of executions: the part that both clients share.
+"""Follows the stream of execution outcomes, for both clients.
 
 A broken stream is resumed after the last event received, so each event is seen once.
 """
@@ -18,7 +18,8 @@ _NOTHING = 0.1
 
 
 class EventQuery(TypedDict, total=False):
-    """``status`` is one or several, any of which may match. With ``wait``, the events end after that time."""
+    """Filters for events. ``status`` is one or more, any of which may match. ``wait`` ends the stream after that
+    time."""
 
     client: str | None
     queue: str | None
@@ -29,7 +30,7 @@ class EventQuery(TypedDict, total=False):
 
 
 class EventStream:
-    """How far the events have been read, and the request for the rest."""
+    """The position in the stream, and the request for the events after it."""
 
     def __init__(self, wanted: EventQuery, after: str | None, retries: int) -> None:
         check_names(wanted, EventQuery)
@@ -45,7 +46,7 @@ class EventStream:
         return self._call.send_by(http)
 
     def read(self, piece: bytes) -> Iterator[Event]:
-        """Adds a piece of the response and yields the events that are now complete."""
+        """Adds a piece of the response, and yields the events that it completes."""
         seen = max(len(self._rest) - 1, 0)
         self._rest += piece
         if self._rest.find(b"\n\n", seen) < 0:
@@ -66,11 +67,11 @@ class EventStream:
                 yield event
 
     def ended(self) -> float | None:
-        """Seconds to wait before resuming after the stream has ended; None if no more events are wanted."""
+        """Seconds to wait before resuming a stream that has ended, or None if no more events are wanted."""
         return None if self._ends else self._next(_NOTHING, Unavailable("the API ends every event stream immediately"))
 
     def refused(self, response: httpx.Response) -> float:
-        """Seconds to wait before asking again. If the API's answer is final, raises it as an error."""
+        """Seconds to wait before repeating the request. Raises the response as an error if a retry cannot help."""
         pause = self._call.pause(self._retries, self._failures, response)
         if pause is None:
             self._call.read(response)
@@ -79,7 +80,7 @@ class EventStream:
         return pause
 
     def broken(self, error: httpx.RequestError) -> float:
-        """Seconds to wait before asking again. Raises Unavailable when the retries are used up."""
+        """Seconds to wait before repeating the request. Raises Unavailable when the retries are used up."""
         return self._next(self._call.pause(self._retries, self._failures), unavailable(error))
 
     def _next(self, pause: float | None, otherwise: Unavailable) -> float:

@@ -1,4 +1,4 @@
-"""The methods of both clients for executions."""
+"""Execution methods, shared by both clients."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -11,8 +11,8 @@ from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """``status`` is one or several, any of which may match; all ``labels`` must match. ``start`` (inclusive) and
-    ``end`` (exclusive) bound scheduled_for."""
+    """Filters for executions. ``status`` is one or more, any of which may match; all ``labels`` must match. ``start``
+    (inclusive) and ``end`` (exclusive) apply to scheduled_for."""
 
     client: str | None
     status: str | Sequence[str] | None
@@ -26,8 +26,8 @@ class ExecutionQuery(TypedDict, total=False):
 
 
 class ExecutionChanges(TypedDict, total=False):
-    """The changes that ``edit_execution`` makes. Fields that are left out stay unchanged. ``payload``, ``options`` and
-    ``labels`` are replaced as a whole; None removes them."""
+    """The changes that ``edit_execution`` makes. Omitted fields stay unchanged. ``payload``, ``options`` and ``labels``
+    are replaced as a whole; None removes them."""
 
     target: str
     payload: Any
@@ -38,16 +38,16 @@ class ExecutionChanges(TypedDict, total=False):
 
 
 class ExecutionMethods:
-    """The methods of both clients for executions."""
+    """Execution methods, shared by both clients."""
 
     @method
     def get_execution(self, execution_id: Id, *, client: str | None = None) -> Call[ExecutionDetail]:
-        """An execution with its failed attempts, and the executions that it still waits for."""
+        """An execution, with its failed attempts and the executions that it is still waiting for."""
         return Call("GET", _one(execution_id), ExecutionDetail, query={"client": client})
 
     @method
     def cancel_execution(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Cancels a waiting or running execution; false if it had already ended."""
+        """Cancels a waiting or running execution. Returns False if it had already ended."""
         query = {"client": client}
         return Call("POST", _one(execution_id, "cancel"), bool, "changed", query=query, body={"note": note})
 
@@ -55,7 +55,7 @@ class ExecutionMethods:
     def list_executions(
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
     ) -> Call[Page[Execution]]:
-        """One page, newest or oldest first."""
+        """One page of executions."""
         check_names(wanted, ExecutionQuery)
         asked = as_label(between(wanted)) | {"sort": sort, "limit": limit, "after": after}
         return Call("GET", path("executions"), Page[Execution], query=asked)
@@ -66,7 +66,7 @@ class ExecutionMethods:
     def edit_execution(
         self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """Changes the given parts of a one-shot that has not started. While it waits for a retry, only its ``fire_at``
+        """Changes the given fields of a one-shot that has not started. While it waits for a retry, only its ``fire_at``
         can be changed."""
         check_names(changed, ExecutionChanges)
         query = {"client": client}

@@ -1,4 +1,4 @@
-"""The methods of both clients for gates: limits, sidelined targets, blocked ordering keys."""
+"""Methods for limits, sidelined targets and blocked ordering keys, shared by both clients."""
 
 from pgsched.api_responses import Page
 from pgsched.client.requests import Call, Id, Instant, Length, body, path, present
@@ -9,13 +9,13 @@ from pgsched.store.gates.sidelined_targets import Sidelined
 
 
 class GateMethods:
-    """The methods of both clients for limits, targets and ordering keys."""
+    """Methods for limits, targets and ordering keys, shared by both clients."""
 
     @method
     def list_limits(
         self, *, kind: str | None = None, limit: int = 50, after: str | None = None
     ) -> Call[Page[LimitRow]]:
-        """One page, by kind and name."""
+        """One page of limits, sorted by kind and name."""
         return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": limit, "after": after})
 
     iter_limits = pages(list_limits)
@@ -36,14 +36,14 @@ class GateMethods:
         burst: int | None = None,
         concurrency: int | None = None,
     ) -> Call[LimitRow]:
-        """At most ``rate`` start in each ``per``, ``burst`` of them at once after a quiet period; at most
-        ``concurrency`` run at once."""
+        """Sets a limit: at most ``rate`` executions start in each ``per``, up to ``burst`` of them at once after a
+        quiet period, and at most ``concurrency`` run at the same time."""
         asked = body(present({"rate": rate, "per": per, "burst": burst, "concurrency": concurrency}))
         return Call("PUT", path("limits", kind, name), LimitRow, body=asked)
 
     @method
     def drop_limit(self, kind: str, name: str) -> Call[bool]:
-        """Removes a limit; executions that it held back continue. False if there was no such limit."""
+        """Removes a limit, and frees the executions that it held. Returns False if there was no such limit."""
         return Call("DELETE", path("limits", kind, name), bool, "changed")
 
     @method
@@ -60,13 +60,13 @@ class GateMethods:
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Stops calling the host, for one client or for all, until ``until`` or until it is restored."""
+        """Stops all calls to a host, for one client or for all, until ``until`` or until the host is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 
     @method
     def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
-        """Calls the host again, a few executions per second at first."""
+        """Restores a sidelined host: calls to it resume, at a few executions per second at first."""
         return Call("POST", path("targets", "resume"), bool, "changed", body=present({"host": host, "client": client}))
 
     @method
@@ -81,7 +81,7 @@ class GateMethods:
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
-        """Unblocks an ordering key: its other executions continue without the failed one. False if it was not
+        """Unblocks an ordering key: its other executions continue without the failed one. Returns False if it was not
         blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
         return Call("POST", path("ordering-keys", "resume"), bool, "changed", body=asked)

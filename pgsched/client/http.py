@@ -1,4 +1,4 @@
-"""The two clients of the API, synchronous and asyncio, with the same methods."""
+"""The two API clients, synchronous and asyncio, with the same methods."""
 
 import asyncio
 import time
@@ -41,15 +41,15 @@ class _Methods(
     GateMethods,
     AuditMethods,
 ):
-    """The methods of both clients."""
+    """All methods that both clients share."""
 
 
 class Client(_Methods, SyncBase):
     """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Idempotent requests (all reads, and ``schedule`` with a key) are retried up to ``retries`` times while the API
-    cannot be reached or asks to be called again later. The API's problems are raised as the classes of
-    ``pgsched.errors``; if there is no answer, Unavailable is raised.
+    cannot be reached or asks to be called again later. An error response is raised as the matching class in
+    ``pgsched.errors``. Without any response, Unavailable is raised.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class Client(_Methods, SyncBase):
     def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> Iterator[Message]:
-        """Yields messages without end: complete or fail each one before you ask for the next."""
+        """Yields messages indefinitely. Complete or fail each message before you take the next."""
         while True:
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
-        """Yields outcomes of executions without end: from now on, or after the event with the cursor ``after``. Each is
-        yielded once, in the order in which they become visible; a broken stream is resumed."""
+        """Yields execution outcomes indefinitely, from now on or after the event with the cursor ``after``. Each
+        outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
@@ -128,7 +128,7 @@ class Client(_Methods, SyncBase):
 
 
 class AsyncClient(_Methods, AsyncBase):
-    """``Client`` for asyncio: the same methods, awaited; close it with ``aclose`` or ``async with``."""
+    """The asyncio version of ``Client``, with the same methods. Close it with ``aclose``, or use ``async with``."""
 
     def __init__(
         self,
@@ -148,14 +148,14 @@ class AsyncClient(_Methods, AsyncBase):
     async def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> AsyncIterator[Message]:
-        """Yields messages without end: complete or fail each one before you ask for the next."""
+        """Yields messages indefinitely. Complete or fail each message before you take the next."""
         while True:
             for message in await self._ask(claim_for_ever(queue, worker, batch, lease, wait)):
                 yield message
 
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
-        """Yields outcomes of executions without end: from now on, or after the event with the cursor ``after``. Each is
-        yielded once, in the order in which they become visible; a broken stream is resumed."""
+        """Yields execution outcomes indefinitely, from now on or after the event with the cursor ``after``. Each
+        outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:

@@ -1,4 +1,4 @@
-"""The methods of both clients for jobs: schedule, look up, edit, pause, resume and cancel."""
+"""Job methods, shared by both clients: schedule, look up, edit, pause, resume and cancel."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap", "a
 
 
 class Recurring(TypedDict, total=False):
-    """How a job recurs, and what applies to each of its executions. ``gap`` and ``overlap`` say what a cron expression
+    """How a job recurs, and the options of each of its executions. ``gap`` and ``overlap`` say what a cron expression
     does when the clocks change."""
 
     cron: str
@@ -46,11 +46,11 @@ class Recurring(TypedDict, total=False):
 class ScheduleOptions(Recurring, total=False):
     """The options of ``schedule``.
 
-    ``payload`` is any JSON. Give at most one of ``fire_at`` (a datetime with an offset, or RFC 3339), ``delay``
-    (timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; without any of them it fires now.
-    None of the four can be None. A second call with the same ``client`` and ``key`` replaces the one that still waits,
-    unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. With ``after`` (ids or keys of executions), it waits
-    until all of them have succeeded, or, if ``after_outcome`` is ``any``, ended.
+    ``payload`` is any JSON. Give at most one of ``fire_at`` (a datetime with an offset, or an RFC 3339 string),
+    ``delay`` (a timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; if all are omitted, the
+    execution is due now. The four do not accept None. A second call with the same ``client`` and ``key`` replaces the
+    waiting execution, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. ``after`` lists executions, by id
+    or key, that must succeed first; if ``after_outcome`` is ``any``, they need only end.
     """
 
     fire_at: datetime | str
@@ -63,7 +63,7 @@ class ScheduleOptions(Recurring, total=False):
 
 
 class JobQuery(TypedDict, total=False):
-    """Filters for a list of jobs. Each job comes with up to ``last_outcomes`` (at most 10) of its last outcomes."""
+    """Filters for jobs. Each listed job includes its last ``last_outcomes`` outcomes, at most 10."""
 
     client: str | None
     labels: Mapping[str, str] | None
@@ -74,11 +74,10 @@ class JobQuery(TypedDict, total=False):
 
 
 class JobChanges(Recurring, total=False):
-    """The changes that ``edit`` makes. Fields that are left out stay unchanged; None removes a field or sets its
-    default.
+    """The changes that ``edit`` makes. Omitted fields stay unchanged. None removes a field, or restores its default.
 
-    ``cron`` replaces ``every``, and vice versa; ``payload``, ``options``, ``rules`` and ``labels`` are replaced as a
-    whole.
+    ``cron`` replaces ``every``, and vice versa. ``payload``, ``options``, ``rules`` and ``labels`` are each replaced as
+    a whole.
     """
 
     target: str
@@ -86,7 +85,8 @@ class JobChanges(Recurring, total=False):
 
 
 class PreviewOptions(TypedDict, total=False):
-    """A schedule to preview. ``client`` and ``key`` are those of the intended job: ``H`` is derived from them."""
+    """A schedule to preview. ``client`` and ``key`` are those of the intended job; ``H`` in ``cron`` depends on
+    them."""
 
     fire_at: datetime | str | None
     cron: str | None
@@ -100,11 +100,11 @@ class PreviewOptions(TypedDict, total=False):
 
 
 class JobMethods:
-    """The methods of both clients for jobs."""
+    """Job methods, shared by both clients."""
 
     @method
     def schedule(self, target: str, **options: Unpack[ScheduleOptions]) -> Call[Scheduled]:
-        """Schedules an execution or, with ``cron`` or ``every``, a job; it is committed when this returns."""
+        """Schedules an execution or, given ``cron`` or ``every``, a job. It is committed before the method returns."""
         check_names(options, ScheduleOptions)
         check_given(options)
         given = present({**options, "target": target, "after": names_after(options.get("after"))})
@@ -113,14 +113,14 @@ class JobMethods:
 
     @method
     def get_job(self, job_id: Id, *, client: str | None = None) -> Call[JobDetail]:
-        """A job with its next instant."""
+        """A job, with the next instant at which it fires."""
         return Call("GET", _job(job_id), JobDetail, query={"client": client})
 
     @method
     def list_jobs(
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]
     ) -> Call[Page[Job]]:
-        """One page, newest or oldest first."""
+        """One page of jobs."""
         check_names(wanted, JobQuery)
         asked = as_label(wanted) | {"sort": sort, "limit": limit, "after": after}
         return Call("GET", path("jobs"), Page[Job], query=asked)
@@ -129,18 +129,18 @@ class JobMethods:
 
     @method
     def cancel(self, id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Cancels a job, or a waiting or running execution; false if it had already ended."""
+        """Cancels a job, or a waiting or running execution. Returns False if it had already ended."""
         return Call("DELETE", _job(id), bool, "changed", query={"client": client, "note": note})
 
     @method
     def pause(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Pauses a job: nothing more is planned until it is resumed. False if it was already paused."""
+        """Pauses a job: no more runs are planned until it is resumed. Returns False if it was already paused."""
         query = {"client": client}
         return Call("POST", _job(job_id, "pause"), bool, "changed", query=query, body={"note": note})
 
     @method
     def resume(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Resumes a paused job from its next instant; false if it was not paused."""
+        """Resumes a paused job from its next instant. Returns False if it was not paused."""
         query = {"client": client}
         return Call("POST", _job(job_id, "resume"), bool, "changed", query=query, body={"note": note})
 
@@ -148,8 +148,8 @@ class JobMethods:
     def edit(
         self, job_id: Id, *, client: str | None = None, force: bool = False, **changed: Unpack[JobChanges]
     ) -> Call[JobDetail]:
-        """Changes the given parts of a job and its waiting execution; a running execution stays unchanged. A job that
-        an application or a file declares needs ``force``."""
+        """Changes the given fields of a job and of its waiting execution, not of a running one. A job declared by an
+        application or a file can be edited only with ``force``."""
         check_names(changed, JobChanges)
         query = {"client": client, "force": "true" if force else None}
         return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
@@ -164,8 +164,8 @@ class JobMethods:
         start: Instant | None = None,
         **changed: Unpack[JobChanges],
     ) -> Call[EditPreview]:
-        """When a job fires as it is, and when it would fire after ``edit``; changes nothing. ``start`` defaults to
-        now."""
+        """Previews an edit without making it: the instants at which the job fires now, and those at which the edited
+        job would fire. ``start`` defaults to now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
         return Call("POST", _job(job_id, "preview"), EditPreview, query={"client": client}, body=asked)
@@ -174,14 +174,14 @@ class JobMethods:
     def preview_schedule(
         self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[PreviewOptions]
     ) -> Call[list[Fire]]:
-        """When a schedule that is not a job yet would fire."""
+        """Previews a schedule without creating a job: the instants at which it would fire."""
         check_names(spec, PreviewOptions)
         asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
         return Call("POST", path("preview"), list[Fire], "next", body=asked)
 
     @method
     def trigger(self, job_id: Id, *, client: str | None = None) -> Call[UUID]:
-        """Runs a job now, in addition to its schedule; returns the execution's id."""
+        """Runs a job now, in addition to its schedule, and returns the execution's id."""
         return Call("POST", _job(job_id, "trigger"), UUID, "id", query={"client": client})
 
 
@@ -190,7 +190,7 @@ def _job(id: Id, *verb: str) -> str:
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The request body for keyword arguments: timing goes into a nested ``schedule`` object."""
+    """Converts keyword arguments to a request body, with the timing in a nested ``schedule`` object."""
     found = body(given)
     timing = {name: found.pop(name) for name in _TIMING if name in found}
     return found | {"schedule": timing} if timing else found

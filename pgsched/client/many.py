@@ -1,7 +1,7 @@
 """Schedules many one-shots in the caller's own transaction, at the speed of COPY.
 
-Requests are checked as ``schedule`` checks them. Either all are scheduled or, after any error, none: the transaction
-can then only be rolled back. A connection in autocommit gets a separate transaction for this.
+Each request is checked as by ``schedule``. Either all requests are scheduled or none: after an error, the transaction
+can only be rolled back. On an autocommit connection, the whole call is one transaction.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from pgsched.store.schedule.schedule_parameters import When, check_given, when
 
 
 class Request(TypedDict, total=False):
-    """One execution: what ``schedule`` takes, without ``cron``, ``every`` and ``timezone``."""
+    """One execution: the arguments of ``schedule``, except ``cron``, ``every`` and ``timezone``."""
 
     target: Required[str]
     payload: Any
@@ -48,7 +48,7 @@ _NAMES = Request.__annotations__.keys()
 
 
 class Ids(Sequence[UUID]):
-    """The ids of the scheduled executions, in the order of the requests; stored as 16 bytes each until accessed."""
+    """The ids of the scheduled executions, in the order of the requests. Each is stored as 16 bytes until accessed."""
 
     __slots__ = ("_data",)
 
@@ -73,10 +73,10 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     """Schedules one execution for each request, in the connection's transaction; returns their ids.
 
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
-    generator; it is read while rows are being sent, so it must not use the connection. If a key is in use or occurs
-    twice, all requests are refused, with a Conflict that names the key. A request with ``on_conflict`` (replace, keep,
-    reject or debounce) does what ``schedule`` does, and its id is the one that the key names now. Otherwise raises
-    what ``schedule`` raises.
+    generator; it is read while rows are being sent, so it must not use the connection. Raises Conflict, naming the key,
+    if a key is in use or occurs twice; nothing is then scheduled. A request with ``on_conflict`` (replace, keep, reject
+    or debounce) does what ``schedule`` does, and gets the id of the execution that then has the key. Raises the same
+    errors as ``schedule``.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))

@@ -1,4 +1,4 @@
-"""The methods of both clients for consumers, which claim messages from a queue and report results.
+"""Methods for consumers, which claim messages from a queue and report results; shared by both clients.
 
 for message in client.consume("orders", worker="svc-1"):
     try:
@@ -21,12 +21,12 @@ from pgsched.errors import InvalidInput
 from pgsched.store.pull.claimed_messages import Message
 
 _Answer = TypeVar("_Answer")
-_MARGIN = 10.0  # seconds that an answer may take beyond the requested wait
+_MARGIN = 10.0  # seconds that a response may take beyond the requested wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """A deferred execution: its id, and the token that came with the call."""
+    """A deferred execution: its id, and the token that the target received with the call."""
 
     id: Id
     token: str | int
@@ -36,37 +36,37 @@ Held = Message | Ticket
 
 
 class PullMethods:
-    """The methods of both clients for consumers, and for targets that complete an execution later."""
+    """Methods for consumers, and for targets that complete an execution later; shared by both clients."""
 
     @method
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """Claims due messages of a pulled queue, each under a lease. If nothing is due, waits up to ``wait`` (at most
-        60 s) before it returns an empty list."""
+        """Claims due messages from a pulled queue, each under a lease. If none is due, waits for one up to ``wait`` (at
+        most 60 s), then returns an empty list."""
         return claim(queue, worker, batch, lease, wait)
 
     @method
     def complete(self, message: Held, result: Any = None) -> Call[None]:
-        """Reports success. Raises StaleLease if another consumer now holds the message, or if it has ended."""
+        """Reports success. Raises StaleLease if another consumer now holds the message, or if the message has ended."""
         return _report(message, "complete", NoneType, result=result)
 
     @method
     def fail(
         self, message: Held, error: str, *, retryable: bool = True, retry_after: Length | None = None
     ) -> Call[str]:
-        """Reports that this attempt failed; returns the new status: ``retrying``, ``failed`` or ``expired``."""
+        """Reports that this attempt failed. Returns the new status: ``retrying``, ``failed`` or ``expired``."""
         said = {"error": error, "retryable": retryable, "retry_after": retry_after}
         return _report(message, "fail", str, "status", **said)
 
     @method
     def extend(self, message: Held, lease: Length = "30s") -> Call[datetime]:
-        """Extends the lease to ``lease`` from now; returns its new end."""
+        """Extends the lease, so that it ends ``lease`` from now. Returns its new end."""
         return _report(message, "extend", datetime, "lease_expires_at", lease=lease)
 
     @method
     def release(self, message: Held) -> Call[None]:
-        """Hands the message back as if it had not been claimed."""
+        """Returns the message to the queue, as if it had not been claimed."""
         return _report(message, "release", NoneType)
 
 
@@ -77,7 +77,7 @@ def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> C
 
 
 def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
-    """The request that ``consume`` repeats. Raises InvalidInput if it would not wait at least a second."""
+    """The request that ``consume`` repeats. Raises InvalidInput if ``wait`` is less than a second."""
     if length_of(wait, "wait").total_seconds() < 1:
         raise InvalidInput(
             'wait must be at least 1 s, such as wait="20s", because otherwise an empty queue is polled in a tight loop'

@@ -1,4 +1,4 @@
-"""The methods of both clients for queues and their throughput."""
+"""Methods for queues and their throughput, shared by both clients."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,7 +13,7 @@ from pgsched.store.lookup.throughput import By
 
 
 class QueueChanges(TypedDict, total=False):
-    """Settings to change; None sets the default. ``options`` are replaced as a whole."""
+    """Settings to change; None restores the default. ``options`` are replaced as a whole."""
 
     options: Mapping[str, Any] | None
     weight: int | None
@@ -21,11 +21,11 @@ class QueueChanges(TypedDict, total=False):
 
 
 class QueueMethods:
-    """The methods of both clients for queues."""
+    """Queue methods, shared by both clients."""
 
     @method
     def list_queues(self) -> Call[list[QueueRow]]:
-        """All queues; waiting executions are counted up to 10,000."""
+        """All queues. Each queue's count of waiting executions stops at 10,000."""
         return Call("GET", path("queues"), list[QueueRow], "items")
 
     @method
@@ -39,7 +39,7 @@ class QueueMethods:
         end: Instant | None = None,
         step: Length | None = None,
     ) -> Call[Stats]:
-        """Throughput and lateness in a period (by default the last hour), by time step, queue or client."""
+        """Throughput and lateness over a period, by default the last hour, grouped by time step, queue or client."""
         given = present({"by": by, "client": client, "queue": queue, "start": start, "end": end})
         each = format_duration(step) if isinstance(step, timedelta) else step
         return Call("GET", path("stats"), Stats, query={**between(given), "step": each})
@@ -51,7 +51,7 @@ class QueueMethods:
 
     @method
     def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
-        """Creates a queue. Consumers claim from a ``pulled`` queue; workers serve all others."""
+        """Creates a queue. Consumers claim from ``pulled`` queues; workers serve the others."""
         check_names(settings, QueueChanges)
         return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
 
@@ -63,15 +63,15 @@ class QueueMethods:
 
     @method
     def drop_queue(self, name: str) -> Call[bool]:
-        """Drops a queue. Refused (Conflict) while something waits or runs in it, or a job belongs to it."""
+        """Drops a queue. Raises Conflict if an execution waits or runs in it, or a job belongs to it."""
         return Call("DELETE", path("queues", name), bool, "changed")
 
     @method
     def pause_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Pauses a queue: workers start nothing more from it. False if it was already paused."""
+        """Pauses a queue: workers start nothing more from it. Returns False if it was already paused."""
         return Call("POST", path("queues", name, "pause"), bool, "changed", body={"note": note})
 
     @method
     def resume_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Resumes a paused queue; false if it was not paused."""
+        """Resumes a paused queue. Returns False if it was not paused."""
         return Call("POST", path("queues", name, "resume"), bool, "changed", body={"note": note})

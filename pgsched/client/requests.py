@@ -1,4 +1,4 @@
-"""Builds requests to the API and reads the answers, for both clients."""
+"""Builds requests to the API and reads the responses, for both clients."""
 
 import random
 import re
@@ -24,7 +24,7 @@ from pgsched.store.core.text import check_no_bytes, check_text, encode
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str
-"""The id of a job or an execution, or its key; ``key:`` before a key that looks like an id."""
+"""The id or the key of a job or an execution. Put ``key:`` before a key that looks like an id."""
 Instant = datetime | str
 Length = timedelta | str
 _KEY = re.compile("[!-~]+")
@@ -34,7 +34,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[_Answer]):
-    """One request, and the type of its answer, or of one ``field`` of the answer."""
+    """One request, and the type to decode from the response, or from one ``field`` of the response."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -43,7 +43,7 @@ class Call(Generic[_Answer]):
     query: Mapping[str, Any] | None = None
     body: Any = None
     timeout: float | None = None
-    """Seconds; set if the answer may take longer than the client's timeout."""
+    """In seconds; set if the response may take longer than the client's timeout."""
     repeatable: bool = False
     """True if the request is idempotent. A GET always is."""
 
@@ -60,8 +60,8 @@ class Call(Generic[_Answer]):
         )
 
     def pause(self, retries: int, number: int, response: httpx.Response | None = None) -> float | None:
-        """Seconds to wait before a retry, after try ``number`` (from 0); None if there is to be no retry. Retry-After
-        takes precedence. ``response`` is None if there was no answer."""
+        """Seconds to wait before a retry, or None if the request is not to be retried. Retry-After takes precedence.
+        ``number`` counts tries from 0; ``response`` is None if there was none."""
         if number >= retries or not (self.repeatable or self.method == "GET"):
             return None
         asked: str | None = None
@@ -74,7 +74,7 @@ class Call(Generic[_Answer]):
         return min(_FIRST_PAUSE * 2.0**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
 
     def read(self, response: httpx.Response) -> _Answer:
-        """The decoded answer. Raises the error that a problem document names."""
+        """The decoded response. Raises the error that a problem document names."""
         if not response.is_success:
             raise _problem(response)
         if self.answer is NoneType:
@@ -93,12 +93,12 @@ class Call(Generic[_Answer]):
 
 
 def path(*parts: str) -> str:
-    """A path of the API, each part quoted. Raises InvalidInput if a part cannot be a name."""
+    """Builds an API path from parts, and quotes each. Raises InvalidInput if a part cannot be a name."""
     return "/v1/" + "/".join(map(_quoted, parts))
 
 
 def _quoted(part: str) -> str:
-    """Quotes a part so that no client or proxy reads it as two parts, or as ``..``."""
+    """Quotes a part, so that no client or proxy reads it as two parts, or as ``..``."""
     if not part:
         raise InvalidInput("a name must not be empty")
     check_text("a name", part)
@@ -106,7 +106,7 @@ def _quoted(part: str) -> str:
 
 
 def identity(id: Id) -> str:
-    """An id as written in a path. Raises InvalidInput if it is not a UUID."""
+    """Formats an id for a path. Raises InvalidInput if it is not a UUID."""
     try:
         return str(id if isinstance(id, UUID) else UUID(id))
     except (ValueError, AttributeError, TypeError):
@@ -114,7 +114,7 @@ def identity(id: Id) -> str:
 
 
 def named(id: Id) -> str:
-    """The id or key of a job or an execution, as written in a path. Raises InvalidInput if it is neither."""
+    """Formats the id or key of a job or an execution for a path. Raises InvalidInput if it is neither."""
     if isinstance(id, UUID):
         return str(id)
     if not isinstance(id, str):
@@ -124,7 +124,8 @@ def named(id: Id) -> str:
 
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The request body for keyword arguments: durations in ISO 8601, mappings as objects, a payload unchanged."""
+    """Converts keyword arguments to a request body: durations to ISO 8601, mappings to objects. A payload is
+    unchanged."""
     return {name: _in_body(name, value) for name, value in given.items()}
 
 
@@ -160,15 +161,15 @@ class WrongArgument(InvalidInput, TypeError):
 
 
 def check_names(given: Mapping[str, Any], known: Any) -> None:
-    """Raises WrongArgument for a keyword argument that the TypedDict ``known`` does not have."""
+    """Raises WrongArgument for a keyword argument that is not in the TypedDict ``known``."""
     for name in given.keys() - known.__annotations__.keys():
         there_are = ", ".join(known.__annotations__)
         raise WrongArgument(f"got an unexpected keyword argument {name!r}; the arguments are {there_are}")
 
 
 def check_address(base_url: str) -> str:
-    """Returns the address. Raises InvalidInput if it is not a URL, or contains a login, which would be sent instead of
-    the key."""
+    """Returns the address. Raises InvalidInput if it is not a URL, or if it contains credentials, which would be sent
+    instead of the key."""
     shown = without_passwords(repr(base_url))
     try:
         url = httpx.URL(base_url) if isinstance(base_url, str) else None
@@ -193,7 +194,7 @@ def _is_number(value: Any) -> bool:
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
-    """The headers of every request: the key, and a header that a form on another site could not send."""
+    """The headers of every request: the API key, and a header that a form on another site could not set."""
     if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
         raise InvalidInput("api_key is not a valid key: write what pgsched admin keys create printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
@@ -201,7 +202,7 @@ def headers_of(api_key: str | None) -> dict[str, str]:
 
 
 def unavailable(error: httpx.RequestError) -> Unavailable:
-    """The error for a request that got no answer."""
+    """The error for a request that got no response."""
     address = error.request.url.copy_with(path="/", query=None)
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return Unavailable(
@@ -223,7 +224,7 @@ def _parameter(name: str, value: Any) -> list[str]:
 
 
 def _label(name: Any, text: Any) -> str:
-    """``NAME=TEXT``. Raises InvalidInput if it would be read as another label."""
+    """Formats a label as ``NAME=TEXT``. Raises InvalidInput if the API would parse that as a different label."""
     if not (isinstance(name, str) and isinstance(text, str) and name) or "=" in name:
         raise InvalidInput(
             f"the label {name!r:.80} cannot be {text!r:.80}: give a name without =, and a string as its value"

@@ -1,7 +1,7 @@
 """Turns one function into a method of both clients.
 
 The classes for jobs, queues etc. define each method once, as a function that returns the request to send. ``Client``
-and ``AsyncClient`` inherit these classes: on ``Client`` a method returns the answer, on ``AsyncClient`` it is awaited.
+and ``AsyncClient`` inherit these classes. A method of ``Client`` returns the result; one of ``AsyncClient`` is awaited.
 
     class Jobs:
         @method
@@ -28,7 +28,7 @@ _Item = TypeVar("_Item")
 
 
 class SyncBase:
-    """A client whose methods block until the answer arrives."""
+    """A client whose methods block until the response arrives."""
 
     def _ask(self, call: Call[_Answer]) -> _Answer:
         raise NotImplementedError
@@ -42,7 +42,7 @@ class AsyncBase:
 
 
 class method(Generic[_Given, _Answer]):
-    """Wraps a function that returns a request as a method that sends it."""
+    """Turns a function that returns a request into a method that sends the request."""
 
     def __init__(self, function: Callable[Concatenate[Any, _Given], Call[_Answer]]) -> None:
         def call_sync(client: SyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
@@ -65,7 +65,7 @@ class method(Generic[_Given, _Answer]):
 
 
 class pages(Generic[_Given, _Item]):
-    """Wraps a method that lists one page as a method that reads all pages, each when it is needed.
+    """Turns a method that lists one page into a method that iterates over all pages, requesting each when needed.
 
     iter_jobs = pages(list_jobs)
     """
@@ -113,7 +113,7 @@ def _bound(function: Any, client: Any) -> Any:
 
 
 def _like(function: Callable[..., Any], made: Any) -> Any:
-    """``made`` with the name, docstring and parameters of ``function``, and with its answer as the return type."""
+    """Gives ``made`` the name, docstring and parameters of ``function``, and the type of its result as return type."""
     update_wrapper(made, function)
     signature = inspect.signature(function)
     made.__signature__ = signature.replace(return_annotation=get_args(signature.return_annotation)[0])

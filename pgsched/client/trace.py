@@ -6,8 +6,8 @@ from typing import Any
 
 
 def current_traceparent() -> str | None:
-    """The current span in W3C Trace Context format; None outside a span. Does not import OpenTelemetry: if the program
-    has not, there is no span."""
+    """The current span in W3C Trace Context format, or None outside a span. Does not import OpenTelemetry: there is no
+    span unless the program has imported it."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None
@@ -18,11 +18,11 @@ def current_traceparent() -> str | None:
 
 
 def within_trace(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The given options, plus the current trace unless they name one. A job gets no trace: its runs are not part of
-    the trace in which it was created."""
+    """Adds the current trace to the given options, unless they contain a trace. A job gets none, because its runs do
+    not belong to the trace that created it."""
     options: Any = given.get("options")
     if given.keys() & {"cron", "every"} or (trace := current_traceparent()) is None:
         return options  # type: ignore[no-any-return]
     if not isinstance(options, Mapping | None):
-        return options  # type: ignore[no-any-return]  # to be refused
+        return options  # type: ignore[no-any-return]  # refused later
     return {"traceparent": trace} | dict(options or {})

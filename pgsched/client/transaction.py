@@ -1,7 +1,7 @@
 """Schedules in the caller's own transaction: a commit schedules, a rollback leaves nothing behind.
 
-Nothing here commits, rolls back or opens a savepoint. After an error from the database, as after any failed statement,
-the transaction can only be rolled back.
+Nothing here commits, rolls back or opens a savepoint. As after any failed statement, a transaction in which the
+database has reported an error can only be rolled back.
 """
 
 import inspect
@@ -35,7 +35,7 @@ _ERRORS = frozenset({"Error", "PostgresError", "InterfaceError"})
 
 
 class Executes(Protocol):
-    """The method used here of an SQLAlchemy Connection, Session, AsyncConnection or AsyncSession."""
+    """The method that this module calls on an SQLAlchemy Connection, Session, AsyncConnection or AsyncSession."""
 
     def execute(self, statement: Any, parameters: Any, /) -> Any: ...
 
@@ -46,7 +46,7 @@ def schedule(
     """Schedules in the transaction of a psycopg connection, or of an SQLAlchemy Connection or Session.
 
     Takes the options of ``Client.schedule``, and returns the id of the execution or job. A worker plans a job as soon
-    as the transaction commits. Raises the classes of ``pgsched.errors``.
+    as the transaction commits. Raises the exceptions in ``pgsched.errors``.
 
         with engine.begin() as connection:
             connection.execute(insert(orders).values(id=7))
@@ -58,11 +58,11 @@ def schedule(
 def schedule_outcome(
     connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> Placed:
-    """``schedule`` that also returns the outcome: ``created``, ``replaced``, ``existing`` or ``ended``.
+    """Like ``schedule``, but also returns the outcome: ``created``, ``replaced``, ``existing`` or ``ended``.
 
-    ``existing`` means that the execution or job already under the key stays unchanged; ``ended``, that nothing was
-    scheduled because the execution with this key succeeded recently. ``fire_at`` is None for a job, and for an
-    execution that is running, is held or has ended.
+    ``existing`` means that the execution or job that already has the key stays unchanged. ``ended`` means that nothing
+    was scheduled, because the execution with this key succeeded recently. ``fire_at`` is None for a job, and for an
+    execution that is running, held or ended.
     """
     return place(connection_or_session, _order(target, **options))
 
@@ -127,7 +127,7 @@ def raises_ours() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if type(error).__name__ == "PendingRollbackError":  # SQLAlchemy's own; no statement reached the database
+        if type(error).__name__ == "PendingRollbackError":  # raised by SQLAlchemy itself: no statement was sent
             raise InvalidInput(f"{error}; {ABORTED}") from error
         driver = getattr(error, "orig", None) or error
         if not any(kind.__name__ in _ERRORS and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
@@ -144,8 +144,8 @@ def _sqlalchemy_text() -> Any:
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
     """The ``execute`` of an SQLAlchemy connection, or of a session's connection. Raises WrongArgument for any other
-    object, even if it has an ``execute``, such as a pool or a cursor: it might commit on another connection. Also
-    raises it for a synchronous connection where an asynchronous one is needed, and vice versa."""
+    object that has an ``execute``, such as a pool or a cursor, because that might commit on another connection. Also
+    raises WrongArgument for a synchronous connection where an asynchronous one is needed, and vice versa."""
     kind, execute = type(candidate), getattr(candidate, "execute", None)
     is_driver_s = isinstance(candidate, psycopg.BaseConnection) or is_of_asyncpg(candidate)
     if execute is None:
@@ -164,12 +164,12 @@ def _is_awaited(candidate: Any) -> bool:
     if asynchronous is not None and isinstance(
         candidate, asynchronous.AsyncConnection | asynchronous.AsyncSession | asynchronous.async_scoped_session
     ):
-        return True  # also if a subclass decorates execute, as SQLModel does
+        return True  # even if a subclass decorates execute, as SQLModel does
     return inspect.iscoroutinefunction(inspect.unwrap(candidate.execute))
 
 
 def _execute_in(session: Any) -> Any:
-    """Executes on the session's connection: SQLModel warns about calls of the session's own ``execute``."""
+    """Executes on the session's connection, because SQLModel warns about calls to the session's own ``execute``."""
 
     def execute(text: Any, parameters: Any) -> Any:
         return session.connection(bind_arguments={"clause": text}).execute(text, parameters)

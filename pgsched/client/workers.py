@@ -1,4 +1,4 @@
-"""The methods of both clients for workers."""
+"""Worker methods, shared by both clients."""
 
 from pgsched.client.requests import Call, path
 from pgsched.client.sync_async_methods import method
@@ -6,11 +6,11 @@ from pgsched.store.admin.worker_listing import WorkerRow
 
 
 class WorkerMethods:
-    """The methods of both clients for workers."""
+    """Worker methods, shared by both clients."""
 
     @method
     def list_workers(self) -> Call[list[WorkerRow]]:
-        """All workers; for each, the executions it holds are counted among the oldest due ones."""
+        """All workers. Each worker's count of executions in hand covers only the oldest due ones."""
         return Call("GET", path("workers"), list[WorkerRow], "items")
 
     @method
@@ -20,10 +20,10 @@ class WorkerMethods:
 
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Drains a worker: it starts nothing more and finishes what it holds. False if it was already draining."""
+        """Drains a worker: it starts nothing more, and finishes what it holds. Returns False if it already drains."""
         return Call("POST", path("workers", str(worker), "pause"), bool, "changed", body={"note": note})
 
     @method
     def resume_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Resumes a drained worker; false if it was not draining."""
+        """Resumes a drained worker. Returns False if it was not draining."""
         return Call("POST", path("workers", str(worker), "resume"), bool, "changed", body={"note": note})

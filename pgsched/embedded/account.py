@@ -1,4 +1,4 @@
-"""Chooses the account that the server runs as, and gives it access to a directory below ones closed to it."""
+"""Chooses the account that the server runs as, and gives it access to its directory."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class ServerAccount:
 
 
 def account_for(cluster: Path) -> ServerAccount | None:
-    """Returns the account to run a cluster's server as, or None if this process is not root and keeps its account."""
+    """Returns the account to run a cluster's server as, or None to keep this process's account if it is not root."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
@@ -43,8 +43,9 @@ def account_for(cluster: Path) -> ServerAccount | None:
 
 
 def process_options(account: ServerAccount | None) -> dict[str, Any]:
-    """Returns ``subprocess`` options that run a program as the account, without this process's environment, which has
-    secrets.
+    """Returns ``subprocess`` options for a program that runs as the account.
+
+    The program does not inherit this process's environment, which contains secrets.
     """
     options: dict[str, Any] = {"cwd": "/", "env": {"LC_ALL": "C", "PATH": os.defpath}}
     if account:
@@ -54,10 +55,10 @@ def process_options(account: ServerAccount | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def reachable(directory: Path, account: ServerAccount | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the name by which a child process of the account reaches its directory, and its process options.
+    """Yields a path by which a child process of the account reaches the directory, and the options for that process.
 
-    A descriptor that root has opened leads there, whatever the directories above allow. The working directory would not
-    work: PostgreSQL 15 leaves it to resolve its own path, and cannot return.
+    The path uses a descriptor opened by root, so permissions of the directories above do not matter. Setting the
+    working directory would not work: PostgreSQL 15 leaves it to resolve its own path, and cannot return.
     """
     options = process_options(account)
     if account is None or sys.platform != "linux":

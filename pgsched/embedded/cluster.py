@@ -1,4 +1,4 @@
-"""The files of one data directory: creates a cluster, and reads what its files say about it."""
+"""Creates the cluster in a data directory, and reads its state from its files."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ from pgsched.own_files import write_own
 
 
 def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *, options: list[str]) -> None:
-    """Creates ``cluster`` and ``password`` with initdb's options. If killed halfway, it leaves no cluster."""
+    """Creates ``cluster`` and ``password``, with these options for initdb. If killed halfway, it leaves no cluster."""
     password = secrets.token_hex(24)
     staging = directory / "new"
     shutil.rmtree(staging, ignore_errors=True)
@@ -34,7 +34,7 @@ def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *,
 
 
 def initdb_options(major: int, *, durable: bool) -> list[str]:
-    """Returns our initdb options: UTF-8, compared by code point, checksums, no login without the password."""
+    """Returns our initdb options: UTF-8, sorting by code point, checksums, and password authentication."""
     locale = ["--encoding=UTF8", "--locale=C"]
     if major >= 17:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -43,7 +43,7 @@ def initdb_options(major: int, *, durable: bool) -> list[str]:
 
 
 def refuse_other_major(cluster: Path, major: int) -> None:
-    """Raises EmbeddedPostgresError if the cluster was written by another major version than the one to run."""
+    """Raises EmbeddedPostgresError if the cluster was created by another major version than ``major``."""
     held = (cluster / "PG_VERSION").read_text().strip()
     if held != str(major):
         raise EmbeddedPostgresError(
@@ -53,19 +53,19 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 
 
 def recorded_pid(cluster: Path) -> int:
-    """Returns the process id of the server that runs on the cluster, or ran until it was killed; 0 if there is none."""
+    """Returns the process id that the cluster records: of its running or killed server; 0 if there is none."""
     recorded = _pid_file(cluster)
-    text = recorded[0].lstrip("-") if recorded else ""  # negative: a single-user server, started by hand
+    text = recorded[0].lstrip("-") if recorded else ""  # a negative id is a single-user server, started by hand
     return int(text) if text.isdigit() else 0
 
 
 def remove_stale_pid_file(cluster: Path) -> None:
-    """Removes a ``postmaster.pid`` that no server on this cluster holds, and that would prevent the next start.
+    """Removes a stale ``postmaster.pid`` that would prevent the next start.
 
-    Only for use while no server of ours runs on the cluster. PostgreSQL takes any process with the recorded id for the
-    server: a dead server's id may have been reused, or its process not yet reaped (a zombie). It refuses an empty or
-    broken file, as left by a power failure. The id of a process that is gone does no harm and stays, because PostgreSQL
-    uses that file to find the shared memory of remaining backends.
+    Call it only while no server of ours runs on the cluster. PostgreSQL assumes that any process with the recorded id
+    is the server, even if a different process has reused the id, or the dead server is still a zombie. It also refuses
+    an empty or corrupt file, which a power failure can leave. A file with the id of no process is kept: it is harmless,
+    and PostgreSQL uses it to find the shared memory of remaining backends.
     """
     recorded = cluster / "postmaster.pid"
     pid = recorded_pid(cluster)
@@ -84,12 +84,12 @@ def _exists(pid: int) -> bool:
 
 
 def _serves(pid: int, cluster: Path) -> bool:
-    """Whether this process may be a server that was started by hand here: a server works in its cluster directory."""
+    """Whether the process may be a server started by hand on the cluster, which is a server's working directory."""
     if not Path("/proc").is_dir():
         return "postgres" in command_line(pid) and "cluster_name=" not in command_line(pid)
     try:
         return Path(f"/proc/{pid}/cwd").samefile(cluster)
-    except OSError:  # a zombie; or another account's process, which cannot serve a cluster it does not own
+    except OSError:  # a zombie, or a process of another account, which cannot serve a cluster that it does not own
         return False
 
 
@@ -107,7 +107,7 @@ def _pid_file(cluster: Path) -> list[str]:
 
 
 def size_after_rotation(log: Path) -> int:
-    """Returns the length of the log in bytes, after moving a long one aside as ``.log.1``."""
+    """Renames a long log to ``.log.1``. Returns the size of the current log in bytes."""
     size = log.stat().st_size if log.exists() else 0
     if size < 16 * 1024 * 1024:
         return size

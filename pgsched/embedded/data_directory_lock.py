@@ -1,4 +1,4 @@
-"""The lock of a data directory, whose file says which process holds it and where its database is."""
+"""The lock of a data directory. The lock file contains the holder's process id and the database's address."""
 
 import fcntl
 import os
@@ -9,9 +9,9 @@ from pgsched.own_files import open_own
 
 
 def hold_lock(directory: Path) -> int:
-    """Takes the lock of a data directory and returns its descriptor.
+    """Takes the lock of a data directory, and returns the lock file's descriptor.
 
-    Raises Conflict, with the holder's process id, if another process holds it.
+    Raises Conflict, with the holder's process id, if another process holds the lock.
     """
     descriptor = open_own(directory / "lock")
     try:
@@ -28,14 +28,14 @@ def hold_lock(directory: Path) -> int:
 
 
 def announce(descriptor: int, url: str) -> None:
-    """Writes into the lock file who holds it, and the database's address for other processes."""
+    """Writes this process's id and the database's address into the lock file, for other processes."""
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n{url}".encode(), 0)
 
 
 def running_url(directory: Path) -> str | None:
-    """Returns what the process that holds this data directory has announced, or None if no process does. Only the lock
-    proves that the process is alive, not the file's content.
+    """Returns the address that the holder of this data directory has announced, or None if no process holds it. Only
+    the lock proves that the holder is alive; the file's content does not.
     """
     try:
         descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
 """Stops the server if the process that started it is killed.
 
-A shell waits on a pipe whose other end only the parent has. The kernel closes that end with the parent, however the
-parent ended. The shell then asks the server to stop once its sessions are over, so that workers can still record what
-they finish, and later to end those sessions. It runs as the server's account and can signal nothing else. If it is
-killed too, the next start finds the server and stops it.
+A shell reads from a pipe whose other end only the parent holds. The kernel closes that end when the parent ends in any
+way. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished work.
+Later it requests one that ends the sessions. The shell runs as the server's account, and can signal nothing else. If it
+is killed too, the next start finds the server and stops it.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ kill -INT "$1"
 
 
 class Lifeline:
-    """Watches over the server with this process id until it is cut. ``options`` are those of the server's process."""
+    """Watches the server with this process id until ``cut`` is called. ``options`` start the shell like the server."""
 
     def __init__(self, pid: int, options: dict[str, Any]) -> None:
         self._watcher = subprocess.Popen(
@@ -32,5 +32,5 @@ class Lifeline:
         )
 
     def cut(self) -> None:
-        """Ends the watch, because the server has ended or is being stopped otherwise."""
-        self._watcher.communicate(b"over\n")  # does not fail if it has already ended
+        """Ends the watch, because the server has ended or is being stopped in another way."""
+        self._watcher.communicate(b"over\n")  # does not fail if the shell has already ended

@@ -1,4 +1,4 @@
-"""Processes and ports: whether a server runs and how to end it, which port is free."""
+"""Checks and ends server processes, and finds free ports."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.
 
 
 def command_line(pid: int) -> str:
-    """Returns the command line of a process; empty if there is no such process, or only its zombie."""
+    """Returns the command line of a process; empty if there is no such process, or if it is a zombie."""
     if pid <= 0:
         return ""
     if _PROCESSES.is_dir():
@@ -29,7 +29,7 @@ def command_line(pid: int) -> str:
 
 
 def shut_down(pid: int, gone: Callable[[], bool]) -> None:
-    """Ends a server and waits: first by a fast shutdown, which writes everything out, then by force."""
+    """Stops a server and waits until it has ended: first by a fast shutdown, which loses no data, then by force."""
     for number, patience in _SHUTDOWN:
         if gone():
             return
@@ -44,9 +44,9 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
 
 
 def end_orphans(name: str) -> None:
-    """Ends the backends of a dead server of this name, which would otherwise keep its memory and locks for long.
+    """Kills the remaining backends of the dead server with this name, which could hold its memory and locks for long.
 
-    Their work in progress is lost with the server in any case, and recovered from its log.
+    Nothing committed is lost: the server's log has it, and their open transactions ended with the server anyway.
     """
     if not _PROCESSES.is_dir():
         return
@@ -57,7 +57,7 @@ def end_orphans(name: str) -> None:
 
 
 def within(seconds: float, happened: Callable[[], bool]) -> bool:
-    """Waits until something happens. Returns False if the time runs out."""
+    """Waits up to ``seconds`` until ``happened`` is true. Returns False if the time runs out."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -67,9 +67,9 @@ def within(seconds: float, happened: Callable[[], bool]) -> bool:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on this port of 127.0.0.1."""
+    """Whether a server can listen on this port of 127.0.0.1."""
     with socket.socket() as probe:
-        # Like PostgreSQL: connections that are closing do not occupy the port.
+        # As in PostgreSQL, connections that are closing do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -79,7 +79,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Returns a port of 127.0.0.1 that was free a moment ago."""
+    """Returns a port of 127.0.0.1 that was free at the time of the call."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -34,20 +34,20 @@ _SETTINGS = {
     "log_timezone": "UTC",
 }
 _START_TIMEOUT = 300.0  # a crash recovery replays up to max_wal_size
-_RETRY_TIMEOUT = 15.0  # the backends of a killed server end at their next wait
+_RETRY_TIMEOUT = 15.0  # a killed server's backends end when they next wait
 _NAME_PREFIX = "pgsched-"
 _PASSING = "Address already in use", "is still in use", 'lock file "postmaster.pid" already exists'
-"""Errors that prevent a start only briefly: another program has just taken the port, backends linger, or a killed
-server is still in the process table.
+"""Errors that prevent a start only briefly: another program has just taken the port, backends are still running, or a
+killed server is still in the process table.
 """
 
 
 class EmbeddedPostgres:
-    """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
+    """One PostgreSQL server on one data directory, started and stopped by this process. All methods block.
 
-    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; by default the wheel's); ``settings`` override
-    the defaults. The port is a free one, chosen once and kept. If another server uses the directory, Conflict is
-    raised; any other obstacle raises EmbeddedPostgresError.
+    ``bin_dir`` contains `initdb` and `postgres`, 15 to 18; by default it is the wheel's. ``settings`` override the
+    defaults. A free port is chosen once and kept. Raises Conflict if another server uses the directory, and
+    EmbeddedPostgresError if the server cannot start for another reason.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
@@ -61,7 +61,7 @@ class EmbeddedPostgres:
         self._log = self._directory / "postgres.log"
         self._bin_dir = bin_dir.absolute() if bin_dir else None
         self._settings = _SETTINGS | dict(settings or {})
-        # Shown in the server's command line, which identifies a left-over server as this directory's.
+        # Appears in the server's command line, which shows that a left-over server belongs to this directory.
         self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -72,7 +72,7 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """The URL of the database `pgsched`, as the superuser. It contains the password, so do not log it."""
+        """The superuser's URL for the database `pgsched`. Do not log it: it contains the password."""
         if self._url is None:
             raise self._not_started()
         return self._url
@@ -86,11 +86,12 @@ class EmbeddedPostgres:
 
     @property
     def exit_status(self) -> int | None:
-        """None while the server runs; if it has ended by itself, its exit status as in ``subprocess``."""
+        """The exit status, as in ``subprocess``, of a server that has ended by itself; None while it runs."""
         return None if self._process is None else self._process.poll()
 
     def start(self) -> str:
-        """Starts the server, initialising a new directory. Returns ``url`` once it accepts connections."""
+        """Starts the server, after initialising a new directory. Returns ``url`` once the server accepts
+        connections."""
         with self._explained():
             make_directory(self._directory, "another data directory", mode=0o700)
             self._lock = hold_lock(self._directory)
@@ -102,7 +103,7 @@ class EmbeddedPostgres:
         return self.url
 
     def stop(self) -> None:
-        """Ends all connections, stops the server (fast shutdown) and waits. Does nothing if none is running."""
+        """Stops the server, if it is running, by a fast shutdown that ends all connections, and waits for it."""
         try:
             self._end_process()
         finally:
@@ -111,7 +112,7 @@ class EmbeddedPostgres:
                 drop_lock(lock)
 
     def restart(self) -> str:
-        """Stops the server if it has not crashed, and starts it on the same port.
+        """Stops the server, unless it has crashed, and starts it again on the same port.
 
         Raises EmbeddedPostgresError if the port has been taken.
         """
@@ -123,13 +124,13 @@ class EmbeddedPostgres:
         return self.url
 
     def announce(self, url: str) -> None:
-        """Announces the address at which other processes can reach the database: see ``running_url``."""
+        """Announces the address at which other processes can reach the database; ``running_url`` reads it."""
         if self._lock is None:
             raise self._not_started()
         announce(self._lock, url)
 
     def give_up(self) -> None:
-        """Makes a ``restart`` in progress in another thread end with EmbeddedPostgresError."""
+        """Makes a ``restart`` that is running in another thread raise EmbeddedPostgresError."""
         self._given_up.set()
 
     def __enter__(self) -> Self:
@@ -180,10 +181,10 @@ class EmbeddedPostgres:
         ours = f"cluster_name={self._name}"
         if ours in processes.command_line(pid):
             processes.shut_down(pid, lambda: ours not in processes.command_line(pid))
-        cluster.remove_stale_pid_file(self._cluster)  # also that of a server that was killed while it was being stopped
+        cluster.remove_stale_pid_file(self._cluster)  # even after a server that was killed during its shutdown
 
     def _serve(self, bin_dir: Path, account: ServerAccount | None, wanted: int | None) -> int:
-        """Starts the server and returns its port. Tries again if the port was taken or old backends linger."""
+        """Starts the server and returns its port. Retries if the port is taken, or while old backends still run."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
             port = self._choose_port(wanted)
@@ -224,7 +225,7 @@ class EmbeddedPostgres:
             )
 
     def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
-        """Waits until the server accepts connections. Returns False if it ended instead."""
+        """Waits until the server accepts connections. Returns False if the server ends instead."""
 
         def decided() -> bool:
             if self._given_up.is_set():
@@ -236,7 +237,7 @@ class EmbeddedPostgres:
         return process.poll() is None
 
     def _choose_port(self, wanted: int | None) -> int:
-        """Returns the wanted port, or else the stored one if it is free, or else another."""
+        """Returns ``wanted`` if given; otherwise the stored port if it is free, or else a new one."""
         if wanted is not None:
             if not processes.is_free(wanted):
                 raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is already in use")

@@ -1,4 +1,4 @@
-"""Helpers for applications' tests: a worker that is stepped by hand, time travel, and assertions on what is scheduled.
+"""Helpers for applications' tests: a worker stepped by hand, time travel, and assertions about scheduled calls.
 
     pytest_plugins = ["pgsched.testing"]  # in conftest.py, beside the fixtures pgsched_database_url and pgsched_app
 
@@ -9,8 +9,8 @@
         [ran] = pgsched_kit.run_due()
         assert ran.status == "succeeded"
 
-Everything works on the application's own database, with the statements that workers use. Only the fixtures need pytest;
-``Kit`` works without it.
+Everything runs on the application's own test database, with the statements that workers use. Only the fixtures need
+pytest; ``Kit`` works without it.
 """
 
 from importlib.util import find_spec

@@ -1,8 +1,8 @@
-"""Inline mode: executions scheduled for now run at once, where they are scheduled.
+"""Inline mode: scheduling an execution for now runs its handler at once, in the same process.
 
-The database checks the schedule in a savepoint that is rolled back, so nothing is left that would run again. Then the
-handler is called with the arguments that a worker would pass. Its exceptions are raised to the caller that scheduled
-it.
+The database checks the schedule in a savepoint that is rolled back, so that no worker runs the execution again. Then
+the handler is called with the arguments that a worker would pass. Its exceptions propagate to the code that scheduled
+the execution.
 """
 
 import asyncio
@@ -35,9 +35,7 @@ _NOW = When()
 
 
 class Inline:
-    """Replaces ``place`` and ``place_async``, through which every schedule in the application's own
-    transaction passes.
-    """
+    """The replacements for ``place`` and ``place_async``, which schedule in the application's own transaction."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -73,7 +71,7 @@ class Inline:
         return placed
 
     def _handler_of(self, order: ScheduleRequest) -> Handler:
-        """Returns the handler of a target. Raises InvalidInput if there is none."""
+        """Returns the handler of the execution's target. Raises InvalidInput if there is none."""
         name = order.target.removeprefix(_PREFIX)
         handler = self._app.handlers.get(name)
         if handler is None:
@@ -83,7 +81,7 @@ class Inline:
 
 @contextmanager
 def inline(app: App) -> Iterator[None]:
-    """Within the block, runs executions scheduled for now at once."""
+    """Runs executions scheduled for now at once, within the block."""
     taking = Inline(app)
     with (
         mock.patch.object(transaction, "place", taking.place),
@@ -134,7 +132,7 @@ def _finish(handler: Handler, execution: ClaimedExecution) -> None:
 
 
 def _in_own_loop(answer: Any) -> Any:
-    """Awaits a result if necessary, in a loop of its own, as a loop may already be running here."""
+    """Returns the result, awaited if necessary, in a separate thread because an event loop may run in this one."""
     if not is_awaitable(answer):
         return answer
     with ThreadPoolExecutor(1) as thread:

@@ -1,8 +1,8 @@
 """The kit: one object with everything a test needs.
 
-All of pgsched gets the time from ``pgsched.now()``. So a test that travels in time replaces that function, in its own
-database, with one that returns a fixed instant; every session sees it once that is committed. Nothing else follows that
-clock: PostgreSQL's own ``now()`` and Python's clocks are unchanged.
+All of pgsched gets the time from the SQL function ``pgsched.now()``. To travel in time, the kit replaces that function,
+in the test's database, with one that returns a fixed instant. Once this is committed, every session sees that instant.
+PostgreSQL's own ``now()`` and Python's clocks are unchanged.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ _T = TypeVar("_T")
 
 
 class Kit:
-    """Works on a test database in which pgsched has been migrated, with a role that owns it there.
+    """Works on a test database in which pgsched has been migrated, as a role that owns pgsched there.
 
         with Kit("postgresql://user@host/shop_test", app) as kit:
             kit.travel_to("2026-03-01T08:59:00Z")
             ...
             kit.run_due()
 
-    ``settings`` are a worker's settings, such as ``queues="default,orders"``; ``patience`` is how many seconds
-    executions may take. Raises RuntimeError if a worker is alive: it would run what the test schedules, and its time
-    would change too.
+    ``settings`` are a worker's settings, such as ``queues="default,orders"``; ``patience`` is the maximum duration of
+    an execution in seconds. Raises RuntimeError if a worker is running on the database: that worker would run the
+    test's executions, and would travel in time too.
     """
 
     def __init__(self, database_url: str, app: App | None = None, *, patience: float = 60.0, **settings: Any) -> None:
@@ -49,7 +49,7 @@ class Kit:
         self._session = psycopg.connect(database_url, autocommit=True)
         try:
             self._check_alone()
-            self._let_clock_go_on()  # an earlier test may have been killed
+            self._let_clock_go_on()  # in case an earlier test was killed
         except BaseException:
             self._session.close()
             raise
@@ -61,7 +61,7 @@ class Kit:
         self.close()
 
     def close(self) -> None:
-        """Lets the database's clock run again, if it was stopped."""
+        """Restarts the database's clock if it was stopped, and closes the connection."""
         if self._session.closed:
             return
         self._let_clock_go_on()
@@ -77,7 +77,7 @@ class Kit:
         _in_own_loop(self.apply_async(), "apply_async")
 
     async def apply_async(self) -> None:
-        """Async version of ``apply``, in the test's loop."""
+        """Async version of ``apply``, in the test's event loop."""
         async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
             changes = await declaring.compare(connection, "test", self.app.declared, prune=False, force=False)
             await declaring.apply(connection, "test", changes, actor=None)
@@ -89,37 +89,37 @@ class Kit:
         return found
 
     def travel_to(self, instant: datetime | str) -> datetime:
-        """Stops pgsched's clock at an instant, later or earlier than now. This alone runs nothing. Raises
-        InvalidSchedule for an instant without an offset, and psycopg.errors.InsufficientPrivilege for a role that does
-        not own pgsched.
+        """Stops pgsched's clock at an instant in the past or the future, without running anything. Raises
+        InvalidSchedule if the instant has no offset, and psycopg.errors.InsufficientPrivilege if the role does not own
+        pgsched.
         """
         at = instant_of(instant, "instant")
         self._session.execute(sql.SQL(statement("testing/set_clock")).format(sql.Literal(at.isoformat())))
         return at
 
     def advance(self, by: timedelta | str) -> datetime:
-        """Stops pgsched's clock at this much later than now, as in ``advance("1d")``."""
+        """Stops pgsched's clock ``by`` later than now, as in ``advance("1d")``."""
         return self.travel_to(self.now() + length_of(by))
 
     def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Runs everything due now, then what that makes due, and so on. Returns the attempts in order.
+        """Runs everything due now, then everything that this makes due, and so on. Returns the attempts in order.
 
-        Plans the first row of each job. Executions due later stay, as do those held by a limit. Raises AssertionError
-        if an attempt failed, with the handler's traceback, unless ``check`` is False; if a target has no handler or a
-        job cannot be planned; and after ``most`` attempts.
+        Plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
+        AssertionError if an attempt failed, with the handler's traceback, unless ``check`` is False. Also raises it if
+        a target has no handler, if a job cannot be planned, or after ``most`` attempts.
         """
         return _in_own_loop(self.run_due_async(check=check, most=most), "run_due_async")
 
     async def run_due_async(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Async version of ``run_due``, in the test's loop, where handlers run too."""
+        """Async version of ``run_due``, which runs the handlers in the test's event loop."""
         return await self._stepping(None, check=check, most=most)
 
     def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Travels to an instant via every instant at which something is due, and runs what is due at each of them."""
+        """Travels to an instant, stopping at every instant at which something is due to run what is due there."""
         return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
 
     async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Async version of ``run_until``, in the test's loop."""
+        """Async version of ``run_until``, which runs the handlers in the test's event loop."""
         return await self._stepping(instant_of(instant, "instant"), check=check, most=most)
 
     async def _stepping(self, until: datetime | None, *, check: bool, most: int) -> list[Ran]:
@@ -137,8 +137,8 @@ class Kit:
         return found
 
     def _move_on(self, until: datetime) -> bool:
-        """Travels to the next instant at which something is due, but no further than ``until``. Returns False if it was
-        there.
+        """Travels to the next instant at which something is due, or to ``until`` if that is earlier. Returns False if
+        the clock already stood at ``until``.
         """
         if self.now() >= until and self._stands_still():
             return False
@@ -147,8 +147,8 @@ class Kit:
         return True
 
     def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[ScheduledCall]:
-        """Returns what is scheduled, nearest first. A connection or session of the test also sees its uncommitted
-        changes.
+        """Returns the scheduled calls, earliest first. To include uncommitted ones, pass the connection or session that
+        scheduled them.
         """
         return scheduled.read(self._session if connection_or_session is None else connection_or_session)
 
@@ -166,11 +166,11 @@ class Kit:
         every: timedelta | str | None = ANYTHING,
         connection: psycopg.Connection[Any] | Executes | None = None,
     ) -> ScheduledCall:
-        """Asserts that such an execution or job is scheduled, and returns it. Arguments left out match anything.
+        """Asserts that a matching execution or job is scheduled, and returns it. Omitted arguments match anything.
 
-        ``payload`` is compared as JSON, or is a function that decides whether a payload matches. ``fire_at``, or
-        ``delay`` from now, may differ by ``within``. ``connection`` is the test's own connection or session, if what
-        was scheduled is not committed. The failure lists what is scheduled instead, most similar first.
+        ``payload`` is a value to compare as JSON, or a function that decides whether a payload matches. ``fire_at``, or
+        ``delay`` from now, may differ by ``within``. To see uncommitted calls, pass the ``connection`` or session that
+        scheduled them. On failure, the error lists the calls that are scheduled, most similar first.
         """
         if delay is not None:
             fire_at = self.now() + length_of(delay)
@@ -198,15 +198,15 @@ class Kit:
         payload: Any | Callable[[Any], bool] = ANYTHING,
         connection: psycopg.Connection[Any] | Executes | None = None,
     ) -> None:
-        """Asserts that no such execution or job is scheduled."""
+        """Asserts that no matching execution or job is scheduled."""
         expected = Expected(target=target, key=key, client=client, payload=payload)
         if unwanted := scheduled.matching(self.scheduled(connection), expected):
             raise AssertionError(f"this is scheduled, but should not be:\n  {unwanted[0]}")
 
     def inline(self) -> AbstractContextManager[None]:
-        """Within the block, executions scheduled for now run at once: ``schedule`` and ``schedule_async`` call the
-        handlers themselves, and their exceptions are raised there; nothing is stored. Schedules for later, for other
-        targets, by ``schedule_many`` or by plain SQL work as usual.
+        """Runs executions scheduled for now at once, within the block: ``schedule`` and ``schedule_async`` call the
+        handler themselves, raise its exceptions, and store nothing. Executions that are scheduled for later, for other
+        targets than handlers, by ``schedule_many`` or by plain SQL are stored as usual.
         """
         return inline(self.app)
 

@@ -1,4 +1,4 @@
-"""Compares what is scheduled with what a test expects."""
+"""Compares the scheduled calls with those that a test expects."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _MOST_SHOWN = 10
 _LONGEST = 300
 
 ANYTHING: Any = ...
-"""Marks a value that a test does not care about."""
+"""Matches any value."""
 
 
 class ScheduledCall(NamedTuple):
-    """A waiting execution, or a recurring job. ``fire_at`` is its next instant: None if it waits for other executions
-    or is held, and for a job that no worker has planned yet.
+    """A waiting execution, or a recurring job. ``fire_at`` is its next instant. It is None for an execution that is
+    held or waits for other executions, and for a job that no worker has planned yet.
     """
 
     id: UUID
@@ -46,7 +46,7 @@ class ScheduledCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a test expects of a scheduled call. ``payload`` may be a function that decides whether a payload matches."""
+    """A scheduled call that a test expects. ``payload`` may be a function that decides whether a payload matches."""
 
     target: str
     key: str | None = ANYTHING
@@ -58,14 +58,14 @@ class Expected:
     every: timedelta | None = ANYTHING
 
     def differences(self, found: ScheduledCall) -> list[str]:
-        """Returns the names of the fields that are not as expected."""
+        """Returns the names of the fields of ``found`` that do not match."""
         plain = ("target", "key", "client", "cron", "every")
         names = [
             name
             for name in plain
             if getattr(self, name) is not ANYTHING and getattr(self, name) != getattr(found, name)
         ]
-        if not names and callable(self.payload):  # called only for the right target, whose payload it may rely on
+        if not names and callable(self.payload):  # not called for another target, whose payload it may not expect
             names += [] if self.payload(found.payload) else ["payload"]
         elif not callable(self.payload) and self.payload is not ANYTHING and found.payload != self._payload:
             names.append("payload")
@@ -75,7 +75,7 @@ class Expected:
 
     @property
     def _payload(self) -> Any:
-        """The payload as it would be read from a row."""
+        """The expected payload after a round trip through JSON, as it would be read from a row."""
         return decode_json(orjson.dumps(self.payload))
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def matching(found: list[ScheduledCall], expected: Expected) -> list[ScheduledCa
 
 
 def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
-    """Says that nothing matches, and lists what is scheduled, most similar first."""
+    """The message for no match: it lists the scheduled calls, most similar first."""
     if not found:
         return f"nothing is scheduled. Expected:\n{expected}"
     differing = sorted(((expected.differences(one), one) for one in found), key=lambda pair: len(pair[0]))
@@ -107,13 +107,13 @@ def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
 
 
 def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[ScheduledCall]:
-    """Returns what is scheduled, as this connection or session sees it, including uncommitted changes."""
+    """Returns the scheduled calls that this connection or session sees, including its own uncommitted ones."""
     text = statement("testing/scheduled")
     if isinstance(connection_or_session, psycopg.Connection):
         rows: Any = psycopg.Cursor(connection_or_session, row_factory=tuple_row).execute(text).fetchall()
     else:
         execute = execute_of(connection_or_session, waits=False, name="assert_scheduled")
-        from sqlalchemy import text as textual  # imported only by those who use it
+        from sqlalchemy import text as textual  # imported only if a session is used
 
         rows = execute(textual(text.replace(":", r"\:")), {}).all()
     return [_call(*row) for row in rows]

@@ -1,7 +1,7 @@
-"""A worker that does what is due now and then stops.
+"""A worker that runs what is due now, and then stops.
 
-It is a complete worker, without the services that wait for the next instant: its planner, claims, gates, lanes,
-channels and settler are those of every worker, and so are their statements. It claims nothing that is due later.
+It is a normal worker without the services that wait for the next instant. Its planner, claims, gates, lanes, channels,
+settler and statements are the same as in any worker. It claims nothing that is due later.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ _MOST = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """One attempt. ``status`` is the execution's current one: ``succeeded``, ``failed``, ``retrying`` and so on;
-    ``error`` is why the attempt failed, with the handler's ``traceback``, and ``result`` what the target returned.
+    """One attempt. ``status`` is the current status of its execution: ``succeeded``, ``failed``, ``retrying`` and so
+    on. ``error`` says why the attempt failed, ``traceback`` is the handler's, and ``result`` is the target's result.
     """
 
     id: UUID
@@ -54,7 +54,7 @@ class Ran:
 
 
 class NotingSettler(Settler):
-    """A settler that records each row with its outcome, in order of arrival."""
+    """A settler that also records each row and its outcome, in order of arrival."""
 
     noted: list[tuple[ClaimedExecution, Outcome]]
 
@@ -64,7 +64,7 @@ class NotingSettler(Settler):
 
 
 class SteppedWorker:
-    """A stepped worker: call ``open``, then ``run_due`` any number of times, then ``close``."""
+    """A worker that runs only when told: call ``open``, then ``run_due`` as often as needed, then ``close``."""
 
     def __init__(self, database_url: str, app: App, *, patience: float, **settings: Any) -> None:
         given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20, "kept_traceback": 6_000} | settings
@@ -75,7 +75,7 @@ class SteppedWorker:
             app=app,
             events=Events(self._hear),
             settler_type=NotingSettler,
-            warms=False,  # it claims only a few times: planning every statement in advance would take longer
+            warms=False,  # it claims so rarely that planning every statement in advance would take longer
         )
         settler = self._parts.settler
         assert isinstance(settler, NotingSettler)
@@ -89,9 +89,7 @@ class SteppedWorker:
             self._refused.append(f"the job {fields['job']} cannot be planned: {fields['reason']}")
 
     async def open(self) -> None:
-        """Registers, and reads what workers know: the settings of clients, the gates, and what is held for
-        this worker.
-        """
+        """Registers, and reads what every worker needs: clients' settings, gates, and executions held for it."""
         parts, capabilities = self._parts, self._parts.capabilities
         await parts.join(await parts.chores.get())
         parts.dispatcher.start()
@@ -100,7 +98,7 @@ class SteppedWorker:
         await capabilities.turn()
 
     async def close(self) -> None:
-        """Hands back the executions it holds, and leaves."""
+        """Hands back the executions that the worker holds, and deregisters."""
         await self._parts.dispatcher.drain(timedelta(0))
         self._parts.settler.stop()
         if self._settling is not None:
@@ -108,9 +106,9 @@ class SteppedWorker:
         await self._parts.leave()
 
     async def run_due(self, *, most: int) -> list[Ran]:
-        """Runs what is due, then what that makes due, and so on, until nothing is. Raises AssertionError after ``most``
-        attempts, for a job that cannot be planned, and for a target without a handler; TimeoutError for an execution
-        that does not end.
+        """Runs everything due, then everything that this makes due, and so on. Raises AssertionError after ``most``
+        attempts, if a job cannot be planned, or if a target has no handler. Raises TimeoutError if an execution does
+        not end.
         """
         self._noted.clear()
         await self._parts.known_settings.turn()
@@ -121,7 +119,7 @@ class SteppedWorker:
         return await self._report(connection)
 
     async def _step(self, connection: Connection) -> bool:
-        """Does what is due now. Returns False if there was nothing."""
+        """Runs what is due now. Returns False if nothing was due."""
         await self._read_clock(connection)
         await self._plan()
         released = await self._release(connection)
@@ -137,7 +135,7 @@ class SteppedWorker:
         return bool(claimed.taken) or released or len(self._noted) > before
 
     async def _read_clock(self, connection: Connection) -> None:
-        """Synchronises its own clock with the database's, which may have been set since."""
+        """Synchronises the worker's clock with the database's, which the test may have changed."""
         loop = asyncio.get_running_loop()
         sent = loop.time()
         cursor = await connection.execute(verbs.now.text(), binary=True)
@@ -149,8 +147,8 @@ class SteppedWorker:
             pass
 
     async def _release(self, connection: Connection) -> bool:
-        """Ends what a gate has held too long, and releases executions whose predecessors have ended. Returns True if
-        any.
+        """Ends executions that a gate has held too long, and releases those whose predecessors have ended. Returns True
+        if there were any.
         """
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0
