@@ -1,1 +1,1 @@
-"""The REST API, by Litestar."""
+"""The REST API, built on Litestar."""

@@ -2,10 +2,10 @@
 
 If a request names something by id, the database checks access: another client's row is not found.
 
-A browser can be made to send requests to an address that only its own machine reaches. A page of another origin can
-submit a form there and, if its host name resolves to the API's address (DNS rebinding), also read the answers. But a
-browser states the origin of a request, and sends a preflight before a header that a form cannot have. So the API
-answers only under its own host names, and refuses changes from pages of other origins.
+Any website can make a browser send requests to an address that only the browser's machine can reach. A page of another
+origin can submit a form there and, if its host name resolves to the API's address (DNS rebinding), also read the
+response. However, a browser states the origin of a request, and sends a preflight before any request with a header that
+a form cannot set. So the API responds only under its own host names, and refuses changes from pages of other origins.
 """
 
 import re
@@ -27,13 +27,13 @@ PUBLIC = "public"
 """The scope of a route that needs no key."""
 SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
 """Keys of a route's ``opt``: its scope, whether it concerns all clients, whether it is a page of the dashboard, and
-whether that page shows or takes a form."""
+whether that page shows or accepts a form."""
 _KEPT_FORM = 400_000
-"""The largest form, in bytes, that is returned to a user who has to sign in again. A page takes up to 16,384 characters
-of a payload, each up to nine bytes in a form, plus options."""
+"""The largest form, in bytes, that is returned to a user who has to sign in again. A form has a payload of up to 16,384
+characters, of up to nine bytes each, and options."""
 Connection = ASGIConnection[Any, Any, Any, Any]
-_ANY_ADDRESS = {"0.0.0.0", "::"}  # for browsers these mean the local machine
-_NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last is IPv6
+_ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers connect to the local machine for these
+_NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last alternative is IPv6
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods without side effects."""
 _NEAR = frozenset({"same-origin", "none"})
@@ -42,8 +42,8 @@ _OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
 
 
 class Browsers:
-    """Checks where a request comes from: the API answers only under its own host names, and not to pages of other
-    origins. Raises InvalidSettings."""
+    """Refuses requests for a host name that is not the API's, and requests from pages of other origins. Raises
+    InvalidSettings if ``allowed_hosts`` is invalid."""
 
     def __init__(self, settings: Settings) -> None:
         self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
@@ -63,8 +63,8 @@ class Browsers:
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Checks a request for a page. The browser's headers distinguish the dashboard's own forms from another site's;
-        a request without these headers may not change anything. Raises Refused."""
+        """Checks a request for a page. The browser's headers distinguish the dashboard's own forms from those of other
+        sites; a request without these headers may not change anything. Raises Refused."""
         self._check_origin(headers)
         told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
         if method not in SAFE and told != "same-origin":
@@ -85,7 +85,7 @@ class Browsers:
 
 
 class Guard:
-    """Admits a request, or raises the error that refuses it. With ``only_shown`` it refuses all forms of pages."""
+    """Admits a request, or raises the error that refuses it. With ``only_shown``, it refuses all forms of pages."""
 
     def __init__(self, authentication: Authentication, browsers: Browsers, *, only_shown: bool = False) -> None:
         self._authentication, self._browsers, self._only_shown = authentication, browsers, only_shown
@@ -95,11 +95,11 @@ class Guard:
         scope = handler.opt.get(SCOPE)
         if scope is None:
             raise PgschedError(f"{handler} declares no scope")
-        if scope == PUBLIC:  # reveals nothing that another site's page could not know
+        if scope == PUBLIC:  # these routes reveal nothing to other sites' pages
             return
         method, headers = str(connection.scope.get("method")), connection.headers
         if handler.opt.get(PAGE):
-            self._browsers.check_page(method, headers)  # first, so that only our own forms are returned
+            self._browsers.check_page(method, headers)  # checked first, so that only our own forms are returned
             try:
                 grant = await self._authentication.grant(header_of(connection), page=True)
             except Unauthenticated as error:
@@ -114,7 +114,7 @@ class Guard:
 
 
 def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
-    """Raises Refused unless the grant has the scope and, with ``everywhere``, is for all clients."""
+    """Raises Refused if the grant lacks the scope or, with ``everywhere``, is not for all clients."""
     if scope not in grant.scopes:
         raise MissingScope(scope, f"this request needs a key with the scope {scope}")
     if everywhere:
@@ -122,7 +122,7 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 
 
 def check_everywhere(grant: Grant) -> None:
-    """Raises Refused unless the grant is for all clients."""
+    """Raises Refused if the grant is not for all clients."""
     if grant.clients is not None:
         raise Refused("this request concerns all clients, but the key is only for some: use a key for all clients")
 
@@ -134,14 +134,14 @@ def grant_of(connection: Connection) -> Grant:
 
 
 async def check_still(authentication: Authentication, connection: Connection) -> None:
-    """Checks a long-running request again. Raises Unauthenticated if the key is no longer valid, and Refused if its
-    grant has changed."""
+    """Checks a long-running request again. Raises Unauthenticated if its key is no longer valid, and Refused if the
+    key's grant has changed."""
     if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
         raise Refused("the key's scopes or clients have changed since the request began: send it again")
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:
-    """Raises Refused if a client is named that the key is not for, whether or not that client exists."""
+    """Raises Refused if the key is not for one of the named clients, whether or not that client exists."""
     for client in named:
         if isinstance(client, str) and not grant.is_for(client):
             known = ", ".join(sorted(grant.clients or ())[:10])
@@ -157,8 +157,8 @@ class MissingScope(Refused):
 
 
 class SignedOut(Unauthenticated):
-    """A page was requested without a valid key. ``form`` is the submitted form; None if there was none, or if it is too
-    large to return."""
+    """A page was requested without a valid key. ``form`` is the submitted form, or None if there was none or if it is
+    too large to return."""
 
     def __init__(self, detail: str, form: dict[str, str] | None) -> None:
         super().__init__(detail)
@@ -186,7 +186,7 @@ def _names(text: str) -> set[str]:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port; an IPv6 address without its brackets."""
+    """The host without its port, and without the brackets of an IPv6 address."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

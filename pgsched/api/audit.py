@@ -1,4 +1,4 @@
-"""The route for the audit log. A key sees the entries of its own clients; administrators see all."""
+"""The route for the audit log. A key sees only entries of its own clients; administrators see all entries."""
 
 from typing import Annotated
 from uuid import UUID
@@ -46,10 +46,11 @@ async def list_changes(
     after: _Before = None,
 ) -> Page[AuditEntry]:
     """Returns one page, newest first: who changed what, with the values before and after. A key sees only changes that
-    concern its clients. Changes that concern no client, or several, need a key for all clients with the scope admin."""
+    concern its clients. Seeing changes that concern no client, or several, requires a key for all clients with the
+    scope admin."""
     own = database.grant.clients
     if client is None and own is not None and len(own) == 1:
-        [client] = own  # then an index is used, instead of skipping other clients' entries
+        [client] = own  # so that an index is used, and other clients' entries need not be skipped
     wanted = AuditFilter(client=client, subject=subject, kind=kind, name=name, action=action, actor=by)
     async with database.page() as connection:
         found = await audit_pages.changes(connection, wanted, limit=limit + 1, after=after)

@@ -1,9 +1,9 @@
 """Authenticates requests by ``Authorization: Bearer``: an API key, checked against the database, or a token, checked
 against its provider's keys.
 
-A looked-up key is cached for half a second, counted from the start of the lookup. So every process refuses a revoked
-key within a second, without any notification. One task looks up all keys wanted at a time in one statement: requests
-with unknown keys never take more than one connection from the others.
+A key is cached for half a second, counted from the start of its lookup. So every process refuses a revoked key within a
+second, without any notification. One task looks up all keys that are currently needed in one statement, so requests
+with unknown keys never occupy more than one connection.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
 _KEPT_FOR = 0.5
-_OLDEST = 0.9  # seconds; the answer of a lookup that took longer is not used
+_OLDEST = 0.9  # seconds; the result of a lookup that took longer is not used
 _NOTED_EVERY = 60.0
 _MANY = 1000
 _HOW = (
@@ -47,8 +47,8 @@ class _Kept:
         return cls(key, asked, Grant(subject=who, clients=clients, scopes=frozenset(key.scopes)))
 
     def check(self, token: Token) -> None:
-        """Raises Unauthenticated if the token is not valid for this key. Only callers with the right secret learn why
-        it is not."""
+        """Raises Unauthenticated if the token is not valid for this key. The error gives the reason only to callers
+        with the right secret."""
         key, age = self.key, time.monotonic() - self.asked
         former = key.former_left is not None and key.former_left > age and token.fits(key.former_hash)
         if not (token.fits(key.hash) or former):
@@ -60,8 +60,8 @@ class _Kept:
 
 
 class Authentication:
-    """Finds out what the holder of a token may do. If ``is_open``, anybody is admitted until a key exists; with
-    ``bearer``, providers' tokens are accepted as well as keys."""
+    """Finds out what the holder of a token may do. If ``is_open``, everyone is admitted until a key exists. With
+    ``bearer``, providers' tokens are accepted, too."""
 
     def __init__(self, database: Database, *, is_open: bool, bearer: "BearerTokens | None" = None) -> None:
         self._database, self._is_open, self._bearer = database, is_open and bearer is None, bearer
@@ -72,13 +72,13 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
-        """The grant for an Authorization header; a ``page`` also accepts the identity token of a sign-in. Raises
-        Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not answer in
-        time."""
+        """The grant for an Authorization header. With ``page``, the identity token of a sign-in is accepted, too.
+        Raises Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not respond
+        in time."""
         return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:
-        """``grant`` for a request that was already admitted; does not count towards the rate."""
+        """Like ``grant``, for a request that was already admitted; the call does not count towards the rate."""
         return await self._grant(header, counted=False)
 
     async def _grant(self, header: str | None, *, counted: bool, page: bool = False) -> Grant:

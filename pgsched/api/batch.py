@@ -1,8 +1,8 @@
 """POST /v1/jobs/batch: schedules lines of NDJSON as they arrive, either all or none, or each independently.
 
-Neither the body nor the answer is ever held in memory as a whole. The answer is written to a temporary file, and sent
-once the last line has been read: few HTTP clients read an answer while they are still sending, so sending it earlier
-would deadlock.
+Neither the request body nor the response is ever held in memory as a whole. The response is written to a temporary
+file, and sent once the last line has been read. Sent earlier, it could cause a deadlock, because few HTTP clients read
+a response while they are still sending the request.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from pgsched.store.schedule import calls
 from pgsched.store.schedule.many import Load, OneShot, Start, send
 
 NDJSON = "application/x-ndjson"
-_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # errors that no line causes
+_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # errors that are not caused by a line
 _IN_MEMORY, _PIECE = 1 << 20, 1 << 16
 _Mode = Annotated[
     Literal["all", "each"],
@@ -60,7 +60,7 @@ class ScheduledLine(NamedTuple):
 
 
 class BatchRefused(Exception):
-    """In mode ``all``, the first line that is refused."""
+    """In mode ``all``, reports the first refused line."""
 
     def __init__(self, refused: RefusedLine) -> None:
         super().__init__(str(refused.error))
@@ -69,7 +69,7 @@ class BatchRefused(Exception):
 
 @dataclass
 class _TakesLines(Operation):
-    """Describes the body, which the route reads itself."""
+    """The OpenAPI description of the body, which the route itself reads."""
 
     def __post_init__(self) -> None:
         words = "NDJSON: each line is a body of POST /v1/jobs."
@@ -78,14 +78,14 @@ class _TakesLines(Operation):
 
 
 class _Results:
-    """The answer, collected in a temporary file."""
+    """The response, collected in a temporary file."""
 
     def __init__(self, request: ApiRequest) -> None:
         self._request = request
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed after it is sent)
 
     async def add(self, results: Sequence[ScheduledLine | RefusedLine]) -> None:
-        """Appends the results, yielding to the event loop between slices."""
+        """Appends the results, and yields to the event loop between slices."""
         for start in range(0, len(results), SLICE):
             self._file.write(b"".join(map(self._line, results[start : start + SLICE])))
             await asyncio.sleep(0)
@@ -142,7 +142,7 @@ async def create_many(
             await (_schedule_all if mode == "all" else _schedule_each)(database, request, results, still_let_in)
         except BatchRefused as error:
             return _refused_for(request, error.refused)
-        stack.pop_all()  # the answer closes the file
+        stack.pop_all()  # the response closes the file
         return results.answer()
 
 
@@ -165,7 +165,8 @@ async def _schedule_all(
 async def _schedule_each(
     database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
 ) -> None:
-    """After an error that is not caused by a line, nothing more is tried, and all remaining lines get this error."""
+    """Schedules each line independently. After an error that no line has caused, no more lines are tried, and all
+    remaining lines get this error."""
     broken: PgschedError | None = None
     start = await database.ask(_begin)
     async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
@@ -181,7 +182,7 @@ async def _schedule_each(
 
 
 def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
-    """The problem of one line, as the answer to the whole batch."""
+    """The problem of one line, as the response to the whole batch."""
     answer = refused(request, found.error)
     problem = answer.content
     faults = problem.errors or [Fault(detail=problem.detail)]
@@ -194,7 +195,7 @@ def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
 
 
 async def _begin(connection: AsyncConnection[Any]) -> Start:
-    """The instant that delays are counted from, and the batch's ids."""
+    """The instant from which delays are counted, and the ids for the batch."""
     found = await first(connection, "schedule/start_many")
     assert found is not None
     return Start._make(found)
@@ -216,7 +217,7 @@ async def _scheduled(
 async def _halved(
     connection: AsyncConnection[Any], lines: list[RequestLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """The results in order. If the database refuses the lines together, tries each half separately."""
+    """The results in line order. If the database refuses the lines together, each half is tried separately."""
     try:
         async with connection.transaction():
             kept = await _together(connection, lines, start)
@@ -240,7 +241,7 @@ async def _halved(
 
 
 def _is_loaded(line: RequestLine) -> bool:
-    """Whether the line is loaded by COPY, and so is for the queue ``default``."""
+    """Whether COPY can load the line, which also means that its queue is ``default``."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 
@@ -279,5 +280,5 @@ async def _loaded(
 
 
 def _written(digits: str) -> str:
-    """The text form of a UUID given as 32 hex digits."""
+    """Formats a UUID that is given as 32 hex digits."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

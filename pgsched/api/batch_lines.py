@@ -27,7 +27,7 @@ LONGEST_LINE = 2 * 1024 * 1024
 """The longest line, in bytes."""
 MOST_LINES = 1_000_000
 _SOME, _SOME_BYTES = 4_000, 4 * 1024 * 1024
-SLICE = 100  # lines parsed without yielding to the event loop: for common lines a few milliseconds at most
+SLICE = 100  # lines parsed before yielding to the event loop: at most a few milliseconds for typical lines
 
 
 class BatchLine(NamedTuple):
@@ -45,14 +45,15 @@ class RequestLine(NamedTuple):
 
 
 class RefusedLine(NamedTuple):
-    """A line that is not scheduled, and the reason."""
+    """A line that is refused, and the reason."""
 
     number: int
     error: PgschedError
 
 
 async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
-    """Yields a few thousand lines at a time, without empty lines, up to the first one over the limit."""
+    """Splits the body, and yields a few thousand lines at a time, without empty ones. Ends after the first line over
+    the maximum number of lines."""
     number, size, is_long = 0, 0, False
     some: list[BatchLine] = []
     rest = bytearray()  # the start of an incomplete line
@@ -91,7 +92,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
 ) -> AsyncGenerator[list[RequestLine | RefusedLine], None]:
-    """Yields parsed lines, a few thousand at a time; the next ones are parsed while the database handles these."""
+    """Yields parsed lines, a few thousand at a time. While the database handles one batch, the next is parsed."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
         while found := await following:
@@ -105,7 +106,7 @@ async def read(
 async def _read_some(
     some: AsyncIterator[list[BatchLine]], start: Start, grant: Grant
 ) -> list[RequestLine | RefusedLine]:
-    """Parses the next lines, yielding to the event loop between slices."""
+    """Parses the next lines, and yields to the event loop between slices."""
     found: list[RequestLine | RefusedLine] = []
     lines: list[BatchLine] = await anext(some, [])
     for first in range(0, len(lines), SLICE):
@@ -150,7 +151,7 @@ def _is_plain(data: CreateJob) -> bool:
 
 
 def _plain(data: CreateJob, start: Start) -> OneShot:
-    """The checks of ``order_in`` for a plain line, in a tenth of the time."""
+    """Converts a plain line. It makes the same checks as ``order_in``, in a tenth of the time."""
     check_text("target", data.target)
     check_text("client", data.client)
     payload = None if isinstance(data.payload, UnsetType) else bytes(data.payload)
@@ -171,8 +172,8 @@ def _after(delay: str) -> When:
 
 
 def _other(order: ScheduleRequest, start: Start) -> OneShot | ScheduleRequest:
-    """The order of any other line. A one-shot with a key, an ordering key, labels or a queue is scheduled together with
-    others like it."""
+    """Converts any other line. A one-shot with a key, an ordering key, labels or a queue becomes a ``OneShot``, so that
+    it is scheduled together with similar ones."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
     payload = None if order.payload is None else order.payload.encode()

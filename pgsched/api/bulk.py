@@ -1,4 +1,4 @@
-"""The routes for bulk operations: start one (or only count), show its progress, and stop it."""
+"""The routes for bulk operations: start one (or only count its items), show its progress, and stop it."""
 
 from contextlib import nullcontext
 from typing import Annotated, Any
@@ -45,8 +45,8 @@ _PAUSED = {"action": "pause", "filter": {"labels": {"team": "payments"}}, "note"
 class BulkFilter(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}
 ):
-    """Everything that matches all filters; at least one besides status must be given. Jobs can be filtered only by
-    client and labels, and a backfill takes job, from and to."""
+    """The filters, all of which must match; at least one besides status must be given. Jobs can be filtered only by
+    client and labels. A backfill takes job, from and to."""
 
     client: str | None = None
     status: (
@@ -86,9 +86,9 @@ class BulkFilter(
 
 
 class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Applies to what exists now and matches the filter. Waiting and running executions are cancelled or rescheduled;
-    open dead letters are replayed or discarded; past instants of a job that have not succeeded are run; jobs are
-    paused, resumed or cancelled."""
+    """A bulk operation applies to everything that exists now and matches the filter. Depending on the action, it
+    cancels or reschedules executions; replays or discards open dead letters; runs past instants of a job that have not
+    succeeded; or pauses, resumes or cancels jobs."""
 
     action: Action
     filter: BulkFilter
@@ -146,9 +146,9 @@ _EXAMPLES = [
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
-    """Only waiting one-shots are rescheduled. Cancelling includes running executions, unless status says otherwise.
-    Dead letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while
-    the job is paused. Cancelling jobs also needs the scope schedule."""
+    """Only waiting one-shots are rescheduled. Running executions are cancelled, too, unless status excludes them. Dead
+    letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while the job
+    is paused. Cancelling jobs also requires the scope schedule."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)
@@ -161,7 +161,7 @@ async def start_bulk(
 async def list_bulk(
     database: Pooled, action: OfAction = None, job: OfJob = None, limit: Limit = 50, after: After = None
 ) -> Page[BulkOperation]:
-    """Returns one page, each operation with its progress."""
+    """Returns one page of operations, each with its progress."""
     wanted: Any = {"action": action, "job": job, "limit": limit + 1, "after": position(after)}
     found = await database.ask(bulk_pages.list_operations, **wanted)
     return page_of(found, limit, lambda row: cursor(row.id))
@@ -169,12 +169,12 @@ async def list_bulk(
 
 @reads("/bulk/{operation_id:str}", "Get a bulk operation and its progress", 404)
 async def get_bulk(operation_id: OperationId, database: Pooled) -> BulkDetail:
-    """For a backfill, also returns its runs."""
+    """The response for a backfill also contains its runs."""
     return await database.ask(bulk_pages.get_detail, operation_id)
 
 
 @removes("/bulk/{operation_id:str}", "Stop a bulk operation", 404, scope="operate")
 async def stop_bulk(operation_id: OperationId, database: Pooled, actor: Actor) -> Changed:
-    """Items that it has not reached stay unchanged, and changed items stay changed. Waiting executions of a backfill
-    are cancelled."""
+    """Items that the operation has not reached stay unchanged, and changed items stay changed. Waiting executions of a
+    backfill are cancelled."""
     return Changed(id=operation_id, changed=await database.ask(verbs.stop_bulk, operation_id, actor=actor))

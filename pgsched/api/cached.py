@@ -1,4 +1,4 @@
-"""Caches a value for a short time, and shares one lookup between all callers."""
+"""Caches a value for a short time, and shares one lookup among all callers."""
 
 import asyncio
 import time
@@ -10,13 +10,12 @@ from pgsched.domain.api_key import Grant
 
 _Found = TypeVar("_Found")
 GLANCE = 0.1
-"""Seconds that a caller waits who only wants what is known."""
+"""Seconds that a caller waits if a cached value, or none, is good enough."""
 
 
 class Cached(Generic[_Found]):
     """Runs ``look`` on request, one call at a time, and shares its result with all callers for ``seconds``. A call
-    continues if its caller leaves. The result covers all clients, regardless of who asks, so keys for only some
-    clients are refused."""
+    continues even if its caller is gone. The result covers all clients, so keys for only some clients are refused."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
@@ -29,15 +28,15 @@ class Cached(Generic[_Found]):
         return await asyncio.shield(self._latest(self._seconds))
 
     async def glance(self, grant: Grant, *, kept: float | None = None, within: float = GLANCE) -> _Found | None:
-        """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds. The
-        call then continues, and its result serves a later caller."""
+        """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds. In that
+        case ``look`` continues, and a later caller gets its result."""
         check_everywhere(grant)
         looking = self._latest(self._seconds if kept is None else kept)
         await asyncio.wait([looking], timeout=within)
         return looking.result() if looking.done() else None
 
     async def stop(self) -> None:
-        """Cancels a running call and discards it: after a restart there may be another event loop."""
+        """Cancels a running call and discards it, because a restarted application may have another event loop."""
         looking, self._looking = self._looking, None
         if looking is not None and not looking.done():
             looking.cancel()
@@ -51,13 +50,13 @@ class Cached(Generic[_Found]):
         return looking
 
     async def _find(self) -> _Found:
-        self._found_at = float("-inf")  # a failure is not kept
+        self._found_at = float("-inf")  # a failure is not cached
         found = await self._look()
         self._found_at = time.monotonic()
         return found
 
 
 def _heed(looking: asyncio.Task[_Found]) -> None:
-    """Retrieves the exception, so that asyncio does not log it when no caller is left."""
+    """Retrieves the exception, so that asyncio does not log it if no caller is left to do so."""
     if not looking.cancelled():
         looking.exception()

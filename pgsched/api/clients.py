@@ -1,5 +1,5 @@
-"""The routes for clients: their settings, signing secrets, and the secrets that options refer to, which are never
-shown."""
+"""The routes for clients: their settings, their signing secrets, and the secrets that options refer to. The latter are
+never shown."""
 
 from typing import Annotated, Literal
 
@@ -30,7 +30,7 @@ Told = Annotated[str, Meta(max_length=2048, description="Target to call for each
 
 
 class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes to a client's settings. options are replaced as a whole."""
+    """Changes to a client's settings. options is replaced as a whole."""
 
     keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
     options: Defaults | UnsetType | None = UNSET
@@ -44,7 +44,7 @@ class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Without secret, a random one is created. Previous secrets stay valid for keep_for, by default one day."""
+    """If secret is omitted, a random one is created. Previous secrets stay valid for keep_for, one day by default."""
 
     secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
     keep_for: Duration | None = None
@@ -73,7 +73,7 @@ class ClientChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret that callbacks are now signed with. It is not shown again."""
+    """The new signing secret. It is not shown again."""
 
     client: str
     secret: str
@@ -89,7 +89,7 @@ class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/clients", "List the clients that have settings")
 async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
-    """Returns one page, by name; pass next as after for the next page."""
+    """Returns one page, sorted by name; pass next as after for the next page."""
     return page_of(await database.ask(clients.all_clients, limit=limit + 1, after=after), limit, lambda row: row.client)
 
 
@@ -100,7 +100,7 @@ async def get_client(client: ClientName, database: Pooled) -> ClientRow:
 
 @replaces("/clients/{client:str}", "Replace a client's settings", scope="admin", everywhere=True)
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """Fields that are left out are set to their defaults. Secrets and a hold stay unchanged."""
+    """Omitted fields are set to their defaults. The client's secrets, and a hold, stay unchanged."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
         await verbs.set_client(connection, client, defaults | data.changes(), actor=actor)
@@ -109,7 +109,7 @@ async def put_client(client: ClientName, data: JSONBody[ClientSettings], databas
 
 @sets("/clients/{client:str}", "Change a client's settings", scope="admin")
 async def patch_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """Changes the given fields only; null means the default."""
+    """Changes only the given fields; null restores the default."""
     async with database.connection() as connection, connection.transaction():
         await verbs.set_client(connection, client, data.changes(), actor=actor)
         return await clients.get_client(connection, client)
@@ -117,7 +117,7 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 
 @removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The client's jobs and executions stay, and use the defaults."""
+    """The client's jobs and executions stay, and then use the default settings."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
@@ -135,7 +135,7 @@ pause_client, resume_client = pausable(
 async def rotate_signing_secret(
     client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> MadeSecret:
-    """Until the previous secrets expire, callbacks also carry a signature by each of them."""
+    """Until the previous secrets expire, callbacks also have a signature by each of them."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     made = await database.ask(
@@ -146,7 +146,7 @@ async def rotate_signing_secret(
 
 @removes("/clients/{client:str}/signing-secret", "Stop signing a client's callbacks", scope="admin")
 async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The previous secrets become invalid, too."""
+    """The client's previous signing secrets become invalid, too."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_signing_secret, client, actor=actor))
 
 
@@ -154,7 +154,7 @@ async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor
 async def list_secrets(
     client: ClientName, database: Pooled, limit: Limit = 50, after: AfterName = None
 ) -> Page[SecretRow]:
-    """Returns one page, by name; pass next as after for the next page."""
+    """Returns one page, sorted by name; pass next as after for the next page."""
     found = await database.ask(secrets.all_secrets, client, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.name)
 
@@ -163,13 +163,13 @@ async def list_secrets(
 async def put_secret(
     client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
 ) -> SecretChanged:
-    """Attempts that start a moment later use the new value."""
+    """Attempts that start a moment later already use the new value."""
     await database.ask(secrets.put, ring, client, name, data.value, hosts=data.hosts, actor=actor)
     return SecretChanged(client=client, name=name, changed=True)
 
 
 @removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
 async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
-    """Attempts that refer to it fail from then on, and are retried."""
+    """Later attempts that refer to the secret fail, and are retried."""
     changed = await database.ask(verbs.drop_secret, client, name, actor=actor)
     return SecretChanged(client=client, name=name, changed=changed)

@@ -36,25 +36,27 @@ _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 Lent = AbstractAsyncContextManager[AsyncConnection[Any]]
 WAIT = 5.0
-"""Seconds that a request waits for a connection, and that an attempt to connect may take."""
+"""Seconds that a request waits for a connection, and seconds that an attempt to connect may take."""
 LONGEST = 20.0
-"""Seconds that the database may take for one request in total, including WAIT."""
+"""Seconds that one request may take in the database in total, including WAIT."""
 LONGEST_BATCH = 120.0
-"""LONGEST for a batch that is scheduled in one transaction."""
+"""The same limit for a batch, which is scheduled in one transaction."""
 _EACH = 7
-"""Connections of every ten that one client can have: however long its requests take, the rest is left for others."""
+"""One client's maximum number of connections, of every ten. The rest stays free for other clients, however long its
+requests take."""
 _BATCHES, _BATCHES_EACH = 3, 2
-"""Connections of every ten for batches, and for one client's: a batch holds its connection while its lines arrive."""
+"""The maximum number of connections for batches, of every ten, in total and for one client. A batch holds its
+connection while its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""Connections of every ten for pages of listings, and for one client's, so that hundreds of listings do not delay
-requests that schedule."""
+"""The maximum number of connections for pages of listings, of every ten, in total and for one client. So hundreds of
+listings do not delay requests that schedule."""
 
 _COMPUTING = 2
-"""Requests that may compute something (such as a preview) at once: more would only compete for the processor."""
+"""The maximum number of computing requests (such as previews) at once. More would only compete for the processor."""
 
 
 class _Connection(AsyncConnection[Any]):
-    """A connection that remembers the grant its session acts for; None at first."""
+    """A connection that remembers the grant for which its session acts, at first None."""
 
     acts_for: Grant | None = None
 
@@ -62,20 +64,20 @@ class _Connection(AsyncConnection[Any]):
     async def connect(  # type: ignore[override]
         cls, conninfo: str = "", *, lineage: Lineage, attempts: "_Attempts", **ways: Any
     ) -> Self:
-        """Connects to the primary; refuses a server that has been replaced as primary."""
+        """Connects to the primary, and refuses a former primary that has been replaced."""
         with attempts.one():
             return await lineage.connect(partial(super().connect, **ways), conninfo)
 
 
 class _Attempts:
-    """Emits an event with the error when the database cannot be reached, and another when it is back."""
+    """Emits an event with the error when the database becomes unreachable, and another when it is back."""
 
     def __init__(self, events: Events) -> None:
         self._events, self._failures, self._since = events, 0, 0.0
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Wraps one attempt to connect."""
+        """The context of one attempt to connect."""
         try:
             yield
         except (psycopg.Error, OSError) as error:
@@ -90,12 +92,12 @@ class _Attempts:
 
 
 class Database:
-    """Lends connections between ``open`` and ``close``; it can be opened again. It starts and keeps running without a
-    database: requests then get Unavailable.
+    """Lends connections between ``open`` and ``close``, and can be opened again. While the database is unavailable, it
+    starts and keeps running, and requests get Unavailable.
 
-    A connection is in autocommit, and its session is set up once. Behind a pooler, which may assign the server
-    connection to another client after each transaction, each loan is one transaction, which sets up its session
-    itself. Statements are never prepared: their names would stay with the server connection.
+    Connections are in autocommit mode, and each session is set up once. A pooler may assign the server connection to
+    another client after each transaction. Behind one, each loan is therefore one transaction, which sets up the session
+    again. Statements are never prepared, because their names would stay with the server connection.
 
     Each connection acts as the API's role, and for no clients unless ``acting`` sets them."""
 
@@ -116,13 +118,13 @@ class Database:
 
     @property
     def grant(self) -> Grant:
-        """The grant whose clients the connections act for."""
+        """The grant for whose clients the connections act."""
         return self._grant
 
     def acting(self, grant: Grant) -> Self:
-        """A view of this pool whose connections act for a grant's clients while they are lent."""
+        """A view of this pool, whose connections act for the clients of ``grant`` while they are lent."""
         found = object.__new__(type(self))
-        found.__dict__ = self.__dict__ | {"_grant": grant}  # like copy(), but ten times as fast: done for each request
+        found.__dict__ = self.__dict__ | {"_grant": grant}  # ten times as fast as copy(), for every request
         return found
 
     def _made(self) -> AsyncConnectionPool[_Connection]:
@@ -132,8 +134,8 @@ class Database:
             min_size=1,
             max_size=self._most,
             open=False,
-            timeout=self._longest,  # requests time out by themselves, which also ends the pool's check of a connection
-            # This is also the longest pause between two attempts, which the pool doubles each time.
+            timeout=self._longest,  # requests have their own timeout, which also ends the pool's check of a connection
+            # This also limits the pause between two attempts, which the pool doubles each time.
             reconnect_timeout=self._wait,
             configure=_configure,
             check=_check,
@@ -159,25 +161,25 @@ class Database:
         await pool.close()
 
     def connection(self) -> Lent:
-        """Lends a connection for the block, and commits at its end. The database's errors in the block are raised as
-        pgsched's."""
+        """Lends a connection for the block, and commits at the end. The database's errors in the block are raised as
+        pgsched's errors."""
         return self._lend(self._longest)
 
     def page(self) -> Lent:
-        """Lends a connection to read a page of a listing; only some of the connections are lent for this."""
+        """Lends a connection for reading a page of a listing. Only some of the connections are available for this."""
         return self._lend(self._longest, self._pages)
 
     @asynccontextmanager
     async def glance(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """Lends a connection to read a live page, in a transaction that puts little load on a server in trouble."""
+        """Lends a connection for a live page, in a transaction that puts little load on a server in trouble."""
         async with self.page() as connection, connection.transaction():
             await connection.execute(DOCTOR_LOCALLY)
             yield connection
 
     @asynccontextmanager
     async def computing(self) -> AsyncIterator[None]:
-        """Admits the block as a computation that keeps the processor busy, without a connection; one per client at a
-        time."""
+        """Admits a block that keeps the processor busy and needs no connection. Each client can have one such block at
+        a time."""
         payers = self._grant.payers
         async with Deadline(self._wait, "other requests of your client used up its computing time"):
             await self._computing.take(payers)
@@ -187,7 +189,8 @@ class Database:
             self._computing.give_back(payers)
 
     def batch(self) -> Lent:
-        """Lends a connection to a batch, whose lines arrive while it is held: for longer, but fewer at a time."""
+        """Lends a connection for a batch, which holds it longer, while its lines arrive. Fewer connections are
+        available for this."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(
@@ -215,7 +218,7 @@ class Database:
                     try:
                         yield connection
                     except psycopg.errors.ReadOnlySqlTransaction:
-                        await connection.close()  # its server may no longer be the primary
+                        await connection.close()  # the server may no longer be the primary
                         raise
         except psycopg.Error as error:
             raise refusal(error) or error from error
@@ -225,7 +228,7 @@ class Database:
 
 
 async def _act(connection: _Connection, grant: Grant) -> None:
-    """Makes the session act for ``grant``; behind a pooler, only the current transaction. Raises SchemaMismatch if the
+    """Makes the session (behind a pooler, only the current transaction) act for ``grant``. Raises SchemaMismatch if the
     login may not act as the API's role."""
     if connection.acts_for == grant and connection.autocommit:
         return
@@ -256,7 +259,8 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
 
 
 async def _check(connection: AsyncConnection[Any]) -> None:
-    """Checks a connection, with a round trip only if the server has sent something: usually that it is closing."""
+    """Checks a connection. This takes a round trip only if the server has sent something, usually that it is
+    closing."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):

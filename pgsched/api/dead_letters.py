@@ -52,7 +52,7 @@ State = Annotated[
 
 
 class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes for the new run; fields that are left out keep their values."""
+    """Changes for the new run; omitted fields keep their values."""
 
     target: str | None = None
     payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB.")] = UNSET
@@ -83,7 +83,7 @@ async def list_dead_letters(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[DeadLetter]:
-    """Returns executions that failed for good, each with its reason; by default only open ones."""
+    """Returns executions that failed for good, each with the reason; by default, only those that are open."""
     wanted = DeadLetterFilter(
         client=client,
         target=target,
@@ -117,7 +117,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 async def replay(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[ReplayOne | None] = None
 ) -> Response[Replayed]:
-    """Repeating the request returns the same execution, unless that execution has failed, too."""
+    """Repeating the request returns the same new execution, unless that one has failed as well."""
     wanted = data or ReplayOne()
     id = await database.ask(verbs.replay, execution_id, **wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
@@ -125,6 +125,6 @@ async def replay(
 
 @removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409, scope="operate")
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """It is no longer open, but stays in history."""
+    """The dead letter is no longer open, but stays in history."""
     changed = await database.ask(verbs.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)

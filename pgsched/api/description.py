@@ -1,8 +1,8 @@
 """Corrects Litestar's OpenAPI document for client generators.
 
-Litestar declares every body as required, every optional value of any type as exactly one of null and any type,
-parameters as nullable, and bodies as open to any fields. Generated clients would send unneeded bodies, reject valid
-values, and send values that the API refuses.
+Litestar declares that every body is required, that an optional value of any type is exactly one of null and any type,
+that parameters can be null, and that bodies can have any additional fields. Clients generated from that would send
+unneeded bodies, reject valid values, and send values that the API refuses.
 """
 
 import json
@@ -51,19 +51,19 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
     _name_pages(description)
     description["paths"] = dict(sorted(description["paths"].items()))
     for schema in description["components"]["schemas"].values():
-        schema.pop("default", None)  # it belongs to one field, not to every field of this type
+        schema.pop("default", None)  # a default belongs to one field, not to all fields of this type
         for field in schema.get("properties", {}).values():
             _leave_out(field)
     for node in _nodes(description):
         if {} in node.get("oneOf", ()):
             del node["oneOf"]
-        if node.get("format") == "duration":  # this format excludes fractions of a second
+        if node.get("format") == "duration":  # this format does not allow fractions of a second
             del node["format"]
     return description
 
 
 def _take_keys(operation: dict[str, Any]) -> None:
-    """Allows a key in place of the id of a job or an execution, except on routes that need only a token."""
+    """Allows a key instead of the id of a job or an execution, except on routes that need only a token."""
     named = [one for one in operation.get("parameters", ()) if one["in"] == "path" and one["name"] in KINDS]
     if named and operation.get("security") != [{}]:
         named[0]["schema"] = {"type": "string"}
@@ -73,7 +73,7 @@ def _take_keys(operation: dict[str, Any]) -> None:
 
 
 def _name_pages(description: dict[str, Any]) -> None:
-    """Renames ``Page[Job]`` to JobPage, for generated clients."""
+    """Renames schemas such as ``Page[Job]`` to JobPage, for generated clients."""
     schemas = description["components"]["schemas"]
     made = {
         name: f"{schema['title'][5:-1].removesuffix('Row')}Page"
@@ -98,7 +98,7 @@ def _require(body: dict[str, Any]) -> None:
 
 
 def _take_no_null(schema: dict[str, Any], *, empty: bool) -> None:
-    """Removes null from a parameter's schema; unless ``empty``, text needs at least one character."""
+    """Removes null from a parameter's schema. Unless ``empty``, also requires text to have at least one character."""
     others = [choice for choice in schema.get("oneOf", ()) if choice != _NULL]
     if len(others) == 1:
         del schema["oneOf"]
@@ -111,7 +111,7 @@ def _take_no_null(schema: dict[str, Any], *, empty: bool) -> None:
 
 
 def _close(node: Any, schemas: dict[str, Any]) -> None:
-    """Forbids undeclared fields in the objects of a body."""
+    """Forbids undeclared fields in all objects of a body."""
     for inner in _nodes(node):
         named = schemas.get(str(inner.get("$ref", "")).rpartition("/")[2], {})
         if "properties" in named and "additionalProperties" not in named:
@@ -125,7 +125,8 @@ def _refuse_bodies(responses: dict[str, Any]) -> None:
 
 
 def _leave_out(field: dict[str, Any]) -> None:
-    """Moves a field's default into its description: some generators treat a field with a default as required."""
+    """Moves a field's default into its description, because some generators treat a field with a default as
+    required."""
     if "default" in field:
         default = json.dumps(field.pop("default"))
         field["description"] = f"{field.get('description', '')} {default} when left out.".strip()

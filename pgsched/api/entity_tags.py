@@ -1,9 +1,9 @@
-"""Entity tags (RFC 9110, section 8.8.3) of jobs and executions: a client changes a row only if it is still the version
-that it read, and does not fetch an unchanged one again.
+"""ETags (RFC 9110, section 8.8.3) of jobs and executions. With them, a client can change a row only if it is still the
+version that the client has read, and need not fetch an unchanged row again.
 
-A tag has two parts. The first is the version of the editable fields; If-Match compares only this, so a run that ends in
-the meantime does not cause an edit to be refused. The second is a digest of the whole answer; If-None-Match compares
-both.
+An ETag has two parts. The first is the version of the editable fields. If-Match compares only this part, so a run that
+ends in the meantime does not cause an edit to be refused. The second is a digest of the whole response. If-None-Match
+compares both parts.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ IfNoneMatch = Annotated[
 
 
 def tagged(answer: _Answer, version: str, unless: str | None = None) -> Response[_Answer]:
-    """The answer with its tag; or 304 without the answer if ``unless``, an If-None-Match, contains the tag. The
-    comparison is weak, because proxies that compress make our tags weak."""
+    """The response with its ETag, or 304 without a body if ``unless`` (If-None-Match) contains that ETag. The
+    comparison is weak, because proxies that compress responses make our ETags weak."""
     tag = f'"{version}-{_digest(answer)}"'
     given = () if unless is None else unless.split(",")
     if any(named.strip().removeprefix("W/") in ("*", tag) for named in given):
@@ -50,13 +50,13 @@ def version_of_job(changed: datetime) -> str:
 
 
 def version_of_execution(row: Execution) -> str:
-    """An execution's version, from its editable fields. Gates and retries do not change it."""
+    """An execution's version, from its editable fields. Gates and retries do not change the version."""
     return _digest((row.id, row.target, row.payload, row.options, row.labels, row.scheduled_for))
 
 
 def check_version(wanted: str | None, version: str) -> None:
-    """Raises Unreadable (412) unless ``wanted``, an If-Match, contains the version. Weak tags never match: a weak tag
-    could belong to another version, too."""
+    """Raises Unreadable (412) unless ``wanted`` (If-Match) contains the version. Weak ETags never match, because a weak
+    ETag can belong to more than one version."""
     if wanted is None or wanted.strip() == "*":
         return
     if f'"{version}' not in [named.strip().partition("-")[0] for named in wanted.split(",")]:

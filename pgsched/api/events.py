@@ -1,7 +1,7 @@
 """GET /v1/events: the outcomes of executions as server-sent events, in the order in which they become visible.
 
-Each event has an id. A reader that was disconnected resumes after the last id it saw, so it neither misses an event nor
-sees one twice.
+Each event has an id. A reader that was disconnected resumes after the last id it received, so it neither misses an
+event nor sees one twice.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ _LastEventId = Annotated[
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """One event stream and its position."""
+    """One event stream, and its position."""
 
     feed: Feed
     authentication: Authentication
@@ -81,7 +81,7 @@ class _Reader:
                 changed, now = self.feed.changed, time.monotonic()
                 if not await self._is_let_in():
                     return
-                if self.checked < now - 2 * _CHECKED:  # the key could not be checked: nothing is sent until it can
+                if self.checked < now - 2 * _CHECKED:  # the key could not be checked, so nothing is sent until it can
                     await asyncio.sleep(_CHECKED)
                 elif page := await self._next():
                     self.position, self.span = page.end, page.span
@@ -104,7 +104,8 @@ class _Reader:
         return frozenset({named} if self.grant.is_for(named) else ())
 
     async def _is_let_in(self) -> bool:
-        """Checks the key twice a second, so that a stream ends soon after its key is revoked or gets other clients."""
+        """Checks the key twice a second, so that the stream ends soon after the key is revoked or its clients
+        change."""
         now = time.monotonic()
         if now - self.checked >= _CHECKED:
             try:
@@ -131,7 +132,8 @@ class _Reader:
         return not is_there and self.position.is_within(horizon)
 
     def _wanted(self, page: FeedPage) -> bytes:
-        """The frames of the events that this reader wants and may see: a shared page also has other clients' events."""
+        """The frames of the events that this reader wants and may see. A shared page also contains events of other
+        clients."""
         return b"".join(
             told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)
         )
@@ -158,8 +160,8 @@ async def follow_events(
     after: _After = None,
     last_event_id: _LastEventId = None,
 ) -> Stream:
-    """Reports each outcome as soon as it is visible, in that order: succeeded, failed (a dead letter), cancelled,
-    expired or skipped. Executions that are not kept in history are not reported."""
+    """Reports each outcome (succeeded, failed, cancelled, expired or skipped) as soon as it is visible, and in the
+    order in which outcomes become visible. Executions that are not kept in history are not reported."""
     seconds = _seconds(wait)
     asked = await database.ask(ends.horizon)
     position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)
@@ -198,7 +200,7 @@ def _seconds(wait: str | None) -> float:
 
 
 def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
-    """The position to start at. Raises Unreadable, or InvalidInput for a position in another database."""
+    """Parses the position to start at. Raises Unreadable, or InvalidInput for a position in another database."""
     if text is None:
         return Position.of(horizon)
     try:

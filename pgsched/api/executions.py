@@ -1,4 +1,4 @@
-"""The routes for executions: list them, look them up with their outcomes, change and cancel them."""
+"""The routes for executions: list them, get one with its outcome, change or cancel it."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -63,8 +63,8 @@ _OTHERWISE = Example(
 
 
 class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Fields that are left out stay unchanged; null removes a field. payload, options and labels are
-    replaced as a whole."""
+    """The changes. Omitted fields stay unchanged; null removes a field. payload, options and labels are each replaced
+    as a whole."""
 
     target: str | UnsetType = UNSET
     payload: msgspec.Raw | UnsetType = UNSET
@@ -114,7 +114,7 @@ async def list_executions(
 async def get_execution(
     execution_id: ExecutionId, database: Pooled, if_none_match: IfNoneMatch = None
 ) -> Response[ExecutionDetail]:
-    """The ETag is the version to send to PATCH as If-Match."""
+    """The response's ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
         return await _in_detail(connection, execution_id, if_none_match)
 
@@ -127,8 +127,8 @@ async def edit_execution(
     actor: Actor,
     if_match: IfMatch = None,
 ) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started can be changed; if it waits for a retry, only its fire_at. With If-Match, it
-    is changed only if it is still the version that was read."""
+    """Only a one-shot that has not started can be changed. While it waits for a retry, only its fire_at can be changed.
+    With If-Match, the execution is changed only if it is still the version that was read."""
     changes = data.changes()
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
@@ -140,7 +140,8 @@ async def edit_execution(
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
 async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """If it is running, its worker aborts the call, and the result is ignored. A finished execution stays unchanged."""
+    """If the execution is running, its worker aborts the call, and the result is ignored. A finished execution stays
+    unchanged."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: use DELETE /v1/jobs/{execution_id}")
@@ -151,6 +152,6 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 async def _in_detail(
     connection: AsyncConnection[Any], id: UUID, unless: str | None = None
 ) -> Response[ExecutionDetail]:
-    """The execution with its entity tag; 304 if ``unless`` contains the tag."""
+    """The execution with its ETag, or 304 if ``unless`` contains that ETag."""
     found = await listings.execution_detail(connection, id)
     return tagged(found, version_of_execution(found), unless)

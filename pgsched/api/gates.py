@@ -1,4 +1,4 @@
-"""The routes for what holds executions back: limits, sidelined target hosts, and blocked ordering keys."""
+"""The routes for limits, sidelined target hosts and blocked ordering keys, which hold executions back."""
 
 from typing import Annotated
 from uuid import UUID
@@ -33,8 +33,8 @@ _KEY = Example(summary="A key of a client", value={"client": "payments", "orderi
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At most rate executions start in each per, up to burst of them at once after a quiet period; at most concurrency
-    run at once. At least one of rate and concurrency must be given."""
+    """At most rate executions start in each period per, up to burst of them at once after a quiet period. At most
+    concurrency executions run at once. At least one of rate and concurrency must be given."""
 
     rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     per: Duration = "PT1S"
@@ -43,14 +43,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target host, as written in targets, for one client or, if client is left out, for all."""
+    """A target host, as written in targets, for one client or, if client is omitted, for all clients."""
 
     host: Annotated[str, Meta(min_length=1, max_length=300)]
     client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
 class Sidelining(TargetHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sidelines a host until the given instant or, if until is left out, until it is resumed."""
+    """Sidelines a host until the given instant or, if until is omitted, until the host is resumed."""
 
     until: Instant | None = None
     note: Annotated[str, Meta(max_length=1000)] | None = None
@@ -91,7 +91,7 @@ class KeyChanged(msgspec.Struct, frozen=True, kw_only=True):
 async def list_limits(
     database: Pooled, kind: KindAsked = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[LimitRow]:
-    """Returns one page, by kind and name; pass next as after for the next page."""
+    """Returns one page, sorted by kind and name; pass next as after for the next page."""
     found = await database.ask(limits.all_limits, limit=limit + 1, after=after, kind=kind)
     return page_of(found, limit, lambda row: f"{row.kind}:{row.name}")
 
@@ -105,7 +105,7 @@ async def get_limit(kind: Kind, name: LimitName, database: Pooled) -> LimitRow:
 async def put_limit(
     kind: Kind, name: LimitName, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled, actor: Actor
 ) -> LimitRow:
-    """Replaces the previous limit, and applies to executions that have not started."""
+    """The limit replaces the previous one, and applies to executions that have not started."""
     amount = {"rate": data.rate, "burst": data.burst, "concurrency": data.concurrency}
     async with database.connection() as connection, connection.transaction():
         await verbs.set_limit(connection, kind, name, per=parse_duration(data.per), **amount, actor=actor)
@@ -114,7 +114,7 @@ async def put_limit(
 
 @removes("/limits/{kind:str}/{name:str}", "Remove a limit", scope="admin", everywhere=True)
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
-    """Executions that it held back become eligible at once."""
+    """Executions that the limit held back become eligible at once."""
     return LimitChanged(kind=kind, name=name, changed=await database.ask(verbs.drop_limit, kind, name, actor=actor))
 
 
@@ -122,7 +122,7 @@ async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor
 async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[Sidelined]:
-    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate; pass next as
+    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate. Pass next as
     after for the next page."""
     found = await database.ask(sidelined_targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
@@ -132,7 +132,7 @@ async def list_sidelined(
 async def pause_target(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """The host is not called, for one client or for all, until the given instant or until it is resumed."""
+    """The host is not called, for one client or for all, until the given instant or until the host is resumed."""
     until = instant_of(data.until, "until") if data.until is not None else None
     changed = await database.ask(
         verbs.pause, "target", data.host, client=data.client, until=until, note=data.note, actor=actor
@@ -144,7 +144,7 @@ async def pause_target(
 async def resume_target(
     data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """The host is called again, at a few executions per second at first, then at a rising rate."""
+    """Calls to the host resume, at a few executions per second at first, then at a rising rate."""
     changed = await database.ask(verbs.resume, "target", data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
@@ -162,6 +162,6 @@ async def list_blocked(
 async def resume_ordering_key(
     data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor
 ) -> KeyChanged:
-    """Continues without the execution that failed, which stays a dead letter."""
+    """The key's other executions continue without the failed one, which stays a dead letter."""
     changed = await database.ask(verbs.resume, "ordering_key", data.ordering_key, client=data.client, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

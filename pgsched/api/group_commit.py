@@ -1,11 +1,12 @@
-"""Schedules one-shots that arrive together in one statement and one commit.
+"""Schedules one-shots that arrive together with one statement and one commit.
 
-While a client's statement is in flight, its further requests are gathered for the next one. So a single request does
-not wait, and the more requests there are, the less each costs. Every answer is sent after its commit.
+While a client's statement is in flight, further requests of that client are collected for the next statement. So a
+single request does not wait, and the more requests there are, the less each costs. Every response is sent after the
+commit.
 
-If the database refuses a group, because of one row or because one waits for a lock, none of it is scheduled. Each
-request is then tried separately, as are this client's requests of the next second. Clients do not share a group, and
-neither do API keys, since the database runs each statement with the rights of one key.
+If the database refuses a group, because of one row or a lock that one row waits for, none of its requests is scheduled.
+Each is then tried separately, and so are this client's requests in the next second. Clients never share a group.
+Neither do API keys, because the database runs each statement with the rights of one key.
 """
 
 import asyncio
@@ -26,15 +27,15 @@ _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
 _APART_FOR = 1.0
 _MANY = 1_000
 _UNSURE = "08", "57", "58", "XX"
-"""SQLSTATE classes of errors after which the statement may have been committed, or that a retry would also hit."""
+"""SQLSTATE classes of errors after which the statement may have been committed, or a retry would fail, too."""
 
 _Whose = tuple[Grant, str]
 _Waiting = tuple[ScheduleRequest, "asyncio.Future[Placed | None]"]
-"""An order and its answer; None means that the order is to be tried separately."""
+"""A request and its future result, which is None if the request is to be tried separately."""
 
 
 class GroupCommit:
-    """Schedules one-shots, grouping those that arrive together."""
+    """Schedules one-shots, and groups those that arrive together."""
 
     def __init__(self) -> None:
         self._waiting: dict[_Whose, list[_Waiting]] = {}
@@ -42,7 +43,7 @@ class GroupCommit:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def schedule(self, database: Database, order: ScheduleRequest) -> Placed:
-        """Schedules one order. Raises what ``calls.schedule`` raises."""
+        """Schedules one request. Raises the same errors as ``calls.schedule``."""
         whose = (database.grant, order.client)
         if _is_plain(order) and self._apart_until.get(whose, 0.0) < time.monotonic():
             placed = await self._ask(database, whose, order)
@@ -63,7 +64,7 @@ class GroupCommit:
         return placed
 
     async def _write(self, database: Database, whose: _Whose) -> None:
-        """Schedules the gathered requests until none are left."""
+        """Schedules the collected requests until none are left."""
         while some := self._take(whose):
             try:
                 found = await database.ask(calls.schedule_together, [order for order, _ in some])
@@ -106,10 +107,10 @@ class GroupCommit:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The dependencies of a route that schedules; ``span`` starts a trace span, if spans are recorded.
+    """The dependencies of a route that schedules. ``span`` starts a trace span; it is None if spans are not recorded.
 
-    This is one dependency because Litestar resolves several in separate tasks, which took a third of the request's
-    time."""
+    They are combined into one because Litestar resolves each dependency in a separate task, which took a third of the
+    request's time."""
 
     database: Database
     group_commit: GroupCommit
@@ -117,7 +118,7 @@ class Intake:
 
 
 def _is_plain(order: ScheduleRequest) -> bool:
-    """Whether the order is a one-shot that waits for no other execution, and is not too large to be grouped."""
+    """Whether the request is for a one-shot that waits for no other execution and is not too large for a group."""
     rest = order.rules, order.after, order.when.cron, order.when.every, order.when.timezone
     ways = order.when.gap, order.when.overlap
     told = any(part is not None for part in (*rest, *ways)) or order.after_outcome != "success"
@@ -129,7 +130,7 @@ def _size(order: ScheduleRequest) -> int:
 
 
 def leaves_nothing(error: BaseException) -> bool:
-    """Whether the server has definitely refused the statement, so that each order can be tried separately."""
+    """Whether the server has definitely refused the statement, so that each request can be tried separately."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
     return state is not None and not state.startswith(_UNSURE)

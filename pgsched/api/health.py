@@ -15,7 +15,7 @@ from pgsched.store.core.fitness import READ_ONLY, takes_writes
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The health of the process; ``revision`` is the schema's."""
+    """The health of the process, and the ``revision`` of the schema."""
 
     status: Literal["alive", "ready"]
     revision: str | None = None
@@ -23,7 +23,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @get("/healthz", summary="Check that the process is alive", opt={SCOPE: PUBLIC}, security=[{}])
 async def alive() -> Health:
-    """Does not query the database."""
+    """This check does not query the database."""
     return Health(status="alive")
 
 
@@ -35,7 +35,8 @@ async def alive() -> Health:
     security=[{}],
 )
 async def ready(database: Pooled) -> Health:
-    """503 while the database is unreachable or read-only, or its schema is not one that this release works with."""
+    """The status is 503 while the database is unreachable or read-only, or has a schema that this release does not
+    support."""
     wanted = await asyncio.to_thread(expected_revision)  # read from files, once
     async with database.connection() as connection:
         found = await revisions_async(connection)

@@ -1,12 +1,12 @@
-"""Limits on the API's connections: on request heads that do not end, answers that are not read, and their number.
+"""Limits the API's connections: their number, request heads that never end, and responses that are not read.
 
-uvicorn limits none of these, but accepts a custom protocol. The one here passes everything on to uvicorn's own, and
-counts only bytes and seconds. ``middleware`` reports when a request begins, asks for more of its body, and is
-answered; it also enforces the limits that apply once a request has begun.
+uvicorn has no such limits, but accepts a custom protocol. This one passes all data on to uvicorn's own protocol, and
+counts only bytes and seconds. ``middleware`` reports when a request begins, when the API asks for more of its body, and
+when the response is complete. It also enforces the limits that apply once a request has begun.
 
-A connection is closed if its request does not arrive in time, or if its client does not read. If there are too many
-connections, the one that has waited longest for a request is closed, so idle connections do not keep other clients
-out.
+A connection is closed if its request does not arrive in time, or if its client does not read the response. If there are
+too many connections, the one that has waited longest for a request is closed, so idle connections do not keep other
+clients out.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pgsched.api.problems import unread
 
 MOST = 2000
-"""The most connections of a process, if it has enough file descriptors."""
+"""The maximum number of connections of a process, if it has enough file descriptors."""
 CONNECTION = "connection"
-"""The connection's key in the state of each request's scope."""
+"""The key of the connection in the ``state`` of each request's scope."""
 _LARGEST_HEAD = _MOST_AHEAD = 64 * 1024
 _MOST_UNTAKEN = 512 * 1024
-"""Bytes of a body that the API has not yet read. uvicorn stops reading at 64 KiB of content, which can arrive as
-one-byte chunks with five bytes of framing each, and one more piece may be in flight."""
+"""The maximum number of bytes of a body that the API has not yet read. uvicorn stops reading at 64 KiB of content. That
+can arrive as one-byte chunks with five bytes of framing each, and one more piece can be in flight."""
 _END_OF_HEAD = b"\r\n\r\n"
 _TOO_LARGE = unread(431, "the request line and headers are over 64 KiB: send large data in the body")
 _LARGE_WRITE = 64 * 1024
@@ -32,8 +32,8 @@ _LONGEST_LOOK = 1.0  # seconds between two checks for late connections
 
 
 class Connections:
-    """All connections of a process. A request must arrive within ``receive`` seconds, and a client must read within
-    ``send`` seconds."""
+    """All connections of a process. A request must arrive within ``receive`` seconds, and the client must read the
+    response within ``send`` seconds."""
 
     def __init__(self, *, receive: float, send: float, most: int = MOST) -> None:
         self.receive, self.send, self._most = receive, send, most
@@ -43,7 +43,7 @@ class Connections:
         self._is_looking = False
 
     def protocol(self, **given: Any) -> asyncio.Protocol:
-        """The protocol factory for uvicorn, called for each connection."""
+        """The protocol factory that uvicorn calls for each connection."""
         return _Connection(self, **given)
 
     def add(self, connection: "_Connection") -> None:
@@ -56,11 +56,11 @@ class Connections:
             next(iter(self._waiting)).cut()
 
     def wait(self, connection: "_Connection") -> None:
-        """The connection now waits for a request."""
+        """Records that the connection now waits for a request."""
         self._waiting[connection] = None
 
     def serve(self, connection: "_Connection") -> None:
-        """The connection now serves a request."""
+        """Records that the connection now serves a request."""
         self._waiting.pop(connection, None)
 
     def remove(self, connection: "_Connection") -> None:
@@ -78,9 +78,9 @@ class Connections:
 
 
 class _JoinedWrites:
-    """A transport that joins everything written in one turn of the event loop into one system call. uvicorn writes the
-    head and the body of an answer separately, and each call costs as much as the rest of the writing, here and at the
-    reader."""
+    """A transport that joins all data written in one turn of the event loop into one system call. uvicorn writes the
+    head and the body of a response separately, and each call costs as much as all other work of writing, both here and
+    for the reader."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -90,7 +90,7 @@ class _JoinedWrites:
         if not self._held:
             self._loop.call_soon(self._send)
         self._held.append(data)
-        if len(data) > _LARGE_WRITE:  # the transport must know how much is unread
+        if len(data) > _LARGE_WRITE:  # the transport must know how much data is unread
             self._send()
 
     def close(self) -> None:
@@ -110,8 +110,8 @@ class _JoinedWrites:
 class _Connection(asyncio.Protocol):
     """One connection, in front of uvicorn's protocol.
 
-    A request's head is passed on alone, and the rest only once the request has begun. So the request then has the
-    headers of its head only, and no trailers.
+    The head of a request is passed on alone, and the rest only once the request has begun. So when it begins, its
+    headers are complete and contain no trailers.
     """
 
     def __init__(self, connections: Connections, *, app_state: dict[str, Any], **given: Any) -> None:
@@ -119,13 +119,13 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._uvicorn = HttpToolsProtocol(app_state={**app_state, CONNECTION: self}, **given)
         self._arrives_by = self._read_by = inf
-        self._left = 0.0  # seconds left for the body to arrive
+        self._left = 0.0  # seconds that are left for the body to arrive
         self._untaken = self._unanswered = 0
         self._in_body = False
         self._tail = self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
         self._uvicorn.connection_made(cast(asyncio.Transport, _JoinedWrites(self._transport, self._loop)))
         self._arrives_by = self._loop.time() + self._connections.receive
         self._connections.add(self)
@@ -167,13 +167,14 @@ class _Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._transport.resume_reading()
-        if not self._unanswered and len(rest) > _MOST_AHEAD:  # its request has already been answered
+        if not self._unanswered and len(rest) > _MOST_AHEAD:  # the request has already been answered
             self.cut()
         else:
             self.data_received(rest)
 
     def begin(self, *, has_body: bool) -> None:
-        """A request begins. If it was pipelined before the previous answer, its bytes still count as sent ahead."""
+        """Records that a request begins. If it was pipelined before the previous response, its bytes still count as
+        sent ahead."""
         if not self._unanswered:
             self._untaken, self._in_body = 0, has_body
         self._unanswered += 1
@@ -181,17 +182,17 @@ class _Connection(asyncio.Protocol):
         self._connections.serve(self)
 
     def ask(self) -> None:
-        """The API waits for more of a body."""
+        """Records that the API waits for more of a body."""
         self._arrives_by = self._loop.time() + self._left
 
     def take(self, *, more: bool) -> None:
-        """The API takes the received part of a body. The clock stops until it asks for more."""
+        """Records that the API has read the received part of a body. The clock stops until the API asks for more."""
         self._left, self._arrives_by = self._arrives_by - self._loop.time(), inf
         if self._in_body:
             self._untaken, self._in_body = 0, more
 
     def answer(self) -> None:
-        """A request is answered. The next one, if pipelined, begins before ``_look_on`` runs."""
+        """Records that a request has been answered. A pipelined next request begins before ``_look_on`` runs."""
         self._unanswered -= 1
         self._loop.call_soon(self._look_on)
 
@@ -219,7 +220,7 @@ class _Connection(asyncio.Protocol):
         return now > self._arrives_by or now > self._read_by
 
     def cut(self) -> None:
-        """Aborts the connection, whatever it is doing."""
+        """Aborts the connection in any state."""
         self._connections.remove(self)
         self._rest = b""
         self._transport.abort()

@@ -1,4 +1,4 @@
-"""The routes for recurring jobs: look up, trigger, change and cancel them, and preview when they fire."""
+"""The routes for recurring jobs: get, trigger, change and cancel them, and preview when they fire."""
 
 import asyncio
 from datetime import datetime
@@ -64,7 +64,7 @@ Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
 
 
 class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fields that are left out stay unchanged; null sets the default. cron replaces every, and vice versa."""
+    """Omitted fields stay unchanged; null restores the default. cron replaces every, and vice versa."""
 
     cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
     every: Duration | UnsetType = UNSET
@@ -79,8 +79,8 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Fields that are left out stay unchanged; null removes a field. payload, options, rules and labels
-    are replaced as a whole.
+    """The changes. Omitted fields stay unchanged; null removes a field. payload, options, rules and labels are each
+    replaced as a whole.
     """
 
     target: str | UnsetType = UNSET
@@ -93,7 +93,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None = UNSET
 
     def changes(self) -> dict[str, Any]:
-        """The changes by the names that ``pgsched.edit`` takes."""
+        """The changes, by the names of the parameters of ``pgsched.edit``."""
         names = (name for name in EditJob.__struct_fields__ if name != "schedule")
         given = {name: getattr(self, name) for name in names}
         if not isinstance(self.schedule, UnsetType):
@@ -102,14 +102,14 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An edit, and the number of instants to show after from, which defaults to now."""
+    """An edit, and how many instants to show. They follow from, which defaults to now."""
 
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of fire_at, cron and every."""
+    """A schedule: exactly one of fire_at, cron and every."""
 
     fire_at: Instant | None = None
     cron: str | None = None
@@ -120,7 +120,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule that is not a job yet. client and key are those of the intended job: H is derived from them."""
+    """A schedule that is not a job yet. client and key are those of the intended job; H in cron depends on them."""
 
     schedule: Spec
     rules: dict[str, Any] | None = None
@@ -153,14 +153,14 @@ async def list_jobs(
 
 @reads_version("/jobs/{job_id:str}", "Get a job and its next instant", 404)
 async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
-    """The ETag is the version to send to PATCH as If-Match."""
+    """The response's ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
         return await _in_detail(connection, job_id, if_none_match)
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """If it is a job, no further executions are planned, and a running one continues."""
+    """After a job is cancelled, no further executions are planned, but a running one continues."""
     return Changed(id=job_id, changed=await database.ask(verbs.cancel, job_id, note=note, actor=actor))
 
 
@@ -204,9 +204,9 @@ async def edit_job(
     force: Forced = False,
     if_match: IfMatch = None,
 ) -> Response[JobDetail]:
-    """Its waiting execution changes at once; an execution that a worker has claimed runs unchanged. A paused job stays
-    paused. A job declared by an application or a file can be changed only with force, because the next apply reverts
-    the change. With If-Match, the job is changed only if it is still the version that was read."""
+    """The job's waiting execution changes at once; one that a worker has already claimed runs unchanged. A paused job
+    stays paused. A job declared by an application or a file can be changed only with force, because the next apply
+    reverts the change. With If-Match, the job is changed only if it is still the version that was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
@@ -218,7 +218,7 @@ async def edit_job(
 
 @acts("/jobs/{job_id:str}/preview", "Preview an edit of a job", 404, 409, scope="read")
 async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
-    """Takes the same body as PATCH and writes nothing. A paused job is shown as if it were not paused."""
+    """The request takes the same body as PATCH, and changes nothing. A paused job is shown as if it were not paused."""
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
     async with database.computing():
@@ -227,7 +227,7 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
 
 @acts("/preview", "Preview a schedule", scope="read")
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
-    """For a schedule that is not a job yet. Nothing is written."""
+    """The schedule need not belong to a job. Nothing is written."""
     start = _start(data.start)
     if start is None:
         start = await database.ask(verbs.now)
@@ -250,24 +250,24 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
 
 
 async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str | None = None) -> Response[JobDetail]:
-    """The job with its entity tag; 304 if ``unless`` contains the tag."""
+    """The job with its ETag, or 304 if ``unless`` contains that ETag."""
     row = await listings.get_job(connection, job_id)
     return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), unless)
 
 
 async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:
-    """When a job fires next; None unless it is active."""
+    """The instant at which a job fires next, or None if it is not active."""
     return next(iter(await next_instants(connection, job, 1)), None)
 
 
 async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
-    """The next instants of a job; empty unless it is active."""
+    """The next instants of a job; empty if it is not active."""
     if job.state != "active":
         return []
     planned, now = await planned_instant(connection, job.id)
     try:
         following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, count))
-    except InvalidSchedule:  # just inserted by SQL: a planner will mark it invalid
+    except InvalidSchedule:  # inserted by SQL a moment ago; a planner will mark the job invalid
         return []
     fires = following if planned is None else [planned, *following]
     return fires[: job.runs_left(count)]

@@ -1,4 +1,4 @@
-"""The routes for API keys: administrators create, list, rotate and revoke them. A secret is shown once."""
+"""The routes for API keys: administrators create, list, rotate and revoke them. A secret is shown only once."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -35,7 +35,7 @@ Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The subject that uses the key, its scopes, its clients (left out: all) and its expiry (left out: never)."""
+    """The subject that uses the key, its scopes, its clients (all if omitted) and its expiry (never if omitted)."""
 
     subject: Annotated[str, Meta(min_length=1, max_length=200)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -46,14 +46,14 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Requests per second (null: unlimited), and how many at once after a quiet period (left out: the rate)."""
+    """Requests per second (unlimited if null), and how many at once after a quiet period (the rate if omitted)."""
 
     rate: Rate | None
     burst: Rate | None = None
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the previous secret stays valid; if left out, it becomes invalid at once."""
+    """How long the previous secret stays valid. If keep_for is omitted, that secret becomes invalid at once."""
 
     keep_for: Duration | None = None
 
@@ -74,7 +74,7 @@ class ApiKeyChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/keys", "List API keys", scope="admin", everywhere=True)
 async def list_keys(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[KeyRow]:
-    """Returns one page, by id, including revoked keys; pass next as after for the next page."""
+    """Returns one page, sorted by id, including revoked keys; pass next as after for the next page."""
     found = await database.ask(api_keys.all_keys, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.id)
 
@@ -88,7 +88,7 @@ async def get_key(key_id: KeyId, database: Pooled) -> KeyRow:
 async def create_key(
     data: Annotated[NewKey, Body(examples=[_SHOP])], database: Pooled, actor: Actor
 ) -> Response[Secret]:
-    """The token is returned only once, in this answer."""
+    """The token is returned only once, in this response."""
     given = msgspec.structs.asdict(data)
     if data.expires_at is not None:
         given["expires_at"] = instant_of(data.expires_at, "expires_at")
@@ -100,7 +100,7 @@ async def create_key(
 async def rotate_key(
     key_id: KeyId, database: Pooled, actor: Actor, data: JSONBody[RotateKey | None] = None
 ) -> Response[Secret]:
-    """The new token is returned only once, in this answer."""
+    """The new token is returned only once, in this response."""
     keep_for = timedelta(0) if data is None or data.keep_for is None else length_of(data.keep_for)
     token = await database.ask(api_keys.rotate, key_id, keep_for=keep_for, actor=actor)
     return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody())

@@ -1,10 +1,11 @@
 """Long polls: requests that wait for executions to become due in a queue, without polling the database themselves.
 
-All of them share one connection that listens to the workers' notifications, and one poll a second of each queue that
-requests wait for, which finds what was not notified and what has just become due. A due execution wakes one request,
-taking the clients in turn. When that request has claimed, it wakes the next one, even if it got nothing, since the
-execution may belong to another client; but then no other request for the same clients claims until more has arrived.
-So a hundred waiting requests do not all claim for the sake of one execution, and it does not wait for them.
+All requests share one connection that listens for the workers' notifications. They also share one poll per second of
+each queue for which requests wait. The poll finds executions without a notification, and those that have just become
+due. A due execution wakes one request; the clients take turns. When that request has claimed, it wakes the next one,
+even if its claim was empty, because the execution may belong to another client. After an empty claim, no other request
+for the same clients claims until more has arrived. So a hundred waiting requests do not all claim for one execution,
+and it need not wait for all of them.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ from pgsched.store.core.pooler import has_sessions
 from pgsched.store.core.session_settings import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
 from pgsched.telemetry import Events
 
-_RESUMED = "queues"  # a queue may have been paused until now
+_RESUMED = "queues"  # sent, for example, when a paused queue is resumed
 _LOOK_EVERY = 1.0
-_REST = 3.0  # pause, in durations of a poll: anybody who can connect can notify, so polls get a bounded share of time
+_REST = 3.0  # durations of a poll to pause: anybody who can connect can notify, so polls get limited time
 
 
 class PolledQueue:
-    """The requests that wait for one queue, first come, first served within each client."""
+    """The requests that wait for one queue, served in order of arrival within each client."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name, self.number = name, number
@@ -45,27 +46,27 @@ class PolledQueue:
         self.task: asyncio.Task[None] | None = None
 
     def come(self) -> None:
-        """Records that something is due. Its client is unknown, so every waiting request may claim again."""
+        """Records that an execution is due. Its client is unknown, so every waiting request may claim again."""
         self._came += 1
         self._in_vain.clear()
         self.wake_one()
 
     def wake_one(self) -> None:
-        """Wakes the next request whose clients have not claimed in vain."""
+        """Wakes the next request, except for clients whose last claim was empty."""
         while found := self._turns.take(lambda payers: payers not in self._in_vain):
             if not found[1].done():
                 found[1].set_result(self._came)
                 return
 
     def pass_on(self, payers: Payers, turn: int, *, in_vain: bool) -> None:
-        """Wakes the next request after one that has had its turn."""
+        """Wakes the next request after one has had its turn."""
         if in_vain and turn == self._came:  # otherwise more has arrived since it was woken
             self._in_vain.add(payers)
         self.wake_one()
 
     async def wait(self, payers: Payers, seconds: float) -> int:
-        """Waits for this request's turn to claim, which it must pass on afterwards. Returns the number of the turn; 0
-        after ``seconds``."""
+        """Waits for this request's turn to claim. Returns the number of the turn, or 0 after ``seconds``. The request
+        must then pass on its turn."""
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._turns.add(payers, turn)
         try:
@@ -82,7 +83,8 @@ class PolledQueue:
 
 
 class LongPolls:
-    """Lets requests wait for a queue with ``queue``. Without waiting requests, no connection is open."""
+    """The long polls of a process: requests wait for a queue with ``queue``. A connection is open only while requests
+    wait."""
 
     def __init__(self, url: str, database: Database, events: Events) -> None:
         self._url, self._database, self._events = url, database, events
@@ -91,7 +93,7 @@ class LongPolls:
 
     @asynccontextmanager
     async def queue(self, name: str, number: int) -> AsyncIterator[PolledQueue]:
-        """Gives a place to wait for a queue. ``number`` is that of the queue's first partition."""
+        """Yields an object with which to wait for a queue. ``number`` is that of the queue's first partition."""
         queue = self._queues.setdefault(name, PolledQueue(name, number))
         queue.users += 1
         if queue.task is None:
@@ -110,7 +112,7 @@ class LongPolls:
                 self._listening = None
 
     async def _look(self, queue: PolledQueue) -> None:
-        """Wakes a request when something is due."""
+        """Wakes a request whenever an execution is due."""
         while True:
             queue.told.clear()
             due, started = None, time.monotonic()
@@ -129,7 +131,7 @@ class LongPolls:
     async def _listen(self) -> None:
         while True:
             try:
-                if not await has_sessions(self._url):  # no LISTEN behind this pooler: only the poll each second is left
+                if not await has_sessions(self._url):  # this pooler does not support LISTEN: only the poll remains
                     return
                 async with await AsyncConnection.connect(
                     self._url, autocommit=True, **(KEPT_ALIVE | {"application_name": "pgsched api listen"})

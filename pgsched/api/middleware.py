@@ -1,9 +1,9 @@
 """ASGI middleware around the application: counts and times requests, and refuses those over a limit.
 
-There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the answer.
-If the answer is ready before the whole request has arrived, for example because it is refused, the API first reads on,
-for up to two seconds: closing a connection with unread data can make the client lose the answer. The answer then
-closes the connection.
+There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the response.
+The response can be ready before the whole request has arrived, for example if the request is refused. The API then
+continues to read for up to two seconds, because a client can lose the response if the connection is closed with unread
+data. After the response, the connection is closed.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ _Receive = Callable[[], Awaitable[Message]]
 _Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
-_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes to read after the answer is ready
+_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes to read once the response is ready
 _ONCE = (b"host", b"origin", b"authorization")
-"""Headers that may occur only once: of two, a proxy might read one and the API the other."""
+"""Headers that may occur only once: a proxy and the API could otherwise read different ones."""
 _CLOSE = (b"connection", b"close")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -37,7 +37,7 @@ class RequestCounts:
         self.counts = Counts()
 
     def around(self, app: AsgiApp) -> AsgiApp:
-        """Wraps the application so that each request is counted when the head of its answer is sent."""
+        """Wraps the application, so that each request is counted when the head of its response is sent."""
 
         async def counted(scope: Message, receive: _Receive, send: _Send) -> None:
             if scope["type"] != "http":
@@ -55,7 +55,7 @@ class RequestCounts:
         return counted
 
     def _note(self, scope: Message, status: int, seconds: float) -> None:
-        """Counts one request. All paths without a route count as ``none``, all unknown methods as ``other``."""
+        """Counts one request. Paths without a route count as ``none``, and unknown methods as ``other``."""
         route = scope.get("path_template") or "none"
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.counts.count(1, "pgsched_api_requests", method, route, str(status))
@@ -63,7 +63,7 @@ class RequestCounts:
 
 
 def limited(app: AsgiApp) -> AsgiApp:
-    """Wraps the application with the limits; it must be served on connections of ``http_connections``."""
+    """Wraps the application, so that the limits apply. It must be served on connections of ``http_connections``."""
 
     async def within_limits(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -89,7 +89,7 @@ async def _refuse(request: "_Request", status: int, detail: str) -> None:
 
 
 class _Request:
-    """One request. ``_is_whole`` is true once all of it has been read."""
+    """One request. ``_is_whole`` is true once the whole request has been read."""
 
     __slots__ = ("_connection", "_is_answered", "_is_whole", "_names", "_receive", "_scope", "_send")
 
@@ -103,7 +103,7 @@ class _Request:
         self._connection.begin(has_body=not self._is_whole)
 
     def problem(self) -> tuple[int, str] | None:
-        """The status and reason to refuse the request because of its head; None if it is fine."""
+        """The status and the reason if the request must be refused because of its head, or else None."""
         names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
         if len(names) > _MOST_HEADERS:
             return 431, f"the request has over {_MOST_HEADERS} headers: leave some out"
@@ -134,7 +134,7 @@ class _Request:
             self.end()
 
     async def _read_on(self) -> None:
-        if b"expect" in self._names:  # the client waits for 100 Continue, so it sends no body
+        if b"expect" in self._names:  # the client waits for 100 Continue before it sends the body
             return
         size = 0
         with contextlib.suppress(TimeoutError):
@@ -143,7 +143,7 @@ class _Request:
                     size += len((await self.receive()).get("body", b""))
 
     def end(self) -> None:
-        """Reports that the request is answered, or never will be."""
+        """Reports that the request has been answered, or never will be."""
         if not self._is_answered:
             self._is_answered = True
             self._connection.answer()

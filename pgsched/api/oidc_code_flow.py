@@ -2,12 +2,13 @@
 
 The browser is redirected to the provider with a state, a nonce and a challenge, and keeps the matching values in a
 cookie for ten minutes. It returns with a code, which is exchanged with the provider for an identity token. The
-dashboard then identifies the user by that token (``pages.session``). No state is kept on the server, so any process can
-finish a sign-in that another has begun.
+dashboard then identifies the user by that token (``pages.session``). The server stores nothing, so any process can
+finish a sign-in that another process has begun.
 
-- The state proves that the answer belongs to a sign-in of this browser; the nonce proves the same of the token.
-- If the answer names its issuer, that must be the provider that was asked (RFC 9207).
-- Anybody can forge an answer together with its cookie. So the provider is asked only once per cookie, and at a limited
+- The state proves that the browser's return belongs to a sign-in of this browser; the nonce proves the same for the
+  token.
+- If the parameters of the return name an issuer, it must be the provider of the sign-in (RFC 9207).
+- Anybody can forge a return together with its cookie. So the provider is called only once per cookie, and at a limited
   rate per client address.
 - The provider's documents are read in the same way as its keys: over TLS, with limits on time and bytes.
 """
@@ -33,14 +34,14 @@ from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
-_FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds before a failed request is retried
-_RETURNS, _RETURNS_AT_ONCE = 5, 50  # answers that an address may send per second, and at once after a quiet period
-_REMEMBERED = 10_000  # states that a provider has been asked about
+_FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds until a failed request is retried
+_RETURNS, _RETURNS_AT_ONCE = 5, 50  # returns from one address per second, and at once after a quiet period
+_REMEMBERED = 10_000  # states of returns for which a provider was called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """The values that a browser keeps until it returns from the provider."""
+    """The values of a sign-in that the browser keeps until it returns from the provider."""
 
     issuer: str
     state: str
@@ -62,7 +63,7 @@ class PendingSignIn:
 
     @classmethod
     def read(cls, text: str | None) -> "PendingSignIn":
-        """Reads what ``written`` has written. Raises Unauthenticated for anything else."""
+        """Parses the text that ``written`` has produced. Raises Unauthenticated for any other text."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
         except (ValueError, msgspec.DecodeError):
@@ -72,8 +73,8 @@ class PendingSignIn:
 
 
 class SignIns:
-    """Signs users in at those providers of ``tokens`` that have ``sign_in``; without tokens, at none. Raises
-    InvalidSettings if a file with a client secret cannot be read."""
+    """Signs users in at those providers of ``tokens`` that have ``sign_in``. If ``tokens`` is None, there are none.
+    Raises InvalidSettings if a file with a client secret cannot be read."""
 
     def __init__(self, tokens: "BearerTokens | None") -> None:
         providers = tokens.providers if tokens else {}
@@ -91,8 +92,8 @@ class SignIns:
         return {issuer: sign_in.name for issuer, sign_in in self._sign_ins.items()}
 
     async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
-        """Starts a sign-in: returns what the browser must keep, and the URL to redirect it to. Raises Unauthenticated
-        for an issuer without sign-in, and Unavailable."""
+        """Starts a sign-in. Returns the values that the browser must keep, and the URL to which to redirect it. Raises
+        Unauthenticated for an issuer without sign-in, and Unavailable."""
         tokens, sign_in = self._at(issuer)
         begun = PendingSignIn.at(issuer, next)
         asked = {
@@ -109,8 +110,8 @@ class SignIns:
         return begun, f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
 
     async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
-        """Finishes a sign-in from the address ``caller``: returns the user's identity token. Raises Unauthenticated,
-        Unavailable, and TooManyRequests if this caller sends too many answers."""
+        """Finishes a sign-in from the address ``caller``, and returns the user's identity token. Raises
+        Unauthenticated, Unavailable, and TooManyRequests if too many returns come from this address."""
         tokens, sign_in = self._at(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the answer belongs to another sign-in: start again")

@@ -1,4 +1,4 @@
-"""Dependencies, parameters, parts of bodies and pages that several routes share."""
+"""Dependencies, parameters, parts of request bodies, and pages of results that several routes share."""
 
 import base64
 import binascii
@@ -32,11 +32,11 @@ Defaults = Annotated[
     Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
 INSTANT = {"format": "date-time"}
-"""The extra schema of a parameter that ``instant_of`` parses."""
+"""The additional schema of a parameter that ``instant_of`` parses."""
 Pooled = NamedDependency[Database]
-"""Injects the database, acting for the caller's clients."""
+"""Injects the database, which acts for the caller's clients."""
 Holders = NamedDependency[Database]
-"""Injects the database, acting for all clients, for routes that need only an execution's token."""
+"""Injects the database, which acts for all clients, into routes that need only an execution's token."""
 Actor = NamedDependency[str]
 """The caller, for the audit log."""
 Ring = NamedDependency[KeyRing | None]
@@ -44,16 +44,16 @@ Ring = NamedDependency[KeyRing | None]
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The reason, shown with a paused job and in the audit log."""
+    """The reason, which is shown with the paused object and in the audit log."""
 
     note: Annotated[str, Meta(max_length=1000)] | None = None
 
 
 class ChangedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of a client or a queue. Only the given settings change; null sets the default."""
+    """Settings of a client or a queue. Only the given settings change; null restores the default."""
 
     def changes(self) -> dict[str, Any]:
-        """The changes by the names that the database's functions take."""
+        """The changes, by the names of the parameters of the database's functions."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "name"}
         return {name: value for name, value in given.items() if value is not UNSET}
 
@@ -93,7 +93,7 @@ Labels = Annotated[
 
 
 def actor(request: Request[Any, Any, Any]) -> str:
-    """The client address of a request. The audit log gets the key's subject from the session."""
+    """The caller of a request, by its address. The audit log gets the key's subject from the session."""
     return f"api {request.client.host}" if request.client else "api"
 
 
@@ -103,7 +103,7 @@ def with_its_plus(text: str) -> str:
 
 
 def bound(name: str, text: str | None) -> datetime | None:
-    """Parses an instant in the query string. Raises Unreadable."""
+    """Parses an instant from the query string. Raises Unreadable."""
     if text is None:
         return None
     try:
@@ -113,7 +113,7 @@ def bound(name: str, text: str | None) -> datetime | None:
 
 
 def host_sought(host: str | None) -> str | None:
-    """The host to filter by. Raises InvalidInput if it has a port."""
+    """Parses a host to filter by. Raises InvalidInput if it has a port."""
     return None if host is None else host_alone(host)
 
 
@@ -136,7 +136,7 @@ def note_in(data: Note | None) -> str | None:
 
 
 def cursor(next: UUID | None) -> str | None:
-    """The cursor returned as ``next`` of a page, and passed as ``after``."""
+    """The cursor that a page returns as ``next``, and that the next request passes as ``after``."""
     return None if next is None else base64.urlsafe_b64encode(next.bytes).decode().rstrip("=")
 
 
@@ -156,5 +156,5 @@ def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:
 
 
 def page(found: RowPage[_Item]) -> Page[_Item]:
-    """A page of the store as the API returns it."""
+    """Converts a page of the store to a page of the API."""
     return Page(items=found.items, next=cursor(found.next))

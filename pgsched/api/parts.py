@@ -1,4 +1,4 @@
-"""The objects that live as long as the application: the pool, the guard, and what requests share."""
+"""The objects that live as long as the application: the connection pool, the guard, and others that requests share."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Builds the shared objects from the settings; ``database_url`` is the settings' URL. Raises InvalidSettings."""
+    """Builds the shared objects from the settings; ``database_url`` is the URL in the settings. Raises
+    InvalidSettings."""
 
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)
@@ -73,7 +74,7 @@ class Parts:
 
     @asynccontextmanager
     async def living(self, _: Litestar) -> AsyncIterator[None]:
-        """The application's lifespan: opens the pool, and closes everything at the end."""
+        """The application's lifespan: opens the connection pool, and closes everything at the end."""
         await self._database.open()
         compiled = asyncio.create_task(asyncio.to_thread(compile_templates)) if self.has_pages else None
         try:
@@ -88,7 +89,7 @@ class Parts:
                 await compiled
 
     def acting(self, request: Request[Any, Any, Any]) -> Database:
-        """The database, acting for the clients of the request's key."""
+        """The database, which acts for the clients of the request's key."""
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
@@ -101,7 +102,7 @@ def _always(part: object) -> Provide:
 
 
 def _tokens(settings: Settings, events: Events) -> "BearerTokens | None":
-    """The verifier of providers' tokens; None if the settings name no provider."""
+    """The verifier of providers' tokens, or None if the settings name no provider."""
     if not settings.takes_tokens:
         return None
     with extra("oidc", by="oidc"):

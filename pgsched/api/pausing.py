@@ -1,4 +1,4 @@
-"""Builds the pause and resume routes of a resource that is named in the path."""
+"""Builds the routes that pause and resume a resource named in the path."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -24,8 +24,8 @@ def pausable(
     **access: Any,
 ) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
     """The two routes that pause and resume the resource at ``path``. ``named`` is the type of the last path parameter,
-    which becomes the first field of the answer. ``pauses`` and ``resumes`` are the routes' descriptions, and ``suffix``
-    ends the operations' names."""
+    which becomes the first field of the response. ``pauses`` and ``resumes`` are the routes' descriptions, and
+    ``suffix`` ends the operations' names."""
     parameter, field, (of, described) = path.rpartition("{")[2][:-5], answer.__struct_fields__[0], get_args(named)
 
     def route(verb: Callable[..., Awaitable[bool]], title: str, says: str | None) -> HTTPRouteHandler:

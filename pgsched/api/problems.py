@@ -1,5 +1,5 @@
-"""Turns every error into a problem document (RFC 9457): ``code`` is one of pgsched.errors, ``detail`` says what to
-write instead."""
+"""Turns every error into a problem document (RFC 9457). ``code`` is that of a class in ``pgsched.errors``; ``detail``
+says what to write instead."""
 
 from http import HTTPStatus
 from typing import Any, Literal, Self, get_args, get_origin
@@ -34,7 +34,7 @@ _KIND: dict[int, type[PgschedError]] = {
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fault and its place: a JSON pointer into the body or into a line of it, or the name of a parameter."""
+    """A fault and its place: a JSON pointer into the body (or into one of its lines), or the name of a parameter."""
 
     detail: str
     line: int | None = None
@@ -73,7 +73,7 @@ AnyRequest = Request[Any, Any, Any]
 
 
 def refused(request: AnyRequest, error: PgschedError) -> Answer:
-    """The answer to an error that pgsched raised on purpose."""
+    """The response for a PgschedError."""
     status = status_of(error)
     if isinstance(error, Unreadable):
         return _answer(request, status, _KIND.get(status, InvalidInput), str(error), error.faults)
@@ -94,7 +94,7 @@ def status_of(error: PgschedError) -> int:
 
 
 def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
-    """The answer to a request that Litestar itself refuses: unknown routes, methods, parameters, sizes."""
+    """The response to a request that Litestar itself refuses, such as one with an unknown route or too large a body."""
     match error:
         case ValidationException(extra=[*faults]):
             found = [_fault(request, fault) for fault in faults]
@@ -115,13 +115,13 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
 
 
 def allowed(methods: str) -> str:
-    """The methods of a route, as Litestar lists them, plus HEAD if there is GET."""
+    """The methods of a route: those that Litestar lists, plus HEAD if there is GET."""
     found = methods.split(", ")
     return ", ".join([*found, "HEAD"] if "GET" in found and "HEAD" not in found else found)
 
 
 def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
-    """The answer to an unexpected error. It reveals no details; those are in the event ``api.failed``."""
+    """The response for an unexpected error. It reveals no details; the event ``api.failed`` has them."""
     route = f"{request.method} {request.scope.get('path_template', '')}"
     events.emit("api.failed", route=route, error=f"{type(error).__name__}: {error}"[:500])
     return _answer(request, 500, PgschedError, "this is a bug in pgsched: see the event api.failed in its log")
@@ -136,12 +136,12 @@ def _answer(
 
 
 def unread_problem(status: int, detail: str) -> Problem:
-    """The problem document for a request that is refused unread."""
+    """The problem document for a request that is refused without being read."""
     return _problem(status, InvalidInput, detail, instance="", faults=None)
 
 
 def unread(status: int, detail: str) -> bytes:
-    """The raw HTTP/1.1 answer to a request that cannot be read; it closes the connection."""
+    """The raw HTTP/1.1 response to a request that cannot be read. It closes the connection."""
     body = msgspec.json.encode(unread_problem(status, detail))
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
@@ -179,7 +179,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
 
 
 def _choices(annotation: Any) -> str:
-    """The choices of a Literal, wherever it occurs in the annotation, as part of an error message."""
+    """A phrase for an error message, with the choices of every Literal in the annotation."""
     if get_origin(annotation) is Literal:
         return f"; write one of {', '.join(get_args(annotation))}"
     return "".join(map(_choices, get_args(annotation)))

@@ -1,8 +1,8 @@
-"""The keys with which a provider signs its tokens, fetched from the address in its discovery document.
+"""The keys with which a provider signs its tokens, fetched from the URL in its discovery document.
 
-Keys are fetched on demand: known keys are refreshed every few minutes, in the background; an unknown key causes a fetch
+Keys are fetched on demand. Known keys are refreshed in the background every few minutes. An unknown key causes a fetch
 at most twice a minute, so forged tokens do not burden the provider. One task fetches for all waiting requests; requests
-with API keys do not wait. The provider's answers are limited in time and bytes, and redirects are not followed.
+with API keys do not wait. The provider's responses are limited in time and bytes, and redirects are not followed.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from pgsched.domain.identity_providers import may_be_asked
 from pgsched.errors import Unavailable
 from pgsched.telemetry import Events
 
-if TYPE_CHECKING:  # it takes 50 ms, and most installations ask no provider
+if TYPE_CHECKING:  # the import takes 50 ms, and most installations use no provider
     import httpx
 
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0
 LONGEST = 5.0
-"""Seconds to wait for a provider's answer."""
+"""Seconds to wait for a provider's response."""
 _LARGEST = 256 * 1024
 _MOST = 100
 _MOST_PIECES, _AT_ONCE = 8_192, 100
@@ -31,11 +31,11 @@ Keys = Mapping[str, list[dict[str, Any]]]
 
 
 class Unusable(Exception):
-    """The provider's answer cannot be used."""
+    """The provider's response cannot be used."""
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """The exceptions that requests to a provider raise."""
+    """The exceptions that requests to a provider can raise."""
     import httpx
 
     return httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable
@@ -64,7 +64,7 @@ class SigningKeys:
         return self._keys.get(id, [])
 
     def _fetch(self) -> asyncio.Future[None]:
-        """The fetch in flight; a new one if the last is old enough; otherwise the last one, which is done."""
+        """The fetch in flight. If there is none, starts a fetch or, soon after the last one, returns that one."""
         if self._fetching is None or (self._fetching.done() and time.monotonic() - self._tried > _AGAIN):
             self._fetching = asyncio.create_task(self._refresh())
         return self._fetching
@@ -91,8 +91,8 @@ class SigningKeys:
 
 @asynccontextmanager
 async def asking(context: ssl.SSLContext) -> AsyncIterator["httpx.AsyncClient"]:
-    """An HTTP client for a provider: follows no redirects, and ends the block after five seconds. Raises TimeoutError,
-    in addition to httpx's errors."""
+    """Yields an HTTP client for a provider. It follows no redirects. Raises TimeoutError if the block takes longer than
+    five seconds, in addition to httpx's errors."""
     import httpx
 
     headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
@@ -112,7 +112,7 @@ async def discovered(client: "httpx.AsyncClient", issuer: str) -> dict[str, Any]
 
 
 async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: Any) -> dict[str, Any]:
-    """Returns the JSON object that a provider answers with, of bounded size. Raises Unusable and httpx's errors."""
+    """Returns the JSON object in a provider's response, whose size is limited. Raises Unusable and httpx's errors."""
     async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:
             raise Unusable(f"{url} answered {answer.status_code}")
@@ -124,7 +124,7 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
             pieces += 1
             if len(body) > _LARGEST or pieces > _MOST_PIECES:
                 raise Unusable(f"{url} answered with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} chunks")
-            if not pieces % _AT_ONCE:  # thousands of chunks may arrive at once
+            if not pieces % _AT_ONCE:  # yields, because thousands of chunks may arrive at once
                 await asyncio.sleep(0)
     try:
         found = json.loads(body)

@@ -35,7 +35,7 @@ Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token ret
 
 
 class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The consumer and the size of the claim. With wait, the request waits up to that time if nothing is due."""
+    """The consumer, and the size of the claim. If nothing is due, the request waits for up to wait."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
     batch: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of executions to return.")] = 1
@@ -50,7 +50,7 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The execution succeeded, with this result."""
+    """Reports that the execution succeeded, with this result."""
 
     token: Token
     result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; kept with the execution.")] = (
@@ -59,7 +59,7 @@ class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The attempt failed; retryable says whether another attempt may succeed."""
+    """Reports that the attempt failed; retryable says whether another attempt may succeed."""
 
     token: Token
     error: Annotated[str, Meta(min_length=1)]
@@ -75,7 +75,7 @@ class ExtendMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ReleaseMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The token of the message."""
+    """The token that came with the message."""
 
     token: Token
 
@@ -103,8 +103,8 @@ async def claim(
     long_polls: Waiting,
     authentication: NamedDependency[Authentication],
 ) -> Messages:
-    """Returns executions, each with a lease and a token. An execution that is not settled before its lease expires is
-    handed out again."""
+    """Returns due executions, each with a lease and a token. An execution that is not settled before its lease expires
+    can be claimed again."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, then claim again")
@@ -127,9 +127,9 @@ async def claim(
 async def _claim_later(
     request: ApiRequest, queue: PolledQueue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
-    """Waits until something is due, and claims it; stops if the caller disconnects."""
+    """Waits until executions are due, and claims them. Stops if the caller disconnects."""
     until, payers = time.monotonic() + seconds, grant_of(request).payers
-    # After the body, the only message is the end of the connection.
+    # After the body, the only possible message is that the caller has disconnected.
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
     try:
         while not gone.done() and (left := until - time.monotonic()) > 0:
@@ -139,7 +139,7 @@ async def _claim_later(
             found, asked = list[Message](), False
             try:
                 found, asked = await ask(), True
-            finally:  # others may still find something: there may be more, or this claim failed or found nothing
+            finally:  # executions may be left for others, even if this claim failed or found nothing
                 if turn:
                     queue.pass_on(payers, turn, in_vain=asked and not found)
             if found:
@@ -150,7 +150,8 @@ async def _claim_later(
 
 
 async def _turn(queue: PolledQueue, payers: Payers, gone: asyncio.Future[Any], seconds: float) -> int | None:
-    """Waits for this request's turn to claim: its number, 0 if time is up, None if the caller has disconnected."""
+    """Waits for this request's turn to claim. Returns the number of the turn, 0 if the time is up, or None if the
+    caller has disconnected."""
     turn = asyncio.create_task(queue.wait(payers, seconds))
     await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
     if turn.done():
@@ -168,7 +169,7 @@ async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], h
 
 @settles("/executions/{execution_id:str}/fail", "Fail a claimed or deferred execution", 404, 409)
 async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], holders: Holders) -> MessageStatus:
-    """The execution's options decide what happens next, as after a failed call."""
+    """The execution's options determine what happens next, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure: Any = {"error": data.error, "retryable": data.retryable, "retry_after": after}
     status = await _report(holders, verbs.fail, execution_id, _token(data.token), **failure)
@@ -184,7 +185,7 @@ async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], holde
 
 @settles("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409)
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], holders: Holders) -> MessageStatus:
-    """Hands the execution back as if it had not been claimed."""
+    """Returns the execution to its queue, as if it had not been claimed."""
     await holders.ask(verbs.release, execution_id, _token(data.token))
     return MessageStatus(id=execution_id, status="released")
 
@@ -192,8 +193,8 @@ async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], hol
 async def _report(
     holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, **said: Any
 ) -> _Answer:
-    """Reports the outcome of an execution. If the lease is stale, releases the execution instead: it may be cancelled,
-    and the next one of its ordering key still waits for it."""
+    """Reports the outcome of an execution. If that raises StaleLease, also releases the execution: it may have been
+    cancelled, and the next execution of its ordering key may still be waiting for it."""
     try:
         return await holders.ask(verb, id, token, **said)
     except StaleLease:
@@ -203,7 +204,7 @@ async def _report(
 
 
 def _token(text: str) -> int:
-    """The token as a number; one beyond 64 bits becomes one that no lease has."""
+    """Parses a token. A number of more than 64 bits becomes one that no lease has."""
     return min(int(text), 2**63 - 1)
 
 

@@ -20,7 +20,7 @@ _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "m
 
 
 class QueueSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes to a queue's settings. options are replaced as a whole."""
+    """Changes to a queue's settings. options is replaced as a whole."""
 
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET
@@ -35,7 +35,7 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class QueueList(msgspec.Struct, frozen=True, kw_only=True):
-    """All queues, by name."""
+    """All queues, sorted by name."""
 
     items: list[QueueRow]
 
@@ -49,13 +49,13 @@ class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/queues", "List queues")
 async def list_queues(database: Pooled) -> QueueList:
-    """waiting is counted only up to 10,000."""
+    """The count in waiting stops at 10,000."""
     return QueueList(items=await database.ask(queues.all_queues))
 
 
 @reads("/queues/{name:str}", "Get a queue", 404)
 async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
-    """waiting is counted only up to 10,000."""
+    """The count in waiting stops at 10,000."""
     return await database.ask(queues.get_queue, name)
 
 
@@ -63,7 +63,7 @@ async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
 async def create_queue(
     data: Annotated[NewQueue, Body(examples=[_ORDERS])], database: Pooled, actor: Actor
 ) -> Response[QueueRow]:
-    """The queue accepts executions at once. Workers serve it if they are started with its name."""
+    """The queue accepts executions immediately. Workers serve it only if they are started with its name."""
     async with database.connection() as connection, connection.transaction():
         await verbs.create_queue(connection, data.name, data.changes(), actor=actor)
         made = await queues.get_queue(connection, data.name)
@@ -72,7 +72,7 @@ async def create_queue(
 
 @sets("/queues/{name:str}", "Change a queue's settings", 404, scope="admin", everywhere=True)
 async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: Pooled, actor: Actor) -> QueueRow:
-    """Changes the given fields only; null means the default."""
+    """Changes only the given fields; null restores the default."""
     async with database.connection() as connection, connection.transaction():
         await verbs.set_queue(connection, name, data.changes(), actor=actor)
         return await queues.get_queue(connection, name)
@@ -80,7 +80,8 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
-    """Refused while an execution waits or runs in the queue, or a job belongs to it. The queue's history stays."""
+    """This is refused while an execution waits or runs in the queue, or a job belongs to it. The queue's history
+    stays."""
     await database.ask(verbs.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 

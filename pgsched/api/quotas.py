@@ -12,22 +12,22 @@ from typing import Self
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import TooManyRequests, Unavailable
 
-_MANY = 1000  # callers to remember before idle ones are dropped
+_MANY = 1000  # number of callers at which idle ones are dropped
 _TO_ONE_FREE = 3
-_CANCELLING = 0.5  # seconds in which a reachable server cancels a statement
+_CANCELLING = 0.5  # seconds that a reachable server needs to cancel a statement
 
 
 class RateLimits:
-    """Rate limits by the generic cell rate algorithm (ITU-T I.371), which stores when each caller's next request would
-    be due if all its requests were evenly spaced."""
+    """Rate limits by the generic cell rate algorithm (ITU-T I.371). It stores when each caller's next request would be
+    due if the caller's requests were evenly spaced."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due: dict[str, float] = {}
 
     def take(self, who: str, rate: int, burst: int) -> None:
-        """Counts a request of ``who``, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests if it comes too
-        early; it is then not counted."""
+        """Counts a request of ``who``, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests, without counting
+        the request, if it comes too early."""
         now = self._clock()
         due = max(self._due.get(who, now), now)
         if due - now > (burst - 1) / rate:
@@ -40,8 +40,8 @@ class RateLimits:
 
 
 class FairShares:
-    """Shares ``most`` units of something, at most ``each`` per client, whichever keys it uses. Waiting requests get the
-    next unit in turn, starting with the clients that have the fewest."""
+    """Shares ``most`` units among clients. A client gets at most ``each``, no matter how many keys it uses. When a unit
+    becomes free, the next waiting request of the clients with the fewest units gets it."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each, self._taken = most, each, 0
@@ -56,8 +56,8 @@ class FairShares:
         return self._taken < self._most and self.has(payers) < self._each
 
     def take_now(self, payers: Payers) -> bool:
-        """Takes a unit without waiting; false if there is none. A client may have at most three times as many units as
-        are still free, so that some are left for the next client."""
+        """Takes a unit without waiting, or returns False if none is available. A client may have at most three times as
+        many units as are still free, so that some are left for the next client."""
         has = self.has(payers)
         if not self.has_room(payers) or (has and has >= _TO_ONE_FREE * (self._most - self._taken - 1)):
             return False
@@ -65,9 +65,9 @@ class FairShares:
         return True
 
     async def take(self, payers: Payers) -> None:
-        """Waits for a unit and takes it. A request that waits because its own client's share is used up does not delay
-        others."""
-        if self.has_room(payers):  # then no waiting request could take it
+        """Waits for a unit, and takes it. A request that waits because its client's share is used up does not delay
+        other clients."""
+        if self.has_room(payers):  # a waiting request could not take this unit
             self._count(payers)
             return
         turn = asyncio.get_running_loop().create_future()
@@ -81,7 +81,7 @@ class FairShares:
             raise
 
     def give_back(self, payers: Payers) -> None:
-        """Returns a unit, which goes to the next waiting request."""
+        """Returns a unit, which the next waiting request gets."""
         self._taken -= 1
         self._by_client.subtract(payers)
         for client in payers:
@@ -102,11 +102,11 @@ class FairShares:
 
 
 class Deadline:
-    """Makes the block raise Unavailable if it takes longer than the bound, counted from its start. On the first
-    cancellation the driver asks the server to cancel the statement, and would wait for that as long as for an answer.
-    So it is cancelled a second time, and then closes the connection.
+    """Makes a block raise Unavailable if it takes longer than ``seconds``. When the block is cancelled, the driver asks
+    the server to cancel the statement, and waits for the result for any length of time. The block is therefore
+    cancelled a second time, and the driver then closes the connection.
 
-    It works like ``asyncio.timeout``, but for several successive bounds with one timer, since every request needs them.
+    It works like ``asyncio.timeout``, but one timer serves several successive bounds, which every request needs.
     """
 
     def __init__(self, seconds: float, otherwise: str) -> None:
@@ -123,7 +123,7 @@ class Deadline:
         return self
 
     def extend(self, seconds: float, otherwise: str) -> None:
-        """Replaces the bound, still counted from the block's start. It must not be shorter than the previous one."""
+        """Sets a new bound, also counted from the block's start. It must not be shorter than the previous one."""
         self._seconds, self._otherwise = seconds, otherwise
 
     def _look(self) -> None:

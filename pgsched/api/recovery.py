@@ -1,4 +1,4 @@
-"""The routes that preview what a restored or copied database would fire, and release it, for administrators."""
+"""The routes that show administrators what a restored or copied database would fire, and that release it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ _STILL_HELD = ResponseSpec(
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """Since when and why the installation is held (null if it is not), and what fires once it is released. calls covers
-    executions that are due, or will be within a day, based on at most 20,000 of them."""
+    executions that are due or will be due within a day, but at most 20,000 of them."""
 
     held_since: datetime | None
     reason: str | None
@@ -47,7 +47,7 @@ class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is done before workers continue. If everything is left out, all due executions fire at once."""
+    """What is done before workers continue. If all fields are omitted, all due executions fire at once."""
 
     skip_older_than: (
         Annotated[Duration, Meta(description="Cancel executions that are overdue by more than this.")] | None
@@ -71,8 +71,8 @@ class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @reads("/recovery", "Preview what fires once the installation is released", scope="admin", everywhere=True)
 async def get_recovery(database: Pooled) -> Recovery:
-    """Workers hold an installation whose database was restored or copied. All due executions are counted, so this may
-    take seconds."""
+    """Workers hold an installation whose database was restored or copied. All due executions are counted, which may
+    take several seconds."""
     async with database.page() as connection:
         found = await recovery_preview.preview(connection)
         state = await installation_settings.get_installation(connection)
@@ -83,7 +83,7 @@ async def get_recovery(database: Pooled) -> Recovery:
 
 @acts("/recovery/pause", "Pause the installation", scope="admin", everywhere=True)
 async def pause_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
-    """Nothing starts in any queue until the installation is resumed; running executions continue."""
+    """No execution starts in any queue until the installation is resumed. Running executions continue."""
     changed = await database.ask(verbs.pause, "installation", note=note_in(data), actor=actor)
     return InstallationChanged(changed=changed)
 
@@ -104,8 +104,8 @@ async def resume_installation(
     ] = None,
 ) -> Response[ReleasedInstallation]:
     """An installation that is not held is held first. It is released once the whole policy has been carried out.
-    Workers cancel the skipped executions, so at least one worker must run. The status is 202 if this takes longer than
-    15 seconds: repeat the request then; finished steps stay done."""
+    Workers cancel the skipped executions, so at least one worker must be running. If this takes longer than 15 seconds,
+    the status is 202. Then repeat the request; finished steps stay done."""
 
     @asynccontextmanager
     async def lend() -> AsyncIterator[AsyncConnection[Any]]:

@@ -1,11 +1,11 @@
 """Reads and checks requests before they reach a route.
 
-Anything that would otherwise be ignored is refused; a body is decoded as the type that the route expects; and if the
-path names a job or an execution by its key, the key is replaced by the id.
+Unknown parameters and fields are refused rather than ignored. A body is decoded as the type that the route expects. If
+the path names a job or an execution by its key, the key is replaced with the id.
 
 An ASGI server passes on a decoded path, in which a / inside a name looks like a separator. So the raw path is parsed
-again: routes are matched by its quoted parts, and each name is decoded for the route. HEAD is answered like GET,
-without the body.
+again: routes are matched by its quoted parts, and each name is decoded for the route. The response to HEAD is that to
+GET, without the body.
 """
 
 import re
@@ -32,7 +32,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class Application(Litestar):
-    """The application; it treats each part of a path as one name, whatever characters it contains."""
+    """The application. It treats each part of a path as one name, even if the name contains a quoted /."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -43,7 +43,7 @@ class Application(Litestar):
         await super().__call__(scope, receive, send)
 
     async def _answer_head(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answers HEAD as GET without the body. Once the head is sent, a stream sees that the client has left."""
+        """Handles HEAD as GET without the body. Once the head is sent, a stream is told that the client has left."""
         inner, is_sent = scope | {"method": "GET"}, False
 
         async def listen() -> Any:
@@ -61,7 +61,7 @@ class Application(Litestar):
 
 
 def quoted_path(scope: Any) -> str:
-    """The path as it was sent, with each part quoted in normal form."""
+    """The path as it was sent, with each part quoted in the same normal form."""
     sent = scope["raw_path"].decode("ascii")
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in sent.split("/"))
 
@@ -100,14 +100,14 @@ class ApiRequest(Request[Any, Any, Any]):
 
 
 def _expected(field: FieldDefinition | None) -> Any:
-    """The type of a body if there is one. An optional body can be left out, but cannot be ``null``."""
+    """The type of a body that is not omitted. An optional body can be omitted, but cannot be ``null``."""
     if field is None:
         return Any
     return make_non_optional_union(field.annotation) if field.is_optional else field.annotation
 
 
 def read_body(body: bytes, expected: Any) -> Any:
-    """Decodes the body as ``expected``. Raises Unreadable, with the place and what to write there."""
+    """Decodes the body as ``expected``. Raises Unreadable, which names the place and what to write there."""
     try:
         body.decode("utf-8")
         return _decoder(expected).decode(body)
@@ -122,9 +122,9 @@ def read_body(body: bytes, expected: Any) -> Any:
 
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
-    """Refuses what would otherwise be ignored: unknown or repeated parameters, and unexpected bodies. Also refuses
-    clients that the key is not for, and replaces a key in the path by the id."""
-    if request.method == "OPTIONS":  # lists the methods, whatever the path names
+    """Refuses unknown or repeated parameters and unexpected bodies, which would otherwise be ignored. Also refuses
+    clients that the API key is not for, and replaces a job's or an execution's key in the path with the id."""
+    if request.method == "OPTIONS":  # lists the methods, even if the named object does not exist
         return
     await check_parameters(request)
     await _check_body(request)
@@ -132,7 +132,7 @@ async def check_request(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_query(request: Request[Any, Any, Any]) -> None:
-    """Raises Unreadable if the query is not UTF-8: it would be decoded to other characters."""
+    """Raises Unreadable if the query is not UTF-8, because it would be decoded to the wrong characters."""
     query: bytes = request.scope["query_string"]
     try:
         unquote_to_bytes(query).decode()
@@ -143,9 +143,9 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """``check_request`` for a route that reads its body itself."""
+    """Checks everything but the body, and so replaces ``check_request`` on a route that itself reads its body."""
     await check_query(request)
-    if not all(request.scope["raw_path"].split(b"/")[1:]):  # otherwise the next part would be read as the missing name
+    if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be taken for the missing name
         raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
@@ -160,7 +160,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         elif name in seen and not known[name]:
             detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # An unset variable in the caller was hardly meant as a query without this filter.
+            # Probably from an unset variable in the caller, which did not want a query without this filter.
             detail = "has no value; give one, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character; leave %00 out"
@@ -185,7 +185,8 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
-    """The query parameters of a route, each with whether it may be repeated; and those that take any text."""
+    """The names of a route's query parameters, each with a flag for whether it may be repeated; and the names of those
+    that accept any text."""
     names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
@@ -218,8 +219,8 @@ def _fields(expected: Any, steps: list[str]) -> list[str]:
 
 
 def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
-    """The name of the path parameter that is a key, and the key; None if there is none. Always None on routes that need
-    only an execution's token: they look nothing up."""
+    """The name of the path parameter that contains a key, and the key; or None if there is none. Routes that need only
+    an execution's token look up no keys, so the result is None."""
     if request.route_handler.opt.get(SCOPE) == PUBLIC:
         return None
     for part in request.path_params.keys() & KINDS.keys():
@@ -229,11 +230,11 @@ def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
 
 
 async def put_id(request: Request[Any, Any, Any]) -> None:
-    """Replaces a key in the path by the id. Raises NotFound, and InvalidInput if several clients use the key."""
+    """Replaces a key in the path with the id. Raises NotFound, and InvalidInput if several clients use the key."""
     if (found := key_in(request)) is not None:
         part, key = found
         id = await _id_of(request, _kind(request, part), key)
-        # A new dictionary: Litestar shares one between all requests with this path.
+        # The dictionary is copied because Litestar shares it among all requests with this path.
         request.scope["path_params"] = {**request.scope["path_params"], part: str(id)}
 
 

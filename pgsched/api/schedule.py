@@ -45,8 +45,8 @@ _EXAMPLES = [
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At most one of fire_at, delay, cron and every; without any, it fires now. None of the four can be null, since a
-    value that a caller failed to compute would otherwise fire at once.
+    """At most one of fire_at, delay, cron and every. If all are omitted, the execution fires now. None of the four can
+    be null, because a value that the caller failed to compute would otherwise cause an immediate call.
     """
 
     fire_at: Instant | UnsetType = UNSET
@@ -69,7 +69,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     every: Duration | UnsetType = UNSET
 
     def given(self) -> dict[str, str]:
-        """The given fields, by name."""
+        """The fields that are given, by name."""
         parts = {name: getattr(self, name) for name in Timing.__struct_fields__}
         return {name: part for name, part in parts.items() if part is not None and part is not UNSET}
 
@@ -139,10 +139,10 @@ async def create(
         HeaderParameter(name="traceparent", description="W3C Trace Context of a one-shot; ignored if malformed."),
     ] = None,
 ) -> Response[Scheduled]:
-    """Without a schedule, it fires now. Scheduling again with the same client and key replaces the waiting execution or
-    the job, unless on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what
-    already had the key."""
-    if not (idempotency_key or "").isascii():  # a header does not state its encoding
+    """If schedule is omitted, the execution fires now. Scheduling again with the same client and key replaces the
+    waiting execution or the job, unless on_conflict says otherwise. The status is 201 if something was created. If it
+    is 200, outcome says what happened to the execution or job that already had the key."""
+    if not (idempotency_key or "").isascii():  # the encoding of a header is unknown
         raise Unreadable.parameter("Idempotency-Key", "not ASCII; give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)
     with nullcontext(parent) if intake.span is None else intake.span(parent, data.target) as trace:
@@ -161,8 +161,8 @@ async def create(
 
 
 def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: str | None = None) -> ScheduleRequest:
-    """The order for a request body. A job gets no trace: its runs are not part of the trace in which it was created.
-    Raises what ``request_of`` raises."""
+    """Converts a request body to a ScheduleRequest. A job gets no trace, because its runs do not belong to the trace
+    that created it. Raises the same errors as ``request_of``."""
     timing = data.schedule.given()
     given = msgspec.structs.asdict(data) | timing
     if traceparent is not None and not timing.keys() & {"cron", "every"}:

@@ -1,9 +1,9 @@
 """Reads ended executions from the database once for all event streams of this process.
 
-While there are readers, one task checks twice a second what has become visible, and reads it for the clients of all
-readers. It keeps its last pages, up to a number of bytes. A reader positioned at the start of a kept page takes that
-page. Any other reader (it starts earlier, is slow, or may see other clients) reads for itself up to the task's
-position, where it meets the pages again. So a slow reader does not delay the others.
+While there are readers, one task checks twice a second for new events, and reads them for the clients of all readers.
+It keeps its latest pages, up to a maximum size in bytes. A reader whose position is the start of a kept page gets that
+page. Any other reader, which is behind or may see other clients, reads from the database itself until it has caught up
+with the task. So a slow reader does not delay the others.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from pgsched.store.lookup.row_types import Event
 from pgsched.telemetry import Events
 
 MOST, MOST_EACH = 200, 20
-"""The most readers of a process, and of one client, whichever keys it uses."""
+"""The maximum number of readers of a process, and of one client, no matter how many keys it uses."""
 _EVERY, _LONGEST_PAUSE = 0.5, 5.0
 _PART = 4  # polls take up to a quarter of the time
 _PAGE, _OWN_PAGE = 1000, 200
@@ -37,7 +37,7 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class EncodedEvent:
-    """An event with its encoded frame."""
+    """An event, and its encoded frame."""
 
     event: Event
     frame: bytes
@@ -49,7 +49,7 @@ class EncodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage:
-    """The events of these clients after a position, and the position after them."""
+    """The events of some clients that follow a position, and the position after these events."""
 
     told: list[EncodedEvent]
     end: Position
@@ -65,7 +65,7 @@ class FeedPage:
 
 
 class Feed:
-    """Reads events for all readers of a process; without readers it does nothing."""
+    """Reads events for all readers of a process. Without readers, it does nothing."""
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database, self._events = database, events
@@ -78,7 +78,7 @@ class Feed:
         self.horizon: VisibilityHorizon | None = None
         self.changed = asyncio.Event()
         self.closed = asyncio.Event()
-        """Set when readers must end: the process stops, or the database has been replaced."""
+        """Set when readers must end because the process stops or the database has been replaced."""
         self._kept = OrderedDict[tuple[Any, ...], FeedPage]()
         self._bytes = 0
         self._position: Position | None = None
@@ -101,7 +101,7 @@ class Feed:
             self._shares.give_back(grant.payers)
 
     def close(self) -> None:
-        """Makes all readers end."""
+        """Ends all readers."""
         self.closed.set()
 
     async def stop(self) -> None:
@@ -113,14 +113,14 @@ class Feed:
         self._looking = None
 
     def kept(self, position: Position, clients: Clients) -> FeedPage | None:
-        """The next page for a reader of these clients, if it is kept."""
+        """The next page for a reader of these clients, or None if that page is not kept."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 
     async def read(
         self, grant: Grant, clients: Clients, position: Position, horizon: VisibilityHorizon, span: int
     ) -> FeedPage:
-        """Reads the next page for one reader only, with the rights of its key."""
+        """Reads the next page for a single reader, with the rights of its key."""
         database = self._database.acting(grant)
         async with database.page() as connection:
             found = await ends.read_events(
@@ -137,7 +137,7 @@ class Feed:
             try:
                 await self._look()
                 pause = min(max(_EVERY, _PART * (time.monotonic() - began)), _LONGEST_PAUSE)
-            except PgschedError:  # the database is away, or slow
+            except PgschedError:  # the database is unavailable or slow
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except Exception as error:
                 self._events.emit("api.failed", route="GET /v1/events", error=f"{type(error).__name__}: {error}"[:500])

@@ -36,8 +36,8 @@ async def get_stats(
     end: Annotated[str | None, QueryParameter(name="to", description=_END, schema_extra=INSTANT)] = None,
     step: Annotated[str | None, QueryParameter(name="step", max_length=40, description=_STEP)] = None,
 ) -> Stats:
-    """Covers the last 30 days, with a resolution of one minute. Empty steps are left out, and only the 50 busiest
-    queues or clients are returned. A key that is not for all clients sees only its own."""
+    """The data covers the last 30 days, with a resolution of one minute. Empty steps are omitted, and only the 50
+    busiest queues or clients are returned. A key that is not for all clients sees only its own clients."""
     allowed = grant_of(request).clients
     clients = [client] if client is not None else None if allowed is None else sorted(allowed)
     given = {"from": bound("from", start), "to": bound("to", end)}
@@ -59,7 +59,7 @@ async def get_stats(
 
 
 def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None:
-    """The invalid parameter, and why; None if all are valid."""
+    """The name of an invalid parameter and the reason, or None if all parameters are valid."""
     if not timedelta() < span.end - span.start <= LONGEST[by]:
         return "from", f"must be before the parameter to, by at most {format_duration(LONGEST[by])}"
     if step is not None and step < timedelta(minutes=1):

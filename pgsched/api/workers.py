@@ -1,4 +1,4 @@
-"""The routes for workers: list them with what each serves and holds, pause and resume them."""
+"""The routes for workers: list them, with what each serves and has in hand; pause and resume them."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/workers", "List workers", scope="admin", everywhere=True)
 async def list_workers(database: Pooled) -> WorkerList:
-    """in_hand is counted among the 250 oldest due executions of each partition; if cut is true, there may be more."""
+    """in_hand covers only the 250 oldest due executions of each partition; if cut is true, there may be more."""
     async with database.page() as connection:
         return WorkerList(items=await worker_listing.all_workers(connection))
 

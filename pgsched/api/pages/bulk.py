@@ -1,4 +1,4 @@
-"""Pages for bulk operations and backfills: count what a filter matches, then start, show and stop the operation."""
+"""Pages for bulk operations and backfills: count the matches of a filter, then start, show and stop the operation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
 _RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
-"""Seconds that a page counts for, unless the user asks to count longer; a page may count twice."""
+"""Seconds that one count may take, unless the user asks for a longer one. A page may count twice."""
 
 
 class _Wanted(NamedTuple):
@@ -56,7 +56,7 @@ class _Wanted(NamedTuple):
 @shows("/bulk/new", scope="operate", form=True)
 async def count_first(request: ApiRequest, database: Pooled, action: Text = None) -> Response[Any]:
     given = dict(request.query_params)
-    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # all dead letters that exist now
+    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # means all dead letters that exist now
         given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
     wanted = _wanted(request, action, given, request.query_params.getall("status", []))
     return await _form(request, database, wanted, {})
@@ -100,7 +100,7 @@ stop_operation = does_to(verbs.stop_bulk, "/bulk/{operation_id:uuid}/stop", "sto
 
 
 def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], statuses: Sequence[str]) -> _Wanted:
-    """Reads the action and the filter of a form. Raises InvalidInput, Unreadable, and Refused for another client."""
+    """Reads the action and the filter from a form. Raises InvalidInput, Unreadable, and Refused for another client."""
     if action not in _ACTIONS:
         raise InvalidInput(f"action must be one of {', '.join(_ACTIONS)}")
     chosen: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ async def _form(
     *,
     fault: PgschedError | None = None,
 ) -> Response[Any]:
-    """The page with a filter, the number of matches, and the form to fill in before they are changed."""
+    """The page with a filter, the number of matches, and the form with which to start the operation."""
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
     counted = {"reschedule": "cancel", "discard": "replay"}.get(wanted.action, wanted.action)
     how: Any = {"dry_run": True, "counted_within": within}
@@ -155,6 +155,6 @@ async def _form(
 
 @shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
 async def show_backfill_form(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
-    """Asks for the time range; ``/bulk/new`` then counts its instants."""
+    """Asks for the time range of a backfill. ``/bulk/new`` then counts its instants."""
     job = await database.ask(listings.get_job, job_id)
     return html(request, "backfill_form.html", job=job, rate=_RATES["backfill"])

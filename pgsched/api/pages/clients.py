@@ -30,9 +30,9 @@ _Row = TypeVar("_Row")
 
 
 def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> dict[str, Any]:
-    """The share that a client ``has`` of all running executions, and its ``fair`` share by weight among the clients
-    with due or running executions. Both are fractions of one; None if there are no such executions. ``weights`` has
-    the clients with settings; all others weigh 1."""
+    """The share of all running executions that a client ``has``, and its ``fair`` share by weight among the clients
+    with due or running executions. Both are fractions of one, or None if there are no such executions. ``weights``
+    contains the clients with settings; every other client has the weight 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)
@@ -41,7 +41,7 @@ def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> 
 
 
 class Hindrance(NamedTuple):
-    """Something that holds a client back: a one-word label, a short text, and a link to the page with details."""
+    """A reason why a client is held back: a one-word label, a short text, and a link to the page with details."""
 
     word: str
     text: str
@@ -49,7 +49,7 @@ class Hindrance(NamedTuple):
 
 
 def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[Hindrance]:
-    """Everything that currently holds a client back; lateness is listed only if there is no other reason."""
+    """All reasons why a client is currently held back. Lateness is included only if there is no other reason."""
     found = list(_reasons(edge, held, "hold" if on_hold else "limit"))
     yield from found
     if not found and (edge.oldest_due or 0.0) > LATE:
@@ -74,8 +74,8 @@ def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
 async def show_clients(
     request: ApiRequest, database: Pooled, live: Live, start: Text = None, after: Text = None
 ) -> Response[Any]:
-    """The clients with settings, from a name on; and those that are busy or held back. Any other client has a page,
-    too."""
+    """Lists the clients with settings, starting at a name, and the clients that are busy or held back. Every other
+    client has a page, too."""
     start = (start or "").strip() or None
     edges = {one.client: one for one in await live.clients(grant_of(request)) if one.client is not None}
     busy = dict.fromkeys([*edges, *await live.held_clients(grant_of(request))])
@@ -147,7 +147,7 @@ release_client = changes(verbs.resume, "client", "/client/release", "release", *
 
 @does("/client/settings", scope="admin")
 async def set_client_of_page(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
-    """Sets the fields in the form; an empty field means the default."""
+    """Saves the settings in the form; an empty field restores the default."""
     form = await sent(request)
     client = named("client", form.get("client"))
     check_clients(grant_of(request), [client])

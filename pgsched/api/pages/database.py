@@ -1,4 +1,4 @@
-"""*Database*: the doctor's findings, what keeps the server from vacuuming, and the sizes of the tables."""
+"""*Database*: the doctor's findings, what prevents vacuuming, and the sizes of the tables."""
 
 from typing import Any
 
@@ -23,13 +23,13 @@ PAGES_OF_CHECKS = {
     "jobs": ("/jobs", "Jobs"),
     "changes": ("/bulk", "Bulk operations"),
 }
-"""The page with more about a check's findings, by the check's name."""
+"""The page with details of a check's findings, by the check's name."""
 _TABLES, _HOLDERS = 20, 10
 
 
 @shows("/database", scope="admin", everywhere=True)
 async def show_database(request: ApiRequest, doctor: Examined, database: Pooled) -> Response[Any]:
-    """If the checks take long, the page is sent without them, and then requests them."""
+    """Shows the page. If the checks take long, the page is sent without their findings, and then requests them."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)

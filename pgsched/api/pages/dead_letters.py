@@ -1,4 +1,5 @@
-"""*Dead letters*: executions that failed for good, grouped by reason; replay, replay with changes, or discard them."""
+"""*Dead letters*: lists executions that failed for good, grouped by reason; replays (also with changes) and discards
+them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +22,7 @@ from pgsched.store.lookup.filters import DeadLetterFilter
 from pgsched.store.lookup.row_types import DeadLetter
 
 _GROUPED = 1_000
-"""The number of newest dead letters that are grouped by reason."""
+"""How many of the newest dead letters are grouped by reason."""
 
 
 @shows("/dead-letters", scope="read")
@@ -62,7 +63,7 @@ async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: 
 async def replay_execution(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """Replays a dead letter, with the changes in the form, if any."""
+    """Replays a dead letter, with the changes in the form if there are any."""
     form = await sent(request)
     note = form.get("note", "") or None
     letter = await database.ask(listings.get_dead_letter, execution_id)
@@ -70,7 +71,7 @@ async def replay_execution(
         changes = _changes(letter, form)
         new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)
     except PgschedError as error:
-        if "target" not in form:  # sent by the button, not by the form
+        if "target" not in form:  # sent by the button, which has no form to show again
             raise
         given = {name: form.get(name, "") for name in _as_fields(letter)}
         return html(request, "replay.html", letter=letter, fields=given, fault=error)

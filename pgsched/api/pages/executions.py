@@ -1,4 +1,4 @@
-"""*Executions*: list them by filters, show each with its timeline; cancel, run now, or edit one."""
+"""*Executions*: lists them by filters, and shows each with its timeline; cancels, edits or runs one now."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -91,7 +91,7 @@ cancel_execution = does_to(verbs.cancel, "/executions/{execution_id:uuid}/cancel
 
 @does("/executions/{execution_id:uuid}/run-now", scope="schedule")
 async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    """Reschedules the execution to now."""
+    """Reschedules the execution, so that it is due now."""
     async with database.connection() as connection:
         now = changes_of({"fire_at": await verbs.now(connection)})
         await edit(connection, execution_id, now, actor=actor)
@@ -113,7 +113,8 @@ async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, da
 async def edit_execution_by_form(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """Saves the fields that differ from the form's original values, unless the execution has changed since."""
+    """Saves the fields that differ from the form's original values, unless the execution has changed since the form was
+    loaded."""
     form = await sent(request)
     version = form.get("version", "")
     row = await database.ask(listings.get_execution, execution_id)
@@ -169,7 +170,7 @@ def _edit_form(
 
 
 def _request(row: Execution) -> str:
-    """The request line of each attempt; for other targets than HTTP, the target."""
+    """The request line of the attempts or, for a target other than HTTP, the target."""
     if parse_target(row.target).scheme not in {Scheme.HTTP, Scheme.HTTPS}:
         return row.target
     options = without_secrets(row.options)

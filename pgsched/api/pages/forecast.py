@@ -1,4 +1,4 @@
-"""The forecast on the page *now*: executions that fall due in the coming hour, minute by minute."""
+"""The forecast on the page *now*: how many executions fall due in each minute of the coming hour."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,13 +11,13 @@ from pgsched.store import verbs
 from pgsched.store.lookup.forecast import bound_of_workers, forecast
 
 _MOST_COUNTED = 10_000
-"""Executions per minute are counted up to this number."""
+"""The number at which the count of a minute's executions stops."""
 _MINUTES, _MINUTE = 60, timedelta(minutes=1)
 _KEPT, _BOUND_KEPT = 20.0, 300.0  # seconds
 
 
 def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
-    """The forecast for the coming hour, counted on request, at most every 20 seconds. ``database`` acts for all
+    """The forecast for the coming hour, counted on request, but at most once in 20 seconds. ``database`` acts for all
     clients."""
 
     async def ask_busiest() -> int | None:
@@ -33,9 +33,9 @@ def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
 
 
 async def _count(database: Database, busiest: int | None) -> dict[str, Any]:
-    """Counts the coming hour. ``busiest`` is the most that workers have done in any minute of the last 7 days; ``hot``
-    lists the minutes with more than that (none if it exceeds the counting limit). With ``cut``, a minute may have more
-    than ``most``."""
+    """Counts the executions of the coming hour. ``busiest`` is the most attempts in any minute of the last 7 days.
+    ``hot`` lists the minutes with more executions than that; it is empty if ``busiest`` exceeds the counting limit. If
+    ``cut``, a minute may have more executions than ``most``."""
     async with database.glance() as connection:
         start = (await verbs.now(connection)).replace(second=0, microsecond=0)
         found = await forecast(connection, start=start, minutes=_MINUTES, per_minute=_MOST_COUNTED)

@@ -1,4 +1,4 @@
-"""Reads what forms and links send: filters, in which an empty field means no filter, and fields to change."""
+"""Reads the fields that forms and links send: fields to change, and filters, in which an empty field is ignored."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -27,16 +27,16 @@ OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", 
 _MOST_FIELDS = 200
 _READ_AT_ONCE = 65_536
 _NAMES = frozenset({"client", "name", "key", "ordering_key"})
-"""Fields that name something: leading and trailing spaces may be part of the name."""
+"""Fields with names, in which leading and trailing spaces may be part of the name."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Filter = TypeVar("_Filter", ExecutionFilter, DeadLetterFilter, JobFilter)
 Text = Annotated[str | None, QueryParameter()]
-"""A field of a filter; empty if not filled in."""
+"""A field of a filter; empty if the user has not filled it in."""
 
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The fields of a submitted form; empty if the body has another type. A large form is parsed in a thread. Raises
-    Unreadable, also if it is not UTF-8."""
+    Unreadable if the form has too many fields or is not UTF-8."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         return {}
     body = await request.body()
@@ -55,7 +55,7 @@ def _fields(body: bytes) -> dict[str, str]:
 
 
 async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a submitted form; all except names are stripped of surrounding spaces. Raises Unreadable."""
+    """The fields of a submitted form, without surrounding spaces except in names. Raises Unreadable."""
     form = {name: _trimmed(name, value) for name, value in (await read_form(request)).items()}
     if any("\x00" in text for text in form.values()):
         raise Unreadable("the form contains a NUL character: leave it out", status=422)
@@ -70,8 +70,8 @@ def named(name: str, text: str | None) -> str:
 
 
 def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str], *, empty: bool = True) -> _Struct:
-    """Converts these fields of a form, if present, to the body of a route under ``/v1``. An empty field becomes null
-    or, without ``empty``, is left out. Raises Unreadable."""
+    """Converts those of the named fields that the form has to the body of a route under ``/v1``. An empty field becomes
+    null or, without ``empty``, is omitted. Raises Unreadable."""
     given = {name: form[name] or None for name in names if name in form and (form[name] or empty)}
     try:
         return msgspec.convert(given, kind, strict=False)
@@ -80,7 +80,7 @@ def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str]
 
 
 def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
-    """A link to this page, or to ``path``, with the current parameters and the changed ones; None removes one."""
+    """A link to this page, or to ``path``, with the current parameters and the changes; None removes a parameter."""
     kept = [
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
@@ -89,14 +89,14 @@ def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed:
 
 
 def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
-    """The links to the first page of a listing (None on the first page), and to the next page, which starts after
-    ``next`` (None on the last page)."""
+    """The link to the first page of a listing, or None on that page; and the link to the page after ``next``, or None
+    on the last page."""
     first_page = link_to(request, after=None) if after else None
     return {"first_page": first_page, "more": None if next is None else link_to(request, after=str(next))}
 
 
 def cleared(**asked: str | None) -> dict[str, str]:
-    """The fields that are not empty; all except names are stripped of surrounding spaces."""
+    """The fields that are not empty, without surrounding spaces except in names."""
     return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
 
 
@@ -105,7 +105,7 @@ def _trimmed(name: str, text: str) -> str:
 
 
 def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
-    """The named fields that are filled in."""
+    """Those of the named fields that are filled in."""
     return cleared(**{name: str(given.get(name) or "") for name in names})
 
 
@@ -117,12 +117,12 @@ def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
 
 
 def labels_of(asked: Mapping[str, str]) -> dict[str, str] | None:
-    """Parses labels, written as ``name=value`` and separated by commas. Raises Unreadable."""
+    """Parses labels: ``name=value`` pairs, separated by commas. Raises Unreadable."""
     return labels_in([part.strip() for part in asked.get("label", "").split(",") if part.strip()])
 
 
 def host_in(text: str) -> str:
-    """A host to filter by. Raises Unreadable if it has a port."""
+    """Parses a host to filter by. Raises Unreadable if it has a port."""
     try:
         return host_alone(text)
     except InvalidInput as error:
@@ -156,7 +156,7 @@ def code_in(text: str) -> int:
 
 
 def number_in(name: str, text: str | None, otherwise: float) -> float:
-    """Parses a number; an empty field gives ``otherwise``. Raises Unreadable."""
+    """Parses a number, or returns ``otherwise`` for an empty field. Raises Unreadable."""
     if not text:
         return otherwise
     with suppress(ValueError):
@@ -166,7 +166,7 @@ def number_in(name: str, text: str | None, otherwise: float) -> float:
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:
-    """Parses an instant, in UTC if it has no offset. Raises Unreadable."""
+    """Parses an instant; without an offset, it is in UTC. Raises Unreadable."""
     if not text:
         return None
     try:
@@ -189,7 +189,7 @@ _NAMED = {"from": "start", "to": "end"}
 
 
 def filter_of(kind: type[_Filter], asked: Mapping[str, str], **more: Any) -> _Filter:
-    """The store's filter for the fields that are filled in. Raises Unreadable."""
+    """Converts the fields that are filled in to a filter of the store. Raises Unreadable."""
     plain = {name: text for name, text in asked.items() if name != "label"}
     found = {_NAMED.get(name, name): _READ.get(name, str)(text) for name, text in plain.items()}
     return kind(**found, labels=labels_of(asked), **more)

@@ -14,7 +14,7 @@ from pgsched.store.lookup.now_lines import GateLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateWords:
-    """A gate's name, the page where it can be changed, and the texts for an execution that it holds or has held."""
+    """A gate's name, the page where the gate can be changed, and the texts for an execution that it holds or held."""
 
     name: str
     page: str | None = None
@@ -73,7 +73,7 @@ _WORDS = {
 
 
 def words_of(gate: str) -> GateWords:
-    """The texts for a gate; for an unknown kind of gate they contain its full name."""
+    """The texts for a gate. For an unknown kind of gate, they contain its full name."""
     kind, _, name = gate.partition(":")
     found = _WORDS.get(f"{kind}:") or _WORDS.get(kind)
     if found is None:
@@ -90,7 +90,7 @@ def words_of(gate: str) -> GateWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateHolder:
-    """The texts for a line of the table of gates; ``why`` has the start and the known reason."""
+    """The texts for a line of the table of gates. ``why`` says since when the gate holds and, if known, why."""
 
     line: GateLine
     text: str
@@ -109,7 +109,7 @@ def holder_of(line: GateLine) -> GateHolder:
 
 
 def _name(line: GateLine) -> str | None:
-    """Whether a client's hold or its limit holds its executions, if known."""
+    """A text that names the client's hold or the client's limit, or None if neither is known to be the reason."""
     if line.client is None or line.found is None:
         return None
     if line.found.on_hold:
@@ -118,7 +118,7 @@ def _name(line: GateLine) -> str | None:
 
 
 def _bound(found: HeldByGate) -> str | None:
-    """What a limit or a hold lets through, and since when the first in line has waited."""
+    """Describes a limit or a hold, and since when the first execution in line has waited."""
     parts = []
     if found.on_hold:
         parts.append(f"on hold: {found.reason}" if found.reason else "on hold")
@@ -130,13 +130,13 @@ def _bound(found: HeldByGate) -> str | None:
 
 
 def bounds(rate: int | None, per: timedelta | None, concurrency: int | None) -> list[str]:
-    """What a limit lets through, in words."""
+    """Describes what a limit allows."""
     found = [f"{number(rate)} per {length(per)}"] if rate is not None else []
     return [*found, f"{number(concurrency)} at once"] if concurrency is not None else found
 
 
 def _why(target: Sidelined) -> str:
-    """Since when, why, and until when a target is sidelined."""
+    """Says since when, why, and until when a target is sidelined."""
     parts = [f"since {instant(target.failing_since or target.since)}"]
     if target.reason:
         parts.append(target.reason)

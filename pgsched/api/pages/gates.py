@@ -1,7 +1,7 @@
-"""Pages about what holds executions back.
+"""Pages about the gates that hold executions back.
 
-*Limits* restrict how many executions may start in a period or run at once. *Targets* lists the hosts that are failing,
-recovering or sidelined by hand. *Ordering keys* lists the blocked ones, which wait for a decision.
+*Limits* shows how many executions may start in a period or run at once. *Targets* lists the hosts that are failing,
+recovering or sidelined by hand. *Ordering keys* lists the blocked keys, which wait for a decision.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ async def show_limits(
     change: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """The list of limits; ``change`` names the limit, as kind:name, to fill the form with."""
+    """Lists the limits. ``change``, written kind:name, names the limit that fills the form."""
     asked = cleared(kind=kind)
     if (chosen := asked.get("kind")) not in {None, *LIMIT_KINDS}:
         raise InvalidInput(f"there is no kind {chosen!r}: choose one of {', '.join(LIMIT_KINDS)}")
@@ -61,7 +61,7 @@ async def show_limits(
 
 @does("/limits/set", scope="admin", everywhere=True)
 async def set_limit_of_page(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
-    """Sets a limit, replacing any previous one."""
+    """Sets a limit, which replaces any previous one."""
     form = await sent(request)
     given = struct_of(Limit, form, ("rate", "per", "burst", "concurrency"), empty=False)
     amount = {"rate": given.rate, "burst": given.burst, "concurrency": given.concurrency}
@@ -84,7 +84,7 @@ def _name_of(row: LimitRow) -> str:
 
 
 def _page_of(form: Mapping[str, str]) -> str:
-    """The page to return to: the client's page, or the list of limits."""
+    """The page to return to: the client's page if the form came from there, or else the list of limits."""
     is_of_client = form.get("from") == "client" and form.get("kind") == "client"
     return client_page(form["name"]) if is_of_client else "/limits"
 

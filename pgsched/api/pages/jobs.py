@@ -1,4 +1,4 @@
-"""*Jobs*: list them by filters, show each with its next instants and last outcomes, and the coming week of all jobs.
+"""*Jobs*: lists them by filters, and shows each with its next instants and last outcomes, and all jobs' coming week.
 
 A job can be paused, resumed, run now, cancelled, or edited with a preview.
 """
@@ -34,11 +34,11 @@ from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
 
 _SHOWN = 10
-"""Instants that the preview of an edit shows, before and after."""
+"""How many instants the preview of an edit shows before the edit, and after it."""
 _FIELDS = ("client", "key", "job_state", "host", "label")
 _RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
-"""Jobs whose week is computed at once."""
+"""The maximum number of jobs whose week is computed at once."""
 _LONGEST = 0.1  # seconds for computing the week
 
 
@@ -63,7 +63,7 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
 
 @shows("/jobs/week", scope="read")
 async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, after: Text = None) -> Response[Any]:
-    """The week of as many jobs as can be computed in the time allowed; the next page has more."""
+    """Shows the week of as many jobs as can be computed in the time allowed. The next page has more jobs."""
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
     wanted = _filter(asked, "active")
     async with database.page() as connection:
@@ -121,7 +121,8 @@ async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) ->
 
 @does("/jobs/{job_id:uuid}/edit", scope="schedule")
 async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    """First previews when the job would fire; then saves the edit, unless the job has changed since."""
+    """First previews when the job would fire. When the form is sent again, saves the edit, unless the job has changed
+    since the form was loaded."""
     form = await sent(request)
     row = await database.ask(listings.get_job, job_id)
     version = form.get("version", "")
@@ -168,9 +169,9 @@ def _as_fields(row: JobRow) -> dict[str, str]:
 
 
 def _changes(row: JobRow, form: Mapping[str, str]) -> dict[str, Any]:
-    """The changed fields, by the names that ``pgsched.edit`` takes. Raises Unreadable."""
+    """The changed fields, by the names of the parameters of ``pgsched.edit``. Raises Unreadable."""
     found = edited(form, _as_fields(row), row.options)
-    if found.get("cron") or found.get("every"):  # the given one replaces the other
+    if found.get("cron") or found.get("every"):  # the one that is given replaces the other
         found = {name: value for name, value in found.items() if value or name not in {"cron", "every"}}
     return found
 
@@ -200,14 +201,14 @@ def _form(
 
 
 def _filter(asked: dict[str, str], state: str | None) -> JobFilter:
-    """The filter for the list of jobs. Raises InvalidInput, Unreadable."""
+    """The filter for the list of jobs. Raises InvalidInput and Unreadable."""
     if state not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {state!r}: choose one of {', '.join(JOB_STATES)}")
     return filter_of(JobFilter, {name: text for name, text in asked.items() if name != "job_state"}, state=state)
 
 
 def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
-    """The next instant of each active job that has one, by its schedule."""
+    """The next instant of each active job that has one, computed from its schedule."""
     found: dict[UUID, datetime] = {}
     for row in rows:
         try:
@@ -219,7 +220,7 @@ def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
 
 
 def _days(row: JobRow, now: datetime) -> list[Day]:
-    """The coming week of a job; empty if it is not active, or if it counts from the end of each run."""
+    """The coming week of a job; empty if the job is not active, or if its interval counts from the end of each run."""
     try:
         recurrence = row.recurrence() if row.state == "active" else None
     except InvalidSchedule:

@@ -28,8 +28,8 @@ Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 @shows("/", scope="read")
 async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: Back = "1h") -> Response[Any]:
-    """The page covers all clients; users who may see only some are redirected to their executions. The forecast, which
-    may take a moment to count, is requested by the page itself."""
+    """Shows the page, which covers all clients. Users who may see only some clients are redirected to their executions.
+    The page itself requests the forecast, because counting may take a moment."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
     past = await throughput.look(grant_of(request), span)
@@ -38,26 +38,26 @@ async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: B
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: ApiRequest, live: Live) -> Response[Any]:
-    """The part of the page that it requests every two seconds."""
+    """The part of the page that is refreshed every two seconds."""
     return html(request, "now_part.html", **await _of(live, grant_of(request)))
 
 
 @shows("/now/past", scope="read", everywhere=True)
 async def show_past(request: ApiRequest, throughput: Charted, span: Back = "1h") -> Response[Any]:
-    """The part about the past hours, requested twice a minute."""
+    """The part about the past hours, which is refreshed twice a minute."""
     return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
 async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any]:
-    """The part about the coming hour, requested twice a minute."""
+    """The part about the coming hour, which is refreshed twice a minute."""
     return html(request, "forecast_part.html", coming=await forecast.get(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
 async def show_findings(request: ApiRequest, doctor: Examined) -> Response[Any]:
-    """The part with the doctor's findings, for administrators; at most half a minute old. While the checks run, the
-    part shown stays."""
+    """The part with the doctor's findings, for administrators, at most half a minute old. While the checks run, the
+    previous findings stay."""
     report = await doctor.glance(grant_of(request), kept=_KEPT)
     if report is None:
         return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})

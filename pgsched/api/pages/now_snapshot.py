@@ -1,4 +1,4 @@
-"""The data of the page *now*: one snapshot shared by all viewers, and the last ten minutes for its charts."""
+"""The data of the page *now*: one snapshot that all viewers share, and the last ten minutes for the charts."""
 
 import time
 from collections import deque
@@ -19,19 +19,20 @@ from pgsched.store.lookup.now_lines import Shown, lines_of
 
 _EVERY, _SPAN, _KEPT = 1.5, 600.0, 10.0  # seconds
 MOST_LETTERS = 1_000
-"""How many of the newest dead letters are counted."""
+"""The number at which the count of open dead letters stops."""
 _MOST_LOST = 20
-"""How many of the workers that left last are checked."""
+"""How many of the most recently departed workers are checked."""
 LATE = 10.0
-"""Seconds after which a due execution that has not started counts as late."""
+"""The age in seconds at which a due execution that has not started counts as late."""
 _LATELY = timedelta(hours=1)
 _FORGOTTEN = 30.0
-"""Seconds without a request after which the collected series is discarded."""
+"""The number of seconds without a request after which the collected series is discarded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One snapshot's values for the charts: executions per second, and how many seconds late the oldest due one was."""
+    """One snapshot's values for the charts: executions per second, and by how many seconds the oldest due execution was
+    late."""
 
     at: float
     scheduled: float
@@ -40,14 +41,14 @@ class Moment:
 
 
 class Troubles(NamedTuple):
-    """The number of open dead letters, counted among the newest; the workers lost in the last hour, latest first."""
+    """The number of open dead letters, counted up to a maximum, and the workers lost in the last hour, latest first."""
 
     letters: int
     lost: Sequence[FormerWorker]
 
 
 class LiveView:
-    """Takes a snapshot on request, at most every second and a half. ``database`` acts for all clients."""
+    """Takes a snapshot on request, at most once in a second and a half. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,12 +59,12 @@ class LiveView:
         self._troubles = Cached(self._find_troubles, seconds=_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment], Troubles]:
-        """The current lines, the earlier moments, and the problems to deal with. Raises Refused, Unavailable."""
+        """The current lines, the earlier moments, and the problems to deal with. Raises Refused and Unavailable."""
         return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
-        """The due and running executions of each client; clients that the grant is not for have no name. Raises
-        Unavailable."""
+        """The due and running executions of each client, without the names of clients that the grant does not cover.
+        Raises Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
         if allowed is None:
@@ -71,7 +72,7 @@ class LiveView:
         return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
 
     async def held_clients(self, grant: Grant) -> Sequence[str]:
-        """The clients of the grant for which a limit, a hold or a failing target holds something back. Raises
+        """Those clients of the grant that have executions held back by a limit, a hold or a failing target. Raises
         Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}

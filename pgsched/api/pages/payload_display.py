@@ -1,4 +1,4 @@
-"""Payloads, options and results for display: limited in size, and with the values of headers hidden."""
+"""Formats payloads, options and results for display: limits their size, and hides the values of headers."""
 
 import json
 from collections.abc import Mapping
@@ -11,16 +11,17 @@ import msgspec
 from pgsched.api.problems import Unreadable
 
 MOST_SHOWN = 16_384
-"""Characters of a payload that a page shows at most, and that a form allows for editing."""
+"""The maximum number of characters of a payload that a page shows, and that a form can edit."""
 HIDDEN = "…"
-"""Replaces the value of a header, which may be a password."""
+"""Shown instead of the value of a header, which may be a password."""
 _JSON = frozenset({"options", "rules", "labels"})
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "content-language", "user-agent"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Indented JSON, whose numbers keep all digits. ``size`` is the full size in bytes, even if the text is ``cut``."""
+    """Indented JSON, with all digits of its numbers. ``size`` is the full size in bytes, even if the text is
+    ``cut``."""
 
     text: str
     size: int
@@ -28,7 +29,7 @@ class Content:
 
 
 def content(value: Any) -> Content:
-    """Formats stored JSON or Python values for display."""
+    """Formats stored JSON, or a Python value, for display."""
     raw = bytes(value) if isinstance(value, msgspec.Raw) else msgspec.json.encode(value)
     text = msgspec.json.format(raw[: 4 * MOST_SHOWN], indent=2).decode() if len(raw) <= 4 * MOST_SHOWN else ""
     if text and len(text) <= MOST_SHOWN:
@@ -38,7 +39,7 @@ def content(value: Any) -> Content:
 
 
 def in_line(value: msgspec.Raw | None) -> str:
-    """A stored JSON object on one line, as ``name: value`` pairs."""
+    """Formats a stored JSON object on one line, as ``name: value`` pairs."""
     found = msgspec.json.decode(value) if value is not None else None
     if not isinstance(found, dict):
         return "—" if found is None else str(found)
@@ -48,14 +49,15 @@ def in_line(value: msgspec.Raw | None) -> str:
 
 
 def field_of_instant(at: datetime | None) -> str:
-    """An instant in the format of a form field; browsers accept at most milliseconds."""
+    """Formats an instant for a form field. Browsers accept at most milliseconds."""
     if at is None:
         return ""
     return at.replace(tzinfo=None).isoformat(timespec="milliseconds" if at.microsecond else "seconds")
 
 
 def without_secrets(options: Any) -> Any:
-    """Options with the values of their headers hidden; if a header refers to a secret, the secret's name is shown."""
+    """The options with the values of their headers hidden. For a header that refers to a secret, the secret's name is
+    shown."""
     found = _decoded(options)
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict):
         found["headers"] = {name: _shown(name, text) for name, text in headers.items()}
@@ -63,7 +65,7 @@ def without_secrets(options: Any) -> Any:
 
 
 def with_secrets(text: str, options: Any) -> Any:
-    """Edited options from a form, with the original values of hidden headers restored. Raises Unreadable."""
+    """Parses edited options from a form, and restores the original values of hidden headers. Raises Unreadable."""
     found, before = parsed("options", text), _decoded(options)
     was = before.get("headers") if isinstance(before, dict) else None
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict) and isinstance(was, dict):
@@ -82,8 +84,8 @@ def parsed(name: str, text: str) -> Any:
 
 
 def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
-    """The fields of a form that differ from ``before``, its original values, in stored form; None for an emptied field.
-    ``options`` are the original options. Raises Unreadable."""
+    """The fields of a form that differ from its original values ``before``, converted for storage; None for an emptied
+    field. ``options`` are the original options. Raises Unreadable."""
     found: dict[str, Any] = {}
     for name, was in before.items():
         text = form.get(name, was)
@@ -100,7 +102,7 @@ def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> 
 
 
 def as_fields(**values: Any) -> dict[str, str]:
-    """The texts to fill a form with; values that are too large for a form are left out."""
+    """The texts with which to fill a form. Values that are too large for a form are omitted."""
     found = {name: None if value is None else content(value) for name, value in values.items()}
     return {name: shown.text if shown else "" for name, shown in found.items() if shown is None or not shown.cut}
 

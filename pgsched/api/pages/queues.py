@@ -1,4 +1,4 @@
-"""*Queues*: each queue's backlog and settings; forms to change, pause and resume it."""
+"""*Queues*: each queue's backlog and settings, and forms for changing, pausing and resuming it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ resume_queue = changes(verbs.resume, "queue", "/queues/{name:str}/resume", "resu
 
 @does("/queues/{name:str}/settings", scope="admin", everywhere=True)
 async def set_queue_of_page(request: ApiRequest, name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
-    """Sets the fields in the form; an empty field means the default."""
+    """Saves the settings in the form; an empty field restores the default."""
     settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
     changed = await database.ask(verbs.set_queue, name, settings.changes(), actor=actor)
     return done("/queues", "set", changed=changed)

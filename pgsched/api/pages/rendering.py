@@ -62,8 +62,8 @@ def html(
     fault: PgschedError | None = None,
     **shown: Any,
 ) -> Response[str]:
-    """Renders a page, with the status of its ``fault``, if any. In the template, ``may`` has the viewer's scopes, and
-    ``administers`` says whether they see the administrators' pages."""
+    """Renders a page. The status is that of ``fault``, if given. In the template, ``may`` has the viewer's scopes, and
+    ``administers`` says whether the viewer can see administrators' pages."""
     grant = grant_of(request)
     if status is None:
         status = 200 if fault is None else status_of(fault)
@@ -88,15 +88,14 @@ def html(
 
 
 def _done(request: Request[Any, Any, Any]) -> str | None:
-    """The message about the form that led to this page; None if a link from another site did."""
+    """The message about the form that led to this page, or None if the user comes from another site."""
     is_own = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
     return _DONE.get(request.query_params.get("done", "")) if is_own else None
 
 
 @cache
 def compile_templates() -> None:
-    """Compiles all templates in advance. This takes about 0.5 s per process, which the first request would have to
-    wait for."""
+    """Compiles all templates in advance, so that the first request need not wait about 0.5 s for it."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)
@@ -129,15 +128,15 @@ def _environment() -> Environment:
 
 
 def visible(value: Any) -> Any:
-    """Escapes characters that would change the direction of the following text. Form fields, whose value is submitted
-    again, use the filter ``exact`` instead."""
+    """Escapes characters that would change the direction of the text that follows. Form fields, whose values are
+    submitted again, use the filter ``exact`` instead."""
     if isinstance(value, str) and not isinstance(value, Markup) and _TURNS.search(value):
         return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     return value
 
 
 def instant(value: datetime | None) -> str:
-    """An instant in UTC, with milliseconds unless they are zero."""
+    """Formats an instant in UTC, with milliseconds unless they are zero."""
     if value is None:
         return "—"
     shown = value.astimezone(UTC)
@@ -145,7 +144,7 @@ def instant(value: datetime | None) -> str:
 
 
 def length(value: float | timedelta | None) -> str:
-    """A duration in a suitable unit."""
+    """Formats a duration in a suitable unit."""
     if value is None:
         return "—"
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
@@ -156,7 +155,7 @@ def length(value: float | timedelta | None) -> str:
 
 
 def local(text: str) -> str:
-    """Converts an instant as typed to the format of a form field, in UTC; empty if it is not an instant."""
+    """Converts an instant, as a user typed it, to the format of a form field in UTC; empty if it is invalid."""
     try:
         found = read_instant(with_its_plus(text.strip()))
     except ValueError:
@@ -165,14 +164,14 @@ def local(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with thousands separators; a small one with one decimal."""
+    """Formats a number with thousands separators, and a small one with one decimal."""
     if value is None:
         return "—"
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
 
 
 def size(value: int) -> str:
-    """A number of bytes in a suitable unit."""
+    """Formats a number of bytes in a suitable unit."""
     for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value >= unit:
             return f"{value / unit:.1f} {name}"
@@ -180,7 +179,7 @@ def size(value: int) -> str:
 
 
 def part(value: float | None) -> str:
-    """A fraction in percent."""
+    """Formats a fraction in percent."""
     return "—" if value is None else f"{value:.0%}"
 
 
@@ -190,7 +189,7 @@ def pretty(value: Any) -> str:
 
 
 def compact(value: int) -> str:
-    """A number in about three digits, for a narrow cell."""
+    """Formats a number in about three digits, for a narrow cell."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if value >= size:
             return f"{value / size:.1f}{unit}" if value < 10 * size else f"{value // size}{unit}"
@@ -198,5 +197,5 @@ def compact(value: int) -> str:
 
 
 def short(value: UUID) -> str:
-    """The end of an id, which differs even between ids of the same moment."""
+    """The end of an id, which differs even for ids created at the same moment."""
     return f"…{str(value)[-12:]}"

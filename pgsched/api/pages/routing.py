@@ -1,4 +1,5 @@
-"""Declares the routes of pages: with a scope, as under ``/v1``, a key from the cookie, and errors shown as pages."""
+"""Declares the routes of pages. As under ``/v1``, each has a scope; the key comes from the cookie, and errors are shown
+as pages."""
 
 from functools import partial
 from typing import Any, TypeVar
@@ -27,31 +28,31 @@ def _route(
 
 
 shows = partial(_route, get)
-"""A page. With ``form``, its purpose is a form, so a read-only dashboard refuses it."""
+"""Declares a page. ``form`` means that the page exists for a form, so that a read-only dashboard refuses it."""
 does = partial(_route, post, status_code=303, form=True)
-"""The action of a form; it answers with a redirect to a page."""
+"""Declares the action of a form, which responds with a redirect to a page."""
 
 
 def done(where: str, what: str, *, changed: bool = True) -> Redirect:
-    """Redirects to a page, which says what was done; or, unless ``changed``, that nothing has changed."""
+    """Redirects to a page, which says what was done or, if not ``changed``, that nothing has changed."""
     said = what if changed else "nothing"
     return Redirect(f"{where}{'&' if '?' in where else '?'}done={said}", status_code=303, headers=HEADERS)
 
 
 def client_page(client: str) -> str:
-    """The address of a client's page."""
+    """The URL of a client's page."""
     return f"/client?name={quote(client, safe='')}"
 
 
 def check_unchanged(read: str, there: str) -> None:
-    """Raises Unreadable (412) unless the version that the form was filled with is still current."""
+    """Raises Unreadable (412) if ``read``, the version that the form was filled with, is no longer current."""
     if read != there:
         raise Unreadable("this has changed since the form was loaded: start again with the current values", status=412)
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
-    """Shows an error that pgsched raised on purpose, as a page or as the requested part of one. If a key is needed,
-    redirects to the sign-in."""
+    """Shows a PgschedError as a page, or as the requested part of a page. If a key is needed, redirects to the
+    sign-in."""
     is_part = "hx-request" in request.headers
     if isinstance(error, Unauthenticated) and is_part:
         return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": sign_in_url(request)})

@@ -1,8 +1,8 @@
-"""The session of a dashboard user: the key that they signed in with, in a cookie.
+"""The session of a dashboard user: a cookie with the key that the user signed in with.
 
-The cookie is out of reach of scripts and of other sites' forms. It contains the key itself, or the token from a
-provider. So any process can check it like a header, it becomes useless within a second after the key ends, and no list
-of sessions is needed. It counts only for pages: under ``/v1`` only the header does.
+Scripts and other sites' forms cannot use the cookie. It contains the key itself, or the token from a provider. So any
+process can check it like a header, it becomes useless within a second after the key ends, and no list of sessions is
+needed. The cookie is accepted only for pages; under ``/v1``, only the header is.
 """
 
 from typing import Any
@@ -17,19 +17,19 @@ BEGUN = "pgsched_sign_in"
 """The name of the cookie for a pending sign-in at a provider."""
 _KEPT, _AWAY = 12 * 3600, 600
 LONGEST = 3_800
-"""The longest key or token, in characters, that fits into a cookie."""
-_LONGEST_PATH = 2_000  # a pending sign-in keeps the path in its cookie, too
+"""The maximum length of a key or token, in characters, so that it fits into a cookie."""
+_LONGEST_PATH = 2_000  # a pending sign-in also keeps the path in its cookie
 
 
 def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
-    """The key from the cookie, in the form of an Authorization header."""
+    """The key from the cookie, as an Authorization header."""
     key = cookie_in(connection, cookie_name(connection, COOKIE))
     return f"Bearer {key}" if key else None
 
 
 def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The value of one of our cookies. They need no quoting; libraries that unquote all cookies take time quadratic in
-    their length."""
+    """The value of one of our cookies, which are not quoted. Libraries unquote all cookies, which takes time quadratic
+    in their length."""
     said = ""
     for one in connection.headers.get("cookie", "").split(";"):
         found, _, value = one.partition("=")
@@ -47,24 +47,25 @@ def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> C
         max_age=kept if value else 0,
         httponly=True,
         secure=secure,
-        samesite="lax",  # links in mails and alerts must work; other sites' forms are refused elsewhere
+        samesite="lax",  # links in mail and alerts must work; other sites' forms are refused elsewhere
         path="/" if secure or name == COOKIE else "/sign-in",
     )
 
 
 def cookie_name(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The cookie's name. Over TLS it has the prefix ``__Host-``: no other host of the domain, and no attacker on the
-    network, can set such a cookie. Browsers refuse this prefix over plain HTTP."""
+    """The cookie's name. Over TLS, it has the prefix ``__Host-``, so that neither other hosts of the domain nor an
+    attacker on the network can set the cookie. Browsers refuse this prefix over plain HTTP."""
     return f"__Host-{name}" if is_secure(connection) else name
 
 
 def is_secure(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
-    """Whether the browser uses TLS, to this API or to a proxy in front of it."""
+    """Whether the browser uses TLS to connect to this API, or to a proxy in front of it."""
     return connection.url.scheme == "https" or connection.headers.get("x-forwarded-proto") == "https"
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """The URL to sign in and then return to the requested page; for a part of a page or a form, to its page."""
+    """The URL for signing in and then returning to the requested page or, if a part of a page or a form was requested,
+    to its page."""
     headers, page = connection.headers, str(connection.url)
     if "hx-request" in headers:
         page = headers.get("hx-current-url", "/")
@@ -79,7 +80,7 @@ def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 
 def local(path: str | None) -> str:
-    """The path if it is on this site, and does not lead to sign-in or sign-out; otherwise ``/``."""
+    """The path if it is on this site and is not that of sign-in or sign-out; otherwise ``/``."""
     try:
         parts = urlsplit(path or "/")
     except ValueError:

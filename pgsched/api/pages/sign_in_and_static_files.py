@@ -1,4 +1,4 @@
-"""Sign-in, with a key or at a provider, and sign-out; and the static files of all pages."""
+"""The routes for sign-in (with a key or at a provider), for sign-out, and for the static files of all pages."""
 
 from importlib.resources import files
 from typing import Any
@@ -39,11 +39,11 @@ async def sign_in(
     browsers: NamedDependency[Browsers],
     providers: Offered,
 ) -> Response[Any]:
-    """Signs in with a key, if it is valid. A form from another site is refused."""
+    """Signs a user in with a valid key. A form from another site is refused."""
     browsers.check_page(request.method, request.headers)
     form = await read_form(request)
     given, next = form.get("key", "").split(), local(form.get("next"))
-    key = given[-1] if given else ""  # the whole header may have been pasted
+    key = given[-1] if given else ""  # a user may have pasted the whole header
     try:
         if not (key.isascii() and key.isprintable()):
             raise Unauthenticated("this is not a valid key: a key has only letters, digits and underscores")
@@ -58,7 +58,7 @@ async def sign_in(
 
 @get("/sign-in/at", **_PUBLIC)
 async def begin_sign_in(request: ApiRequest, browsers: NamedDependency[Browsers], providers: Offered) -> Response[Any]:
-    """Redirects to the provider. Only allowed under one of the API's own host names."""
+    """Redirects to the provider. This is allowed only under one of the API's own host names."""
     browsers.check_page(request.method, request.headers)
     issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
     try:
@@ -75,7 +75,7 @@ async def finish_sign_in(
     authentication: NamedDependency[Authentication],
     providers: Offered,
 ) -> Response[Any]:
-    """Handles the return from the provider, and shows a page that redirects to the requested one."""
+    """Handles the return from the provider, and responds with a page that redirects to the requested page."""
     browsers.check_page(request.method, request.headers)
     next = "/"
     try:
@@ -96,7 +96,7 @@ async def finish_sign_in(
 
 
 def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedError) -> Response[Any]:
-    """The sign-in page with a fault; drops the pending sign-in."""
+    """Shows the sign-in page with an error, and deletes the pending sign-in."""
     status = 401 if isinstance(fault, Refused) else None
     found = html(request, "sign_in.html", status=status, next=next, fault=fault, providers=providers.names)
     found.cookies.append(cookie(request, "", BEGUN))
@@ -104,7 +104,7 @@ def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedErr
 
 
 def _returns_to(request: ApiRequest) -> str:
-    """The return URL, under the address that the browser uses; its host name has been checked before."""
+    """The return URL, under the host name that the browser uses, which has already been checked."""
     return f"{'https' if is_secure(request) else 'http'}://{request.headers['host']}{_RETURN}"
 
 

@@ -1,8 +1,8 @@
 """The timeline of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
 
-It is built from stored data: the row with the gates that held it, its failed attempts, the changes made to it, and its
-dependencies. Any other waiting time is due to busy workers, a paused queue or a lock, which are not recorded: the
-timeline shows only its length.
+The timeline is built from stored data: the execution with the gates that held it, its failed attempts, the changes made
+to it, and its dependencies. Any other waiting time was caused by busy workers, a paused queue or a lock. These causes
+are not recorded, so the timeline shows only how long that time was.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.row_types import Attempt, Execution
 
 _NOTICED = timedelta(seconds=1)
-"""Shorter waits are not shown as a step."""
+"""A shorter wait is not shown as a step."""
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No running worker serves its queue",
@@ -29,7 +29,7 @@ _BACKED_OFF = "The back-off after a failure, and any other delay while no gate h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStep:
-    """One step and its start, which is None for the current step. ``kind`` is good, bad, wait, did or plain; ``took``
+    """One step. ``at`` is its start, or None for the current step; ``kind`` is good, bad, wait, did or plain; ``took``
     is its duration."""
 
     at: datetime | None
@@ -42,7 +42,7 @@ class TimelineStep:
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
-    """A period in which a gate held the execution; ``until`` is None while it still does."""
+    """A period in which a gate held the execution; ``until`` is None while the gate still holds it."""
 
     held_by: str
     since: datetime
@@ -57,7 +57,7 @@ def timeline_of(
     dependencies: Sequence[Dependency] = (),
     changes: Sequence[AuditEntry] = (),
 ) -> list[TimelineStep]:
-    """The steps in chronological order; future ones come last."""
+    """The steps in chronological order, with future steps last."""
     steps = [TimelineStep(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
     steps += [_did(one) for one in changes]
     steps += [_waited_for(one) for one in dependencies if one.finished_at is not None]

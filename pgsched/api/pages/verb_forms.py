@@ -1,4 +1,4 @@
-"""Forms that make one call to the database, on something named in the path or by a field."""
+"""Forms whose action is one call to the database, on an object named in the path or in a field."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ from pgsched.store.verbs import PausedKind
 
 
 def does_to(verb: Callable[..., Awaitable[object]], path: str, says: str, **access: Any) -> HTTPRouteHandler:
-    """The form at ``path``, which contains an id; redirects to the page of the thing with this id."""
+    """A form whose ``path`` contains the object's id. It redirects to the object's page."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         [id] = request.path_params.values()
@@ -36,8 +36,8 @@ def changes(
     page: str,
     **access: Any,
 ) -> HTTPRouteHandler:
-    """The form at ``path``, which pauses or resumes what ``field`` names; redirects to ``page``, which shows a
-    message."""
+    """The form at ``path``, which pauses or resumes the object that ``field`` names. It redirects to ``page``, which
+    shows a message."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         form = await sent(request)

@@ -1,4 +1,4 @@
-"""The coming week of jobs: how often they fire in each hour, computed from their schedules, not from rows."""
+"""The coming week of jobs: how often they fire in each hour, computed from their schedules rather than from rows."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pgsched.errors import InvalidSchedule
 DAYS = 7
 _SHADES = 5
 _AT_LEAST = 50
-"""Jobs that are computed even if the time is up."""
+"""The number of jobs that are computed even if the time is up."""
 _LISTED = 100
 _MOST_TIMES = 4
 _HOUR = timedelta(hours=1)
@@ -29,7 +29,7 @@ _LANE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hour:
-    """One cell: ``shade`` is 0 if nothing fires, up to 5 for the busiest hour."""
+    """One cell. ``shade`` goes from 0, if no job fires, to 5 for the busiest hour."""
 
     at: datetime
     fires: int
@@ -38,11 +38,11 @@ class Hour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
-    """Rows by hour of the day, with a cell for each of seven days; and the jobs that fire in the chosen hour, with how
-    often, most frequent first.
+    """One row for each hour of the day, with a cell for each of seven days. ``chosen`` has the jobs that fire in the
+    chosen hour, and how often each does, most frequent first.
 
-    ``looked_at`` of the given jobs are included; if time ran out, ``after`` is the last of them. ``unclear`` of them
-    cannot be predicted.
+    ``looked_at`` is the number of jobs included; if time ran out, ``after`` is the last of these jobs. ``unclear`` is
+    how many of them cannot be predicted.
     """
 
     days: Sequence[datetime]
@@ -57,7 +57,8 @@ class Week:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day of one job: how often it fires, and the times; if there are too many, only the first and the last."""
+    """A day of one job: how often it fires, and when. If there are too many times, only the first and the last are
+    given."""
 
     at: datetime
     fires: int
@@ -65,7 +66,7 @@ class Day:
 
 
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
-    """The week from the day of ``start`` on, with as many jobs as can be computed ``within`` this many seconds."""
+    """The week that begins with the day of ``start``, with as many jobs as can be computed in ``within`` seconds."""
     first = _midnight(start)
     until, firing = time.monotonic() + within, list[tuple[Definition, int]]()
     total = unclear = looked_at = 0
@@ -96,7 +97,7 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
 
 
 def days_of(recurrence: Recurrence, start: datetime) -> list[Day]:
-    """Seven days of one job, from ``start`` on."""
+    """The seven days of one job that begin with ``start``."""
     return [_day(recurrence, _midnight(start) + timedelta(days=day), start) for day in range(DAYS)]
 
 
@@ -114,18 +115,18 @@ def _midnight(at: datetime) -> datetime:
 
 
 def _shade(fires: int, most: int) -> int:
-    """The shade for a count, on a logarithmic scale."""
+    """The shade for a number of fires, on a logarithmic scale."""
     return ceil(_SHADES * log1p(fires) / log1p(most)) if fires else 0
 
 
 def _at(week: int, hour: int) -> int:
-    """How often jobs fire in the hour with this number; 0 if it is before the week."""
+    """How often jobs fire in the hour with this number; 0 for an hour before the week."""
     return week >> _LANE * hour & (1 << _LANE) - 1 if hour >= 0 else 0
 
 
 def _hours_of(job: Definition, first: datetime) -> int | None:
-    """``_counted`` for a job; None if it cannot be predicted, because it counts from the end of each run or has an
-    invalid schedule."""
+    """``_counted`` for a job, or None if it cannot be predicted because its interval counts from the end of each run or
+    its schedule is invalid."""
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
     is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
     who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
@@ -136,8 +137,8 @@ def _hours_of(job: Definition, first: datetime) -> int | None:
 
 @lru_cache(maxsize=8192)
 def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime) -> int | None:
-    """How often a schedule fires in each hour of the week from ``first`` on, packed into one integer. Cached, because
-    many jobs share a schedule and pages are reloaded."""
+    """How often a schedule fires in each hour of the week from ``first`` on, packed into one integer. The result is
+    cached, because many jobs share a schedule and pages are reloaded."""
     client, key, id = who or ("", "", None)
     named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap", "exceptions"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])

@@ -1,4 +1,4 @@
-"""*Workers*: what each serves, can deliver and has in hand; forms to drain and resume one."""
+"""*Workers*: what each worker serves, can deliver and has in hand, and forms for draining and resuming it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ async def show_workers(request: ApiRequest, database: Pooled) -> Response[Any]:
 
 
 def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[str, list[int]]:
-    """The ids of the active workers that serve each queue."""
+    """For each queue, the ids of the active workers that serve it."""
     begin = [row for row in rows if row.state == "active"]
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 

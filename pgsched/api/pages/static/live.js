@@ -1,10 +1,10 @@
-// When a part of a page is refreshed, opened details, scroll positions and the focus are kept. A part that contains a selection, or that is being
-// pressed, is not replaced. If a refresh fails, the old part stays, with a message.
-// On a phone the cells of a table row are stacked, so each gets the name of its column.
+// Keeps open details, scroll positions and the focus when a part of a page is refreshed. A part is not replaced while it contains a selection or is
+// being pressed. If a refresh fails, the old part stays, with a message.
+// On a phone, the cells of a table row are stacked, so each cell gets the name of its column.
 "use strict";
 (() => {
   const ways = "details, pre, a, button, input, select, textarea, summary, [tabindex]";
-  // Elements are identified by tag, and by link, id, label or text; equal ones are numbered.
+  // Elements are identified by their tag and their link, id, label or text; identical ones are numbered.
   const name = (one) => [one.tagName, one.getAttribute("href") || one.id || one.getAttribute("aria-label") || one.form?.getAttribute("action") || one.innerText].join(" ");
   const named = () => {
     const seen = new Map(), found = new Map();
