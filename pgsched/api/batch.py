@@ -132,8 +132,8 @@ class _Results:
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"
 ) -> Stream | Answer:
-    """Each line is a body of POST /v1/jobs, and is checked in the same way. With mode=all, the first invalid line
-    rejects the whole batch: the problem names the line, and nothing is scheduled."""
+    """Each line is a body of POST /v1/jobs, and is checked in the same way. With ``mode=all``, one invalid line rejects
+    the whole batch: the problem names the first invalid line, and nothing is scheduled."""
     request.check_type(NDJSON)
     still_let_in = partial(check_still, authentication, request)
     with ExitStack() as stack:
@@ -241,7 +241,7 @@ async def _halved(
 
 
 def _is_loaded(line: RequestLine) -> bool:
-    """Whether COPY can load the line, which also means that its queue is ``default``."""
+    """Whether COPY loads the line. Its queue is then ``default``."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 

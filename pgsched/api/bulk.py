@@ -45,8 +45,8 @@ _PAUSED = {"action": "pause", "filter": {"labels": {"team": "payments"}}, "note"
 class BulkFilter(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}
 ):
-    """The filters, all of which must match; at least one besides status must be given. Jobs can be filtered only by
-    client and labels. A backfill takes job, from and to."""
+    """The filters, all of which must match; at least one besides ``status`` must be given. Jobs can be filtered only by
+    ``client`` and ``labels``. A backfill takes ``job``, ``from`` and ``to``."""
 
     client: str | None = None
     status: (
@@ -146,9 +146,9 @@ _EXAMPLES = [
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
-    """Only waiting one-shots are rescheduled. Running executions are cancelled, too, unless status excludes them. Dead
-    letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while the job
-    is paused. Cancelling jobs also requires the scope schedule."""
+    """Only waiting one-shots are rescheduled. Running executions are cancelled, too, unless ``status`` excludes them.
+    Dead letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while the
+    job is paused. Cancelling jobs also requires the scope ``schedule``."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)

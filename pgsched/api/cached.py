@@ -10,7 +10,7 @@ from pgsched.domain.api_key import Grant
 
 _Found = TypeVar("_Found")
 GLANCE = 0.1
-"""Seconds that a caller waits if a cached value, or none, is good enough."""
+"""The maximum wait, in seconds, of a caller that can do without a value."""
 
 
 class Cached(Generic[_Found]):

@@ -30,7 +30,7 @@ Told = Annotated[str, Meta(max_length=2048, description="Target to call for each
 
 
 class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes to a client's settings. options is replaced as a whole."""
+    """Changes to a client's settings. ``options`` is replaced as a whole."""
 
     keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
     options: Defaults | UnsetType | None = UNSET
@@ -44,7 +44,8 @@ class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """If secret is omitted, a random one is created. Previous secrets stay valid for keep_for, one day by default."""
+    """If ``secret`` is omitted, a random secret is created. Previous secrets stay valid for ``keep_for``, one day by
+    default."""
 
     secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
     keep_for: Duration | None = None
@@ -89,7 +90,7 @@ class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/clients", "List the clients that have settings")
 async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
-    """Returns one page, sorted by name; pass next as after for the next page."""
+    """Returns one page, sorted by name; pass ``next`` as ``after`` for the next page."""
     return page_of(await database.ask(clients.all_clients, limit=limit + 1, after=after), limit, lambda row: row.client)
 
 
@@ -154,7 +155,7 @@ async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor
 async def list_secrets(
     client: ClientName, database: Pooled, limit: Limit = 50, after: AfterName = None
 ) -> Page[SecretRow]:
-    """Returns one page, sorted by name; pass next as after for the next page."""
+    """Returns one page, sorted by name; pass ``next`` as ``after`` for the next page."""
     found = await database.ask(secrets.all_secrets, client, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.name)
 

@@ -42,13 +42,13 @@ LONGEST = 20.0
 LONGEST_BATCH = 120.0
 """The same limit for a batch, which is scheduled in one transaction."""
 _EACH = 7
-"""One client's maximum number of connections, of every ten. The rest stays free for other clients, however long its
-requests take."""
+"""The maximum share of connections for one client, in tenths. However long its requests take, the rest stays free for
+other clients."""
 _BATCHES, _BATCHES_EACH = 3, 2
-"""The maximum number of connections for batches, of every ten, in total and for one client. A batch holds its
-connection while its lines arrive."""
+"""The maximum share of connections for batches, in tenths: for all clients, and for one. A batch holds its connection
+while its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""The maximum number of connections for pages of listings, of every ten, in total and for one client. So hundreds of
+"""The maximum share of connections for pages of listings, in tenths: for all clients, and for one. So hundreds of
 listings do not delay requests that schedule."""
 
 _COMPUTING = 2
@@ -92,12 +92,12 @@ class _Attempts:
 
 
 class Database:
-    """Lends connections between ``open`` and ``close``, and can be opened again. While the database is unavailable, it
-    starts and keeps running, and requests get Unavailable.
+    """Lends connections between ``open`` and ``close``, and can be opened again. It also opens, and stays open, while
+    the database is unavailable; requests then get Unavailable.
 
     Connections are in autocommit mode, and each session is set up once. A pooler may assign the server connection to
-    another client after each transaction. Behind one, each loan is therefore one transaction, which sets up the session
-    again. Statements are never prepared, because their names would stay with the server connection.
+    another client after each transaction. Behind a pooler, each loan is therefore one transaction, which sets up the
+    session again. Statements are never prepared, because their names would stay with the server connection.
 
     Each connection acts as the API's role, and for no clients unless ``acting`` sets them."""
 
@@ -189,8 +189,8 @@ class Database:
             self._computing.give_back(payers)
 
     def batch(self) -> Lent:
-        """Lends a connection for a batch, which holds it longer, while its lines arrive. Fewer connections are
-        available for this."""
+        """Lends a connection for a batch, whose lines arrive while it holds the connection. The batch may hold it for
+        longer than other requests, but fewer connections are available for batches."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(

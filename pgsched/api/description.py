@@ -1,8 +1,8 @@
 """Corrects Litestar's OpenAPI document for client generators.
 
 Litestar declares that every body is required, that an optional value of any type is exactly one of null and any type,
-that parameters can be null, and that bodies can have any additional fields. Clients generated from that would send
-unneeded bodies, reject valid values, and send values that the API refuses.
+that parameters can be null, and that bodies can have any additional fields. Clients generated from such a document
+would send unneeded bodies, reject valid values, and send values that the API refuses.
 """
 
 import json

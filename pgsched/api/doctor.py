@@ -23,6 +23,6 @@ def doctor(database: Database, url: str, ring: KeyRing | None) -> Cached[Report]
 
 @reads("/doctor", "Check the installation", scope="admin", everywhere=True)
 async def examine_all(request: ApiRequest, doctor: Examined) -> Report:
-    """Runs the checks of pgsched doctor with the API's login. status is the worst severity found. The report may be up
-    to ten seconds old."""
+    """Runs the checks of ``pgsched doctor`` with the API's login. ``status`` is the worst severity found. The report
+    may be up to ten seconds old."""
     return await doctor.get(grant_of(request))

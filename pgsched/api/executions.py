@@ -63,8 +63,8 @@ _OTHERWISE = Example(
 
 
 class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Omitted fields stay unchanged; null removes a field. payload, options and labels are each replaced
-    as a whole."""
+    """The changes. Omitted fields stay unchanged; null removes a field. ``payload``, ``options`` and ``labels`` are
+    each replaced as a whole."""
 
     target: str | UnsetType = UNSET
     payload: msgspec.Raw | UnsetType = UNSET
@@ -94,7 +94,7 @@ async def list_executions(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Execution]:
-    """Returns one page of waiting, running and finished executions; pass next as after for the next page."""
+    """Returns one page of waiting, running and finished executions; pass ``next`` as ``after`` for the next page."""
     wanted = ExecutionFilter(
         client=client,
         statuses=each_once(statuses or ()),
@@ -127,8 +127,8 @@ async def edit_execution(
     actor: Actor,
     if_match: IfMatch = None,
 ) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started can be changed. While it waits for a retry, only its fire_at can be changed.
-    With If-Match, the execution is changed only if it is still the version that was read."""
+    """Only a one-shot that has not started can be changed. While it waits for a retry, only its ``fire_at`` can
+    be changed. With If-Match, the execution is changed only if it is still the version that was read."""
     changes = data.changes()
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:

@@ -33,8 +33,8 @@ _KEY = Example(summary="A key of a client", value={"client": "payments", "orderi
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At most rate executions start in each period per, up to burst of them at once after a quiet period. At most
-    concurrency executions run at once. At least one of rate and concurrency must be given."""
+    """At most ``rate`` executions start in each ``per``, up to ``burst`` of them at once after a quiet period. At most
+    ``concurrency`` executions run at once. At least one of ``rate`` and ``concurrency`` must be given."""
 
     rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     per: Duration = "PT1S"
@@ -43,14 +43,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target host, as written in targets, for one client or, if client is omitted, for all clients."""
+    """A target host, as written in targets, for one client or, if ``client`` is omitted, for all clients."""
 
     host: Annotated[str, Meta(min_length=1, max_length=300)]
     client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
 class Sidelining(TargetHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sidelines a host until the given instant or, if until is omitted, until the host is resumed."""
+    """Sidelines a host until the given instant or, if ``until`` is omitted, until the host is resumed."""
 
     until: Instant | None = None
     note: Annotated[str, Meta(max_length=1000)] | None = None
@@ -91,7 +91,7 @@ class KeyChanged(msgspec.Struct, frozen=True, kw_only=True):
 async def list_limits(
     database: Pooled, kind: KindAsked = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[LimitRow]:
-    """Returns one page, sorted by kind and name; pass next as after for the next page."""
+    """Returns one page, sorted by kind and name; pass ``next`` as ``after`` for the next page."""
     found = await database.ask(limits.all_limits, limit=limit + 1, after=after, kind=kind)
     return page_of(found, limit, lambda row: f"{row.kind}:{row.name}")
 
@@ -122,8 +122,8 @@ async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor
 async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[Sidelined]:
-    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate. Pass next as
-    after for the next page."""
+    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate. Pass ``next``
+    as ``after`` for the next page."""
     found = await database.ask(sidelined_targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
 
@@ -153,7 +153,7 @@ async def resume_target(
 async def list_blocked(
     database: Pooled, client: OnlyClient = None, limit: PageSize = 50, after: AfterExecution = None
 ) -> Page[BlockedKey]:
-    """Returns one page, newest first; pass next as after for the next page."""
+    """Returns one page, newest first; pass ``next`` as ``after`` for the next page."""
     found = await database.ask(blocked_keys.blocked_keys, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.execution_id)
 

@@ -1,4 +1,4 @@
-"""Schedules one-shots that arrive together with one statement and one commit.
+"""Uses one statement and one commit to schedule one-shots that arrive together.
 
 While a client's statement is in flight, further requests of that client are collected for the next statement. So a
 single request does not wait, and the more requests there are, the less each costs. Every response is sent after the

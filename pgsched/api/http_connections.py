@@ -110,8 +110,8 @@ class _JoinedWrites:
 class _Connection(asyncio.Protocol):
     """One connection, in front of uvicorn's protocol.
 
-    The head of a request is passed on alone, and the rest only once the request has begun. So when it begins, its
-    headers are complete and contain no trailers.
+    The head of a request is passed on alone, and the rest only once the request has begun. So when the request begins,
+    its headers are complete and contain no trailers.
     """
 
     def __init__(self, connections: Connections, *, app_state: dict[str, Any], **given: Any) -> None:

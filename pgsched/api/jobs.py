@@ -64,7 +64,7 @@ Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
 
 
 class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Omitted fields stay unchanged; null restores the default. cron replaces every, and vice versa."""
+    """Omitted fields stay unchanged; null restores the default. ``cron`` replaces ``every``, and vice versa."""
 
     cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
     every: Duration | UnsetType = UNSET
@@ -79,8 +79,8 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The changes. Omitted fields stay unchanged; null removes a field. payload, options, rules and labels are each
-    replaced as a whole.
+    """The changes. Omitted fields stay unchanged; null removes a field. ``payload``, ``options``, ``rules`` and
+    ``labels`` are each replaced as a whole.
     """
 
     target: str | UnsetType = UNSET
@@ -102,14 +102,14 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An edit, and how many instants to show. They follow from, which defaults to now."""
+    """An edit, and how many instants to show. They follow ``from``, which defaults to now."""
 
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule: exactly one of fire_at, cron and every."""
+    """A schedule: exactly one of ``fire_at``, ``cron`` and ``every``."""
 
     fire_at: Instant | None = None
     cron: str | None = None
@@ -120,7 +120,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule that is not a job yet. client and key are those of the intended job; H in cron depends on them."""
+    """A schedule that is not a job yet. ``client`` and ``key`` are those of the intended job; ``H`` in ``cron`` depends
+    on them."""
 
     schedule: Spec
     rules: dict[str, Any] | None = None
@@ -143,7 +144,7 @@ async def list_jobs(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Job]:
-    """Returns one page; pass next as after for the next page."""
+    """Returns one page; pass ``next`` as ``after`` for the next page."""
     wanted = JobFilter(client=client, state=job_state, key=key, host=host_sought(host), labels=labels_in(label))
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, **listing(limit, after, sort))
@@ -180,7 +181,7 @@ pause, resume = pausable(
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
-    """Also works while the job is paused or finished. Each call creates another execution."""
+    """This also works while the job is paused or finished. Each call creates another execution."""
     execution_id = await database.ask(verbs.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
@@ -205,7 +206,7 @@ async def edit_job(
     if_match: IfMatch = None,
 ) -> Response[JobDetail]:
     """The job's waiting execution changes at once; one that a worker has already claimed runs unchanged. A paused job
-    stays paused. A job declared by an application or a file can be changed only with force, because the next apply
+    stays paused. A job declared by an application or a file can be changed only with ``force``, because the next apply
     reverts the change. With If-Match, the job is changed only if it is still the version that was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():

@@ -53,7 +53,7 @@ class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the previous secret stays valid. If keep_for is omitted, that secret becomes invalid at once."""
+    """How long the previous secret stays valid. If ``keep_for`` is omitted, that secret becomes invalid at once."""
 
     keep_for: Duration | None = None
 
@@ -74,7 +74,7 @@ class ApiKeyChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/keys", "List API keys", scope="admin", everywhere=True)
 async def list_keys(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[KeyRow]:
-    """Returns one page, sorted by id, including revoked keys; pass next as after for the next page."""
+    """Returns one page, sorted by id, including revoked keys. Pass ``next`` as ``after`` for the next page."""
     found = await database.ask(api_keys.all_keys, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.id)
 

@@ -4,8 +4,8 @@ All requests share one connection that listens for the workers' notifications. T
 each queue for which requests wait. The poll finds executions without a notification, and those that have just become
 due. A due execution wakes one request; the clients take turns. When that request has claimed, it wakes the next one,
 even if its claim was empty, because the execution may belong to another client. After an empty claim, no other request
-for the same clients claims until more has arrived. So a hundred waiting requests do not all claim for one execution,
-and it need not wait for all of them.
+for the same clients claims until more executions are due. So one execution does not cause claims by a hundred waiting
+requests, and need not wait for them.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from pgsched.telemetry import Events
 
 _RESUMED = "queues"  # sent, for example, when a paused queue is resumed
 _LOOK_EVERY = 1.0
-_REST = 3.0  # durations of a poll to pause: anybody who can connect can notify, so polls get limited time
+_REST = 3.0  # the pause after a poll is this many times as long: anybody who can connect can cause polls
 
 
 class PolledQueue:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
 _FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds until a failed request is retried
-_RETURNS, _RETURNS_AT_ONCE = 5, 50  # returns from one address per second, and at once after a quiet period
-_REMEMBERED = 10_000  # states of returns for which a provider was called
+_RETURNS, _RETURNS_AT_ONCE = 5, 50  # sign-ins that one address may finish per second, and at once after a quiet period
+_REMEMBERED = 10_000  # states for which a provider has been called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class SignIns:
         return {issuer: sign_in.name for issuer, sign_in in self._sign_ins.items()}
 
     async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
-        """Starts a sign-in. Returns the values that the browser must keep, and the URL to which to redirect it. Raises
+        """Starts a sign-in. Returns the values that the browser must keep, and the URL for its redirect. Raises
         Unauthenticated for an issuer without sign-in, and Unavailable."""
         tokens, sign_in = self._at(issuer)
         begun = PendingSignIn.at(issuer, next)
@@ -111,7 +111,7 @@ class SignIns:
 
     async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
         """Finishes a sign-in from the address ``caller``, and returns the user's identity token. Raises
-        Unauthenticated, Unavailable, and TooManyRequests if too many returns come from this address."""
+        Unauthenticated, Unavailable, and TooManyRequests if this address finishes too many sign-ins."""
         tokens, sign_in = self._at(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the answer belongs to another sign-in: start again")

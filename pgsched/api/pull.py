@@ -35,7 +35,7 @@ Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token ret
 
 
 class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The consumer, and the size of the claim. If nothing is due, the request waits for up to wait."""
+    """The consumer, and the size of the claim. If nothing is due, the request waits up to ``wait``."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
     batch: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of executions to return.")] = 1
@@ -59,7 +59,7 @@ class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Reports that the attempt failed; retryable says whether another attempt may succeed."""
+    """Reports that the attempt failed; ``retryable`` says whether another attempt may succeed."""
 
     token: Token
     error: Annotated[str, Meta(min_length=1)]

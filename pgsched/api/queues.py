@@ -20,7 +20,7 @@ _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "m
 
 
 class QueueSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes to a queue's settings. options is replaced as a whole."""
+    """Changes to a queue's settings. ``options`` is replaced as a whole."""
 
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET
@@ -49,13 +49,13 @@ class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/queues", "List queues")
 async def list_queues(database: Pooled) -> QueueList:
-    """The count in waiting stops at 10,000."""
+    """The count in ``waiting`` stops at 10,000."""
     return QueueList(items=await database.ask(queues.all_queues))
 
 
 @reads("/queues/{name:str}", "Get a queue", 404)
 async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
-    """The count in waiting stops at 10,000."""
+    """The count in ``waiting`` stops at 10,000."""
     return await database.ask(queues.get_queue, name)
 
 

@@ -103,8 +103,8 @@ class FairShares:
 
 class Deadline:
     """Makes a block raise Unavailable if it takes longer than ``seconds``. When the block is cancelled, the driver asks
-    the server to cancel the statement, and waits for the result for any length of time. The block is therefore
-    cancelled a second time, and the driver then closes the connection.
+    the server to cancel the statement, and may wait for that as long as for a result. The block is therefore cancelled
+    a second time, after which the driver closes the connection.
 
     It works like ``asyncio.timeout``, but one timer serves several successive bounds, which every request needs.
     """

@@ -30,8 +30,8 @@ _STILL_HELD = ResponseSpec(
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when and why the installation is held (null if it is not), and what fires once it is released. calls covers
-    executions that are due or will be due within a day, but at most 20,000 of them."""
+    """Since when and why the installation is held (null if it is not), and what fires once it is released. ``calls``
+    covers executions that are due or will be due within a day, but at most 20,000 of them."""
 
     held_since: datetime | None
     reason: str | None

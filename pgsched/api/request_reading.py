@@ -143,7 +143,7 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """Checks everything but the body, and so replaces ``check_request`` on a route that itself reads its body."""
+    """Checks everything but the body. Used instead of ``check_request`` on a route that reads its body itself."""
     await check_query(request)
     if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be taken for the missing name
         raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
@@ -160,7 +160,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         elif name in seen and not known[name]:
             detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # Probably from an unset variable in the caller, which did not want a query without this filter.
+            # Probably a variable is unset in the caller, which did not want a query without this filter.
             detail = "has no value; give one, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character; leave %00 out"

@@ -26,7 +26,7 @@ from pgsched.telemetry import Events
 _OWN_DESCRIPTORS = 200
 _IDLE = 130
 """Seconds without a request after which a connection is closed. Common proxies close idle connections earlier (nginx
-and AWS after 60, Traefik 90, Caddy 120). That is important because a request that arrives just as the API closes the
+and AWS after 60, Traefik 90, Caddy 120). This matters because a request that arrives just as the API closes the
 connection is lost, and proxies do not retry a POST."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 

@@ -29,7 +29,8 @@ class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/workers", "List workers", scope="admin", everywhere=True)
 async def list_workers(database: Pooled) -> WorkerList:
-    """in_hand covers only the 250 oldest due executions of each partition; if cut is true, there may be more."""
+    """``in_hand`` covers only the 250 oldest due executions of each partition; if ``cut`` is true, there may be
+    more."""
     async with database.page() as connection:
         return WorkerList(items=await worker_listing.all_workers(connection))
 

@@ -26,7 +26,7 @@ _SERVER = {
 
 @contextmanager
 def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Yields the URL of a new, migrated database on the server at ``url`` or, if None, on a temporary embedded server.
+    """Yields the URL of a new, migrated database on the server at ``url``; without ``url``, on an embedded server.
 
     ``settings`` are additional settings of the embedded server. On another server, the role needs CREATEDB. The
     database is dropped at the end, even after an error.

@@ -70,7 +70,7 @@ def measure_drain(
     tidy: bool = True,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules a backlog and drains it. ``tidy`` vacuums the loaded table first. Raises AssertionError if an execution
+    """Schedules a backlog and drains it. ``tidy`` vacuums the table in between. Raises AssertionError if an execution
     is missing or duplicated.
     """
     cpu = ServerCpu(connection)
@@ -102,7 +102,7 @@ def measure_drain(
 def _cpu(
     count: int, seconds: float, workers: float, server: float | None, roles: dict[str, float | None]
 ) -> dict[str, Any]:
-    """Returns the CPU microseconds per execution of each kind of process, and how many cores were busy."""
+    """Returns how many microseconds of CPU each kind of process used per execution, and how many cores were busy."""
     busy = None if server is None else round((workers + server) / seconds, 2)
     spent = {"worker": workers, "server": server} | {f"server_{role}": value for role, value in roles.items()}
     return {

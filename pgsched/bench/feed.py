@@ -12,7 +12,7 @@ import psycopg
 
 from pgsched.bench.seed_rows import seeded
 
-_SPAN = 0.1  # rows whose instants are in the same span of this many seconds are inserted together
+_SPAN = 0.1  # seconds; rows with instants in the same span of this length are inserted together
 _INSERTED_A_SECOND = 50_000  # minimum insert rate when all rows are inserted ahead
 _SCHEDULE = """
 insert into pgsched.executions (target, payload, fire_at)

@@ -18,7 +18,7 @@ _LAST_WORDS = 2.0  # seconds after a process's end in which its result may still
 def running(
     main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, patience: float = 0
 ) -> Iterator[list[Any]]:
-    """Starts one process for each item in ``shares``, its arguments. On exit, waits up to ``patience`` seconds for the
+    """Starts one process for each tuple of arguments in ``shares``. On exit, waits up to ``patience`` seconds for the
     processes to end, then kills the rest.
     """
     processes = [CONTEXT.Process(target=main, args=share, daemon=True) for share in shares]

@@ -92,7 +92,7 @@ def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
 
 
 def _ahead_of_server(settings: Settings) -> float:
-    """Returns how many seconds this machine's clock is ahead of the server's, from the shortest of many round trips."""
+    """Returns how many seconds this machine's clock is ahead of the server's, by the shortest of many round trips."""
     best, ahead = float("inf"), 0.0
     with psycopg.connect(str(settings.database_url), autocommit=True) as connection:
         for _ in range(50):

@@ -16,8 +16,8 @@ class WorkerReport:
     """What one worker process did.
 
     ``last`` is the time of its last settle (system-wide monotonic clock). ``statements`` counts claim and settle
-    statements. ``lateness`` has each execution whose payload contains its due time; ``claims`` has the duration of each
-    claim transaction.
+    statements. ``lateness`` has the lateness of each execution whose payload contains its due time; ``claims`` has the
+    duration of each claim transaction.
     """
 
     delivered: int = 0

@@ -21,7 +21,7 @@ Ask = Callable[[Question], Any]
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """Adds ``--api``. A command that needs the database accepts it hidden, only to refuse it with an explanation."""
+    """Adds ``--api``. If ``hidden``, the command needs the database, and only explains why it refuses the flag."""
     return click.option(
         "--api",
         metavar="URL",

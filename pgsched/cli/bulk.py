@@ -1,4 +1,4 @@
-"""``pgsched bulk``: changes everything that matches a filter, at a rate; lists and stops these operations."""
+"""``pgsched bulk``: changes everything that matches a filter, at a rate; lists and stops bulk operations."""
 
 import dataclasses
 import time

@@ -105,7 +105,7 @@ def _sent(call: _Call) -> dict[str, Any]:
 
 
 def _payload(body: str) -> tuple[str, str]:
-    """The body format for an encoded body, and the decoded text."""
+    """Decodes a base64 body. Returns its format, text or base64, and its content in that format."""
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:

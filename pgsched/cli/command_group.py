@@ -13,8 +13,8 @@ Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class CommandGroup(click.Group):
-    """A group whose ``sections`` can name commands without importing them. Each is imported only when it runs, so that
-    help, completion and other commands do not wait for its imports."""
+    """A group whose ``sections`` can name commands without importing them. A command is imported only when it runs, so
+    that help, completion and other commands do not wait for its imports."""
 
     def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)

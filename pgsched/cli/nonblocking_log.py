@@ -12,8 +12,8 @@ _MOST_BEHIND = 4 * 1024 * 1024
 
 
 class LogWriter(logging.Handler):
-    """Writes lines to a file descriptor: at once if it accepts them, otherwise from a thread when it does. At most
-    4 MiB of lines wait. Further lines are dropped, and a later line reports how many."""
+    """Writes lines to a file descriptor: at once if it accepts them, or else later, from a thread. At most 4 MiB of
+    lines wait. Further lines are dropped, and a later line reports how many."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``pgsched jobs preview``: shows when a schedule fires. Only for a job does it need the database or the API."""
+"""``pgsched jobs preview``: shows when a schedule fires. It needs the database or the API only to preview a job."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -35,7 +35,7 @@ def load(
     file: Path | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Merges the three sources; ``defaults`` apply to settings that no source sets. A flag that is None is not set.
+    """Merges the three sources; ``defaults`` apply to settings that no source sets. A flag of None counts as unset.
 
     Raises InvalidSettings for an unknown name in the file, a variable that looks like a misspelt setting, or an invalid
     value.

@@ -68,8 +68,8 @@ class Program:
 
 class Supervisor:
     """Runs programs until it is stopped. ``report`` is called with each line for the operator. If ``relay`` is given,
-    it is called instead with each line that a program writes, and that program's name. ``begun`` maps names of programs
-    to their processes that are already running."""
+    each line that a program writes goes to ``relay`` instead, with the program's name. ``begun`` has the processes that
+    are already running, by program name."""
 
     def __init__(
         self,

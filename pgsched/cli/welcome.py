@@ -85,7 +85,7 @@ class Welcome:
 
 
 def _own_command() -> str:
-    """How the user's shell can run this program: by name if possible, or else by path."""
+    """The command with which the user's shell runs this program: its name if possible, or else its path."""
     beside = Path(sys.executable).with_name("pgsched")
     if not beside.exists() or ((found := shutil.which("pgsched")) and Path(found).samefile(beside)):
         return "pgsched"

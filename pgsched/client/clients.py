@@ -71,7 +71,7 @@ class ClientMethods:
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
         """Stores a secret that headers can refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
 
-        The secret is sent only to ``hosts``. None keeps the current hosts, or gives a new secret none.
+        The secret is sent only to ``hosts``. If that is None, the secret keeps its hosts; a new secret then has none.
         """
         given = present({"value": value, "hosts": hosts})
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
@@ -87,7 +87,7 @@ class ClientMethods:
     ) -> Call[str]:
         """Replaces the client's signing secret with ``secret``, or with a random one, and returns the new secret.
 
-        It is not shown again. Previous secrets stay valid for ``keep_for``, one day by default.
+        The new secret is not shown again. Previous secrets stay valid for ``keep_for``, one day by default.
         """
         asked = body(present({"secret": secret, "keep_for": keep_for}))
         return Call("POST", path("clients", client, "signing-secret"), str, "secret", body=asked)

@@ -60,7 +60,7 @@ class GateMethods:
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Stops all calls to a host, for one client or for all, until ``until`` or until the host is restored."""
+        """Stops calls to a host, for one client or for all. Lasts until ``until``, or until the host is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 

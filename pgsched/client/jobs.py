@@ -48,7 +48,7 @@ class ScheduleOptions(Recurring, total=False):
 
     ``payload`` is any JSON. Give at most one of ``fire_at`` (a datetime with an offset, or an RFC 3339 string),
     ``delay`` (a timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; if all are omitted, the
-    execution is due now. The four do not accept None. A second call with the same ``client`` and ``key`` replaces the
+    execution is due now. None of the four can be None. A second call with the same ``client`` and ``key`` replaces the
     waiting execution, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. ``after`` lists executions, by id
     or key, that must succeed first; if ``after_outcome`` is ``any``, they need only end.
     """
@@ -63,7 +63,7 @@ class ScheduleOptions(Recurring, total=False):
 
 
 class JobQuery(TypedDict, total=False):
-    """Filters for jobs. Each listed job includes its last ``last_outcomes`` outcomes, at most 10."""
+    """Filters for jobs. ``last_outcomes`` (at most 10) is how many past outcomes each listed job includes."""
 
     client: str | None
     labels: Mapping[str, str] | None

@@ -1,6 +1,6 @@
 """Schedules many one-shots in the caller's own transaction, at the speed of COPY.
 
-Each request is checked as by ``schedule``. Either all requests are scheduled or none: after an error, the transaction
+Each request is checked as in ``schedule``. Either all requests are scheduled or none: after an error, the transaction
 can only be rolled back. On an autocommit connection, the whole call is one transaction.
 """
 
@@ -75,8 +75,8 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
     generator; it is read while rows are being sent, so it must not use the connection. Raises Conflict, naming the key,
     if a key is in use or occurs twice; nothing is then scheduled. A request with ``on_conflict`` (replace, keep, reject
-    or debounce) does what ``schedule`` does, and gets the id of the execution that then has the key. Raises the same
-    errors as ``schedule``.
+    or debounce) does what ``schedule`` does, and gets the id of the execution that then has the key. Also raises the
+    errors of ``schedule``.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))

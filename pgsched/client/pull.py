@@ -42,8 +42,8 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """Claims due messages from a pulled queue, each under a lease. If none is due, waits for one up to ``wait`` (at
-        most 60 s), then returns an empty list."""
+        """Claims due messages from a pulled queue, each under a lease. If none is due, waits up to ``wait`` (at most
+        60 s) for one; returns an empty list if none arrives."""
         return claim(queue, worker, batch, lease, wait)
 
     @method

@@ -113,7 +113,7 @@ def _bound(function: Any, client: Any) -> Any:
 
 
 def _like(function: Callable[..., Any], made: Any) -> Any:
-    """Gives ``made`` the name, docstring and parameters of ``function``, and the type of its result as return type."""
+    """Gives ``made`` the name, docstring and parameters of ``function``, and the result type as the return type."""
     update_wrapper(made, function)
     signature = inspect.signature(function)
     made.__signature__ = signature.replace(return_annotation=get_args(signature.return_annotation)[0])

@@ -144,8 +144,8 @@ def _sqlalchemy_text() -> Any:
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
     """The ``execute`` of an SQLAlchemy connection, or of a session's connection. Raises WrongArgument for any other
-    object that has an ``execute``, such as a pool or a cursor, because that might commit on another connection. Also
-    raises WrongArgument for a synchronous connection where an asynchronous one is needed, and vice versa."""
+    object, such as a pool or a cursor, because its ``execute`` might commit on another connection. Also raises
+    WrongArgument for a synchronous connection where an asynchronous one is needed, and vice versa."""
     kind, execute = type(candidate), getattr(candidate, "execute", None)
     is_driver_s = isinstance(candidate, psycopg.BaseConnection) or is_of_asyncpg(candidate)
     if execute is None:

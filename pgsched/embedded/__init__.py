@@ -2,9 +2,9 @@
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log`` and ``lock``.
 
-- The server's parent is the process that holds ``lock`` (flock). It writes the database's address into that file, and
-  the kernel releases the lock when it ends. If the parent is killed, the ``lifeline`` stops the server. If both are
-  killed, the server keeps running while the lock is free; the next start stops it before starting its own.
+- The server's parent is the process that holds ``lock`` (flock). The parent writes the database's address into that
+  file, and the kernel releases the lock when the parent ends. If the parent is killed, the ``lifeline`` stops the
+  server. If both are killed, the server keeps running while the lock is free, until the next start stops it.
 - The server has its own session, so Ctrl-C in a terminal reaches only the parent, which drains and then stops the
   server.
 - A killed server leaves a ``postmaster.pid`` and sometimes backends; neither prevents the next start. The server is

@@ -27,7 +27,8 @@ class ServerAccount:
 
 
 def account_for(cluster: Path) -> ServerAccount | None:
-    """Returns the account to run a cluster's server as, or None to keep this process's account if it is not root."""
+    """Returns the account that is to run a cluster's server. Returns None if this process is not root: the server then
+    has the same account."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:

@@ -53,7 +53,8 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 
 
 def recorded_pid(cluster: Path) -> int:
-    """Returns the process id that the cluster records: of its running or killed server; 0 if there is none."""
+    """Returns the recorded process id of the cluster's server, which is running or was killed; 0 if none is
+    recorded."""
     recorded = _pid_file(cluster)
     text = recorded[0].lstrip("-") if recorded else ""  # a negative id is a single-user server, started by hand
     return int(text) if text.isdigit() else 0
@@ -84,7 +85,8 @@ def _exists(pid: int) -> bool:
 
 
 def _serves(pid: int, cluster: Path) -> bool:
-    """Whether the process may be a server started by hand on the cluster, which is a server's working directory."""
+    """Whether the process may be a server started by hand on the cluster. A server's working directory is its
+    cluster."""
     if not Path("/proc").is_dir():
         return "postgres" in command_line(pid) and "cluster_name=" not in command_line(pid)
     try:

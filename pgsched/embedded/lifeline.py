@@ -1,9 +1,9 @@
 """Stops the server if the process that started it is killed.
 
-A shell reads from a pipe whose other end only the parent holds. The kernel closes that end when the parent ends in any
-way. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished work.
-Later it requests one that ends the sessions. The shell runs as the server's account, and can signal nothing else. If it
-is killed too, the next start finds the server and stops it.
+A shell reads from a pipe whose other end only the parent holds. The kernel closes that end when the parent ends for any
+reason. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished work.
+Later it requests one that ends the sessions. The shell runs as the server's account, and can signal nothing else. If
+the shell is killed too, the next start finds the server and stops it.
 """
 
 import subprocess
@@ -19,7 +19,8 @@ kill -INT "$1"
 
 
 class Lifeline:
-    """Watches the server with this process id until ``cut`` is called. ``options`` start the shell like the server."""
+    """Watches the server with this process id until ``cut`` is called. ``options`` are the server's ``subprocess``
+    options, which the shell also gets."""
 
     def __init__(self, pid: int, options: dict[str, Any]) -> None:
         self._watcher = subprocess.Popen(

@@ -46,7 +46,7 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
 def end_orphans(name: str) -> None:
     """Kills the remaining backends of the dead server with this name, which could hold its memory and locks for long.
 
-    Nothing committed is lost: the server's log has it, and their open transactions ended with the server anyway.
+    Everything committed is in the server's log, and their open transactions ended with the server anyway.
     """
     if not _PROCESSES.is_dir():
         return

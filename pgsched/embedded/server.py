@@ -45,9 +45,9 @@ killed server is still in the process table.
 class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process. All methods block.
 
-    ``bin_dir`` contains `initdb` and `postgres`, 15 to 18; by default it is the wheel's. ``settings`` override the
-    defaults. A free port is chosen once and kept. Raises Conflict if another server uses the directory, and
-    EmbeddedPostgresError if the server cannot start for another reason.
+    ``bin_dir`` contains `initdb` and `postgres` of version 15 to 18; by default, the wheel's are used. ``settings``
+    override the defaults. A free port is chosen once and kept. Raises Conflict if another server uses the directory,
+    and EmbeddedPostgresError if the server cannot start for another reason.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
@@ -181,7 +181,7 @@ class EmbeddedPostgres:
         ours = f"cluster_name={self._name}"
         if ours in processes.command_line(pid):
             processes.shut_down(pid, lambda: ours not in processes.command_line(pid))
-        cluster.remove_stale_pid_file(self._cluster)  # even after a server that was killed during its shutdown
+        cluster.remove_stale_pid_file(self._cluster)  # also needed if a server was killed during its shutdown
 
     def _serve(self, bin_dir: Path, account: ServerAccount | None, wanted: int | None) -> int:
         """Starts the server and returns its port. Retries if the port is taken, or while old backends still run."""

@@ -1,6 +1,6 @@
 """Helpers for applications' tests: a worker stepped by hand, time travel, and assertions about scheduled calls.
 
-    pytest_plugins = ["pgsched.testing"]  # in conftest.py, beside the fixtures pgsched_database_url and pgsched_app
+    pytest_plugins = ["pgsched.testing"]  # in conftest.py, next to the fixtures pgsched_database_url and pgsched_app
 
     def test_an_order_is_shipped_after_a_day(pgsched_kit, shop):
         shop.place_order(42)

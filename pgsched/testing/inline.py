@@ -1,4 +1,4 @@
-"""Inline mode: scheduling an execution for now runs its handler at once, in the same process.
+"""Inline mode: an execution that is due now runs as soon as it is scheduled, in the same process.
 
 The database checks the schedule in a savepoint that is rolled back, so that no worker runs the execution again. Then
 the handler is called with the arguments that a worker would pass. Its exceptions propagate to the code that scheduled
@@ -81,7 +81,7 @@ class Inline:
 
 @contextmanager
 def inline(app: App) -> Iterator[None]:
-    """Runs executions scheduled for now at once, within the block."""
+    """Within the block, an execution that is due now runs as soon as it is scheduled."""
     taking = Inline(app)
     with (
         mock.patch.object(transaction, "place", taking.place),
@@ -132,7 +132,7 @@ def _finish(handler: Handler, execution: ClaimedExecution) -> None:
 
 
 def _in_own_loop(answer: Any) -> Any:
-    """Returns the result, awaited if necessary, in a separate thread because an event loop may run in this one."""
+    """Awaits a result if necessary, in a separate thread because an event loop may be running in this one."""
     if not is_awaitable(answer):
         return answer
     with ThreadPoolExecutor(1) as thread:

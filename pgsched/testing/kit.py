@@ -102,7 +102,8 @@ class Kit:
         return self.travel_to(self.now() + length_of(by))
 
     def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Runs everything due now, then everything that this makes due, and so on. Returns the attempts in order.
+        """Runs everything due now, then everything that becomes due as a result, and so on. Returns the attempts in
+        order.
 
         Plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
         AssertionError if an attempt failed, with the handler's traceback, unless ``check`` is False. Also raises it if
@@ -115,7 +116,7 @@ class Kit:
         return await self._stepping(None, check=check, most=most)
 
     def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Travels to an instant, stopping at every instant at which something is due to run what is due there."""
+        """Travels to an instant. Stops on the way whenever something is due, and runs it."""
         return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
 
     async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
@@ -204,9 +205,9 @@ class Kit:
             raise AssertionError(f"this is scheduled, but should not be:\n  {unwanted[0]}")
 
     def inline(self) -> AbstractContextManager[None]:
-        """Runs executions scheduled for now at once, within the block: ``schedule`` and ``schedule_async`` call the
-        handler themselves, raise its exceptions, and store nothing. Executions that are scheduled for later, for other
-        targets than handlers, by ``schedule_many`` or by plain SQL are stored as usual.
+        """Within the block, an execution that is due now runs as soon as it is scheduled: ``schedule`` and
+        ``schedule_async`` call the handler themselves, raise its exceptions, and store nothing. Executions that are due
+        later or call no handler, and those scheduled by ``schedule_many`` or by plain SQL, are stored as usual.
         """
         return inline(self.app)
 

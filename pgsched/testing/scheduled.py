@@ -65,7 +65,7 @@ class Expected:
             for name in plain
             if getattr(self, name) is not ANYTHING and getattr(self, name) != getattr(found, name)
         ]
-        if not names and callable(self.payload):  # not called for another target, whose payload it may not expect
+        if not names and callable(self.payload):  # called only if the target matches, as it may rely on that
             names += [] if self.payload(found.payload) else ["payload"]
         elif not callable(self.payload) and self.payload is not ANYTHING and found.payload != self._payload:
             names.append("payload")
@@ -97,7 +97,7 @@ def matching(found: list[ScheduledCall], expected: Expected) -> list[ScheduledCa
 
 
 def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
-    """The message for no match: it lists the scheduled calls, most similar first."""
+    """The error text if nothing matches: lists the scheduled calls, most similar first."""
     if not found:
         return f"nothing is scheduled. Expected:\n{expected}"
     differing = sorted(((expected.differences(one), one) for one in found), key=lambda pair: len(pair[0]))

@@ -106,9 +106,9 @@ class SteppedWorker:
         await self._parts.leave()
 
     async def run_due(self, *, most: int) -> list[Ran]:
-        """Runs everything due, then everything that this makes due, and so on. Raises AssertionError after ``most``
-        attempts, if a job cannot be planned, or if a target has no handler. Raises TimeoutError if an execution does
-        not end.
+        """Runs everything due, then everything that becomes due as a result, and so on. Raises AssertionError after
+        ``most`` attempts, if a job cannot be planned, or if a target has no handler. Raises TimeoutError if an
+        execution does not end.
         """
         self._noted.clear()
         await self._parts.known_settings.turn()

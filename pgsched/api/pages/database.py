@@ -29,7 +29,8 @@ _TABLES, _HOLDERS = 20, 10
 
 @shows("/database", scope="admin", everywhere=True)
 async def show_database(request: ApiRequest, doctor: Examined, database: Pooled) -> Response[Any]:
-    """Shows the page. If the checks take long, the page is sent without their findings, and then requests them."""
+    """Shows the page. If the checks take long, the page is sent without their findings, and the browser then requests
+    the findings."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)

@@ -1,4 +1,4 @@
-"""*Executions*: lists them by filters, and shows each with its timeline; cancels, edits or runs one now."""
+"""*Executions*: lists executions by filters, and shows one with its timeline; cancels, edits or runs one now."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

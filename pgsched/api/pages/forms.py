@@ -70,8 +70,8 @@ def named(name: str, text: str | None) -> str:
 
 
 def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str], *, empty: bool = True) -> _Struct:
-    """Converts those of the named fields that the form has to the body of a route under ``/v1``. An empty field becomes
-    null or, without ``empty``, is omitted. Raises Unreadable."""
+    """Builds the body of a route under ``/v1`` from the fields in ``names`` that the form contains. An empty field
+    becomes null or, without ``empty``, is omitted. Raises Unreadable."""
     given = {name: form[name] or None for name in names if name in form and (form[name] or empty)}
     try:
         return msgspec.convert(given, kind, strict=False)
@@ -189,7 +189,7 @@ _NAMED = {"from": "start", "to": "end"}
 
 
 def filter_of(kind: type[_Filter], asked: Mapping[str, str], **more: Any) -> _Filter:
-    """Converts the fields that are filled in to a filter of the store. Raises Unreadable."""
+    """Builds a filter of the store from the fields that are filled in. Raises Unreadable."""
     plain = {name: text for name, text in asked.items() if name != "label"}
     found = {_NAMED.get(name, name): _READ.get(name, str)(text) for name, text in plain.items()}
     return kind(**found, labels=labels_of(asked), **more)

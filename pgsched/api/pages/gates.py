@@ -37,7 +37,7 @@ async def show_limits(
     change: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """Lists the limits. ``change``, written kind:name, names the limit that fills the form."""
+    """Lists the limits. ``change`` is the kind:name of the limit that the form is to show."""
     asked = cleared(kind=kind)
     if (chosen := asked.get("kind")) not in {None, *LIMIT_KINDS}:
         raise InvalidInput(f"there is no kind {chosen!r}: choose one of {', '.join(LIMIT_KINDS)}")

@@ -1,4 +1,4 @@
-"""*Jobs*: lists them by filters, and shows each with its next instants and last outcomes, and all jobs' coming week.
+"""*Jobs*: lists jobs by filters, shows one with its next instants and last outcomes, and shows the week of all jobs.
 
 A job can be paused, resumed, run now, cancelled, or edited with a preview.
 """

@@ -19,7 +19,7 @@ from pgsched.store.lookup.now_lines import Shown, lines_of
 
 _EVERY, _SPAN, _KEPT = 1.5, 600.0, 10.0  # seconds
 MOST_LETTERS = 1_000
-"""The number at which the count of open dead letters stops."""
+"""How many of the newest dead letters are checked in order to count the open ones."""
 _MOST_LOST = 20
 """How many of the most recently departed workers are checked."""
 LATE = 10.0
@@ -41,7 +41,7 @@ class Moment:
 
 
 class Troubles(NamedTuple):
-    """The number of open dead letters, counted up to a maximum, and the workers lost in the last hour, latest first."""
+    """The number of open dead letters among the newest ones, and the workers lost in the last hour, latest first."""
 
     letters: int
     lost: Sequence[FormerWorker]

@@ -28,8 +28,8 @@ def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
 
 
 def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The value of one of our cookies, which are not quoted. Libraries unquote all cookies, which takes time quadratic
-    in their length."""
+    """The value of one of our cookies. It is parsed here because our cookies are not quoted, and libraries unquote all
+    cookies, in time quadratic in their length."""
     said = ""
     for one in connection.headers.get("cookie", "").split(";"):
         found, _, value = one.partition("=")
@@ -64,8 +64,8 @@ def is_secure(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """The URL for signing in and then returning to the requested page or, if a part of a page or a form was requested,
-    to its page."""
+    """The URL for signing in and then returning to the requested page. After a request for a part of a page, or from a
+    form, the user returns to the whole page."""
     headers, page = connection.headers, str(connection.url)
     if "hx-request" in headers:
         page = headers.get("hx-current-url", "/")
