@@ -41,7 +41,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false if it was already held."""
+    """``changed`` is false if the installation was already held."""
 
     changed: bool
 

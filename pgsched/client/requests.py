@@ -43,7 +43,7 @@ class Call(Generic[_Answer]):
     query: Mapping[str, Any] | None = None
     body: Any = None
     timeout: float | None = None
-    """In seconds; set if the response may take longer than the client's timeout."""
+    """Seconds to wait for the response; set if that may take longer than the client's timeout."""
     repeatable: bool = False
     """True if the request is idempotent. A GET always is."""
 
