@@ -86,7 +86,7 @@ create domain pgsched_internal.options as jsonb constraint options_are_known che
 create domain pgsched_internal.defaults as jsonb constraint defaults_are_known check (value is null or pgsched_internal.check_defaults(value));
 create domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
 
--- A client has a row once it has settings. options are the defaults of its executions.
+-- A client has a row once it has settings. Its options are the defaults of its executions.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
@@ -150,8 +150,8 @@ create table pgsched_internal.api_keys (
 );
 
 -- A queue owns the partitions from first_partition on. A key has the same slot in every queue. Workers leave a pulled
--- queue to its consumers. options are the defaults of its executions, below the defaults of their clients. full_since
--- is set if the last count found at least max_waiting executions.
+-- queue to its consumers. The options of a queue are the defaults of its executions, below the defaults of their
+-- clients. full_since is set if the last count found at least max_waiting executions.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue
@@ -166,8 +166,8 @@ create table pgsched.queues (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
--- exceptions are instants whose runs were cancelled ahead of time: the job does not fire then, whatever its schedule
--- says.
+-- The exceptions of a job are instants whose runs were cancelled ahead of time: the job does not fire then, whatever
+-- its schedule says.
 create table pgsched.jobs (
   id               uuid primary key default pgsched_internal.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
@@ -323,11 +323,11 @@ begin
 end $$;
 
 -- The primary key identifies a row for logical replication. It is unique because a live row has one id and partition,
--- and ends only once at an instant. It contains client and status for reads by id. A row with instants stands for that
--- many instants that did not run, from scheduled_for to last_scheduled_for. plan is 0 for a run of a backfill, and null
--- for a triggered run; all other runs were planned. A failed row with dealt_with_at was either replayed as another
--- execution or discarded. The index of failed rows begins with the id, so that it serves one client as well as all;
--- with its other columns, a query need not read the rows.
+-- and can end only once at any instant. It contains client and status for reads by id. A row with instants stands for
+-- that many instants that did not run, from scheduled_for to last_scheduled_for. plan is 0 for a run of a backfill, and
+-- null for a triggered run; all other runs of a job were planned. A failed row with dealt_with_at was either replayed
+-- as another execution or discarded. The index of failed rows begins with the id, so that it serves one client as well
+-- as all; with its other columns, a query need not read the rows.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -404,8 +404,8 @@ create table pgsched.rollups (
 create index rollups_minute on pgsched.rollups (minute);
 create table pgsched_internal.rollups_default partition of pgsched.rollups default;
 
--- Counts that were written in the transaction of an event, and that a worker has not yet added to the rollups. status
--- is that of ended executions, or retrying for failed attempts; if it is null, the row counts attempts.
+-- Counts that were written in the transaction of an event, and that a worker has not yet added to the rollups. The
+-- status is that of ended executions, or retrying for failed attempts; if it is null, the row counts attempts.
 create table pgsched_internal.counts_to_roll_up (
   id        uuid primary key default gen_random_uuid(),
   noted_at  timestamptz not null,
@@ -442,8 +442,8 @@ create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
 -- Ordering keys that must wait. Either an execution with the key failed for good and somebody must decide about it, or
--- an execution was cancelled while it was running and its call may continue until the instant until. The process that
--- made the call reports that the call has ended with the token of its lease.
+-- an execution was cancelled while it was running, and its call may continue up to the instant in the column until. The
+-- process that made the call has the token of the lease, and uses it to report that the call has ended.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -460,9 +460,9 @@ create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_i
 
 -- Gates hold executions. A gate is a limit on a client, a target host, a queue or a client's own key, or the circuit of
 -- a failing target. An execution that may not pass is held with fire_at = infinity and gate = this name, and is claimed
--- from there. In each period, events executions pass at an even rate; after a lull, burst of them pass at once. next_at
--- is the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A
--- circuit recovers from the instant recovers_from on.
+-- from there. The column events limits how many executions pass in each period, at an even rate; burst is how many may
+-- pass at once after a lull. next_at is the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+-- Nothing passes before shut_until. A circuit recovers from the instant recovers_from on.
 create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
@@ -484,8 +484,9 @@ create table pgsched_internal.gates (
 -- but not one on an expression, so client_id is a column.
 create index gates_of_client on pgsched_internal.gates (client_id, name) where client_id is not null;
 
--- The executions that an execution waits for. It is held until each of them has ended. Each is marked as awaited, so
--- that its settle knows that others wait. If delay is given, the waiting execution fires that long after the end.
+-- The executions that another execution waits for. The waiting execution is held until each of them has ended. Each is
+-- marked as awaited, so that its settle knows that others wait. If delay is given, the waiting execution fires that
+-- long after the end.
 create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -650,7 +651,7 @@ create table pgsched.workers (
   lost_since timestamptz
 ) with (fillfactor = 50);
 
--- Paused workers, and why they were paused. There is no foreign key, because an open transaction could then keep a
+-- Paused workers, and why they were paused. There is no foreign key, because with one, an open transaction could keep a
 -- worker from deleting its row.
 create table pgsched_internal.draining (
   worker integer primary key,

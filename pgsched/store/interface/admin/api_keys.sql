@@ -15,7 +15,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_key(text, text[], text[], timestamptz)
-  is 'True for a valid API key; raises PS000 with a hint otherwise.';
+  is 'True for valid properties of an API key; raises PS000 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_key_rate(rate integer, burst integer) returns boolean language plpgsql immutable as $$
 begin

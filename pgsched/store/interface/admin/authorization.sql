@@ -2,9 +2,9 @@
 -- role that the session acts as. A function that is given an id uses the row only if the session acts for the client of
 -- that row. So another client's row cannot be told apart from one that does not exist, and is never locked.
 
--- The API acts for the clients of the API key that a request came with. Before each request, it declares them by
--- pgsched.api_clients ("all", or an array) and similar settings. Any login may set these, but they take effect only if
--- the login is a member of pgsched_api and does not have all rights.
+-- The API acts for the clients of the API key that a request came with. Before each request, it declares them in the
+-- setting pgsched.api_clients ("all", or an array) and similar ones. Any login may set these, but they take effect only
+-- if the login is a member of pgsched_api and does not have all rights.
 
 create or replace function pgsched_internal.acting_role() returns name language sql stable parallel safe as $$
   select coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)::name

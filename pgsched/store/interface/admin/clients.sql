@@ -1,6 +1,6 @@
 -- Settings of a client: the defaults of its executions, its weight, its signing secrets, and whether it is paused.
--- These functions run with their owner's rights, because no one else may write to clients or to the audit log. If a
--- client's role is granted one of these functions, it can use it only for that client.
+-- These functions run with their owner's rights, because no one else may write to clients or to the audit log. A
+-- client's role that is granted one of these functions can use it only for that client.
 
 create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$
@@ -77,8 +77,8 @@ comment on function pgsched_internal.is_whole(jsonb, bigint, bigint)
   is 'True if a JSON value is a whole number within these bounds.';
 
 -- The functions of sql: targets run as a client's role, so that role must not be able to do more than a client may. It
--- must have no administrative rights, and must not be a member, directly or through another role, of a role of
--- PostgreSQL or of pgsched.
+-- must have no administrative rights, and must not be a member, directly or indirectly, of a predefined role of
+-- PostgreSQL or of a role of pgsched.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
                           or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_api', 'pgsched_reader') or r.rolname = 'pgsched_client'
@@ -211,5 +211,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_client_paused(boolean, text, text)
-  is 'Pauses a client, so that none of its executions begin, or resumes it. Running executions continue. False if
+  is 'Pauses or resumes a client. While it is paused, none of its executions begin; running ones continue. False if
 nothing changed.';

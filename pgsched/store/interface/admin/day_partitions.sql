@@ -161,7 +161,7 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
 $$;
 comment on function pgsched_internal.days_to_drop(integer)
   is 'The names of the day tables to drop: those of history and attempts that are older than this many days and do not
-have to be archived first, and those of rollups that are older than rollups are kept.';
+have to be archived first, and those of rollups that are older than rollup_days().';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -26,7 +26,7 @@ create or replace function pgsched_internal.may_adopt(parent text, first_day dat
                         and not exists (select from days d where soon between d.first_day and d.last_day))
 $$;
 comment on function pgsched_internal.may_adopt(text, date, date)
-  is 'True if no day in this span has a table, and today and tomorrow are each in this span or have a table.';
+  is 'True if no day in this span has a table, and both today and tomorrow are in this span or have a table.';
 
 create or replace function pgsched_internal.bound_strays(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$

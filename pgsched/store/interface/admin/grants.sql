@@ -149,8 +149,8 @@ begin
 end $$;
 
 -- The API. It acts for the clients of the API key that a request came with, which its sessions declare by a setting. It
--- may not update executions, so it does not count as having all rights. It plans the jobs that it creates, and queries
--- the tables for its pages directly.
+-- may not update executions, so it does not count as having all rights. It plans the jobs that it creates, and its
+-- pages query the tables directly.
 do $$
 declare
   mine constant text := '(select pgsched_internal.api_acts_for_all()) or client_id = any (array(select unnest(pgsched_internal.api_clients())))';

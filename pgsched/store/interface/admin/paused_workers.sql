@@ -18,8 +18,8 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_worker_paused(boolean, text, text)
-  is 'Pauses a worker, so that it begins no more executions, or resumes it. Its running executions continue, and other
-workers take over its share. False if nothing changed.';
+  is 'Pauses or resumes a worker. While it is paused, it begins no executions, and other workers take over its share;
+its running executions continue. False if nothing changed.';
 
 -- Keeps the last thousand workers that left, so that a process that crashes in a loop does not fill the table.
 create or replace function pgsched_internal.worker_left() returns trigger

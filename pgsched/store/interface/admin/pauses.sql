@@ -96,9 +96,9 @@ begin
   return changed;
 end $$;
 comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
-  is 'Pauses or resumes something, and records it in the audit log; false if nothing changed. Called by pgsched.pause
-and pgsched.resume, after they have checked the caller''s rights, and when a job''s rules require a pause or a database
-was restored.';
+  is 'Pauses or resumes something, and records this in the audit log; false if nothing changed. Called by pgsched.pause
+and pgsched.resume, after they have checked the caller''s rights, and by functions that pause a job by its rules or hold
+a restored database.';
 
 create or replace function pgsched.pause(
   kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null
@@ -112,9 +112,9 @@ begin
   return pgsched_internal.set_paused(true, pause.kind, pause.name, pause.client, pause.until, pause.note, pause.actor);
 end $$;
 comment on function pgsched.pause(text, text, text, timestamptz, text, text)
-  is 'Pauses a job, a client, a queue, a worker, a target or the whole installation: no execution begins there until it
-is resumed. Running executions continue. False if it was already paused. Raises PS000 for invalid values, PS010 if it
-does not exist, PS011 for a job that cannot be paused, and PS012 if the session may not do this.';
+  is 'Pauses a job, a client, a queue, a worker, a target or the whole installation, so that no further executions begin
+until it is resumed. Running executions continue. False if it was already paused. Raises PS000 for invalid values, PS010
+if it does not exist, PS011 for a job that cannot be paused, and PS012 if the session may not do this.';
 
 create or replace function pgsched.resume(
   kind text, name text default null, client text default null, note text default null, actor text default null

@@ -217,5 +217,5 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.set_queue_paused(boolean, text, text)
-  is 'Pauses a queue, so that none of its executions begin, or resumes it. Running executions continue. False if nothing
-changed.';
+  is 'Pauses or resumes a queue. While it is paused, none of its executions begin; running ones continue. False if
+nothing changed.';

@@ -26,8 +26,8 @@ end $$;
 comment on function pgsched_internal.this_server()
   is 'The identity of this server and database, and the current time. A value that the server hides is null.';
 
--- Only a standby receives WAL from a primary, and PostgreSQL remembers this until it is restarted. A recovery reads WAL
--- from files, up to a target or to the end.
+-- Tells a recovery from a standby. Only a standby receives WAL from a primary, and PostgreSQL remembers this until it
+-- is restarted. A recovery reads WAL from files, up to a target or to the end.
 create or replace function pgsched_internal.has_target() returns boolean language sql stable as $$
   select exists (select from unnest(array['', '_time', '_name', '_xid', '_lsn']) kind where current_setting('recovery_target' || kind, true) <> '')
 $$;
@@ -153,8 +153,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_installation_paused(boolean, text)
-  is 'Holds the installation, so that workers and consumers begin nothing from any queue, or releases it on this server,
-with everything that is due. False if nothing changed.';
+  is 'Holds or releases the installation. While it is held, workers and consumers begin nothing from any queue. Once it
+is released, everything that is due begins on this server. False if nothing changed.';
 
 -- Within the partition, the executions keep the order of their instants.
 create or replace function pgsched_internal.spread_overdue(partition smallint, due_by timestamptz, begins timestamptz, apart interval, most integer)
@@ -178,5 +178,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
-  is 'Moves waiting executions of a partition that are due by due_by, up to a limit: the first to begins, and each of
-the others to an instant that is apart later than the one before. Returns how many it moved.';
+  is 'Moves those waiting executions of a partition that are overdue at due_by, up to a limit, to new instants: the
+first to begins, and each of the others by the interval apart after the previous one. Returns how many it moved.';

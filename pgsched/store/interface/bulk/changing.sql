@@ -98,8 +98,9 @@ comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations
   is 'Changes one row of a bulk operation, and records a locked row to try it again later. Returns done, skipped, failed
 or locked, or full if the queue of the row is full. again is true if the row was recorded before.';
 
--- First come some of the rows that were locked at their turn, and then the next rows; for executions, those of one
--- partition. Rows are read while they are processed. If a chunk stops early, the next chunk reads the remaining rows.
+-- The query first returns a few of the rows that were locked when it was their turn, and then the next rows (of
+-- executions, only those of one partition). Rows are read while they are processed. If a chunk stops early, the next
+-- chunk reads the remaining rows.
 create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_operations) returns text language sql stable as $$
   select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
          ' where r.operation_id = $1 order by r.tried_at limit 10) union all '
@@ -170,7 +171,7 @@ begin
     return;
   end if;
   if asked.action in ('cancel', 'reschedule') and asked.partition is null then
-    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- -1 if there is no such queue
+    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- no such queue
   end if;
   chunk := pgsched_internal.change_chunk(asked, room, most);
   asked := chunk.asked;

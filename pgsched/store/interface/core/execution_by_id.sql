@@ -90,7 +90,7 @@ begin
     client => last_under.client, key => last_under.key)).id;
 end $$;
 comment on function pgsched_internal.last_under(text, text)
-  is 'The execution that most recently ended under a key, however long ago; null if history has none.';
+  is 'The id of the execution that most recently ended under a key, however long ago; null if history has none.';
 
 -- Uses the partition's own table, so that an id is always looked up in the index on ids, however few rows the
 -- statistics claim. If that table is missing or belongs to another role, uses the parent table and a condition on the

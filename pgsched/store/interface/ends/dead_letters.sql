@@ -96,8 +96,7 @@ comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, tex
   is 'Records on a locked dead letter what was done about it and by whom, and unblocks the ordering key that it
 blocked.';
 
--- Tells whether the work of a dead letter is under way or has been done since, as far as its key or the instant of its
--- job shows.
+-- Only a key, or an instant of a job, can show that the work of a dead letter is under way or has been done since.
 create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql volatile as $$
 declare
   held pgsched_internal.keys;
@@ -145,8 +144,9 @@ begin
     perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
   end if;
   if letter.ordering_key is not null then
-    -- It also precedes executions of the same instant that came after the original. Their order is by id, so its id
-    -- begins with the same time. To make it the head of its key here would block workers until this transaction ends.
+    -- The replay also precedes executions of the same instant that came after the original. Their order is by id, so
+    -- its id begins with the same time. To make it the head of its key here would block workers until this transaction
+    -- ends.
     new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then

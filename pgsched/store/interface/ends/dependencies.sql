@@ -75,9 +75,9 @@ comment on function pgsched_internal.check_no_circle(uuid, uuid)
 pgsched_internal.wait_for.';
 
 -- A waiting execution is locked and marked, so its end has to wait for this transaction and then finds the mark. The
--- update is HOT, because no index of live rows contains awaited. A running execution is not locked, because its settle
--- must not wait. Only a note is left, and workers later mark the execution, or its row in history. It is locked only if
--- history would not record its end.
+-- update is HOT, because no index of live rows contains awaited. A running execution is normally not locked, because
+-- its settle must not wait. Only a note is left, and workers later mark the execution, or its row in history. A running
+-- execution is locked only if history would not record its end.
 create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
   language plpgsql volatile as $$
 declare
@@ -129,8 +129,8 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.mark_ends(integer)
-  is 'Marks executions as awaited that were running when others were scheduled after them, or their rows in history, up
-to a limit.';
+  is 'Marks executions, up to a limit, that were running when others were scheduled after them. If they have ended,
+marks their rows in history.';
 
 -- A new dependency can close a circle only if another execution waits for the one that is to wait. Only then is there a
 -- search for a circle, by one transaction per client at a time, because two concurrent ones would not see each other's

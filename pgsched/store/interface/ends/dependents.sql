@@ -22,8 +22,8 @@ begin
   return skipped;
 end $$;
 comment on function pgsched_internal.skip_dependents(uuid[])
-  is 'Ends as skipped those of these held executions that wait for the success of one that did not succeed. Returns
-their ids.';
+  is 'Skips these held executions if they wait for the success of an execution that did not succeed. Returns the ids of
+those that were skipped.';
 
 create or replace function pgsched_internal.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
@@ -50,7 +50,7 @@ begin
   return all_fired;
 end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
-  is 'Releases those of these held executions that no longer wait for anything. Returns their ids.';
+  is 'Releases these held executions if they no longer wait for anything. Returns the ids of those that were released.';
 
 -- An end may have any number of dependents, so only a limited number is read at a time, in the order of their ids,
 -- whatever happens to them. Dependents that another transaction has locked do not delay the others.
@@ -72,10 +72,10 @@ comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
   is 'The first executions that wait for these ends, up to a limit, and the index of the last end that was checked. For
 the first end, only executions with ids after behind are returned.';
 
--- Locks the waiting rows. Skips those that another transaction has locked; their dependency stays open for a later
--- pass. What they still wait for is read in a later statement, so if two ends are recorded by concurrent transactions,
--- the second sees the first. An end affects only executions of its own client, except that an end that stands in for a
--- missing execution (client null) affects those of any client.
+-- Locks the waiting rows, except those that another transaction has locked; their dependencies stay open for a later
+-- pass. A later statement reads what the rows still wait for. So if concurrent transactions record two ends, the second
+-- transaction sees the end that the first has recorded. An end affects only executions of its own client, except that
+-- an end that stands in for a missing execution (client null) affects those of any client.
 create or replace function pgsched_internal.note_ends(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
 ) returns integer language plpgsql volatile as $$
@@ -149,7 +149,7 @@ declare
   places tid[];
   page record;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim the executions
+  perform set_config('pgsched.notify', 'on', true);  -- turned off in workers' sessions, but all workers may claim these
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
     into ids, statuses, ends, clients, places
@@ -180,13 +180,13 @@ begin
   get diagnostics noted = row_count;
 end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
-  is 'Releases or skips the dependents of executions that have ended. Checks up to most ends, starting behind the id
-after, and up to width of their dependents. If behind is given, starts at the end after itself, behind that dependent.
-Returns how many ends were recorded with all of their dependents, how many dependents were released or skipped, and
-where to continue if there may be more.';
+  is 'Releases or skips the dependents of executions that have ended. Checks a limited number of ends (most) and of
+their dependents (width). To continue, pass in the last end that was checked (after) and, if it may have further
+dependents, the last of its dependents that was checked (behind). Returns how many ends were recorded with all of their
+dependents, how many dependents were released or skipped, and where to continue if there may be more.';
 
--- Finds most executions without a search of all partitions for each. The ids of jobs' rows do not carry a partition, so
--- they are looked up in every partition. Each look-up is rolled back, so that no partition stays locked.
+-- Finds most of the executions by reading each partition at most once. The ids of jobs' rows do not carry a partition,
+-- so they are looked up in every partition. Each look-up is rolled back, so that no partition stays locked.
 create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   left_over uuid[] := ids;
@@ -210,7 +210,7 @@ begin
                 order by i.n);
 end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
-  is 'Those of these awaited executions that are neither live nor in history with an end that is still to be recorded.';
+  is 'Of these awaited executions, those that are not live and have no end in history that must still be recorded.';
 
 -- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. Only a limited
 -- number of awaited executions is checked at a time. The index is probed for each next one, so it does not matter how

@@ -33,10 +33,10 @@ begin
 end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
                                                    boolean, boolean)
-  is 'Moves an execution whose row was deleted to history, unless its client does not keep such ends, and does what
-follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants tell which further
-instants the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if this call
-must also give the next execution of the ordering key its turn.';
+  is 'Writes an execution to history after the caller has deleted its row, unless its client does not keep such ends,
+and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants tell which
+further instants the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if
+this call must also give the next execution of the ordering key its turn.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean
@@ -79,7 +79,7 @@ create or replace function pgsched_internal.tell_outcome(
 declare
   told constant text := coalesce(ended.options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
                                                                when 'expired' then 'on_expired' end,
-    case when status = 'failed' then (  -- if a notification to this target fails, it is not reported to the same target
+    case when status = 'failed' then (  -- a failed notification to this target is not reported to it
       select c.dead_letter_target from pgsched.clients c
        where c.client_id = ended.client_id and c.dead_letter_target <> ended.target) end);
   before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
@@ -88,7 +88,7 @@ begin
   if told is null then
     return null;
   end if;
-  perform set_config('pgsched.notify', 'on', true);  -- off in sessions that settle
+  perform set_config('pgsched.notify', 'on', true);  -- notifications are off in sessions that settle
   -- An outcome is reported even if the queue is full: the row has awaited = false, which no client can set.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,

@@ -48,5 +48,5 @@ begin
   return waits;
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
-  is 'The executions, not yet ended, that a skipped execution must still wait for if it is replayed. Raises PS011 if one
-that it waited for has ended without success.';
+  is 'The executions that a skipped execution must still wait for if it is replayed, because they have not ended. Raises
+PS011 if one that it waited for has ended without success.';

@@ -88,7 +88,7 @@ begin
 end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
   is 'The number of seconds to wait after the failed attempt with this number. A list of waits is used unchanged; other
-waits are spread at random by drawn, from 0 to 1.';
+waits are spread at random by drawn (0 to 1).';
 
 -- Options limit how long an execution can be postponed. If they do not, a postponement by more than a week after the
 -- instant counts as a failed attempt, because otherwise a handler could postpone forever. If drawn is null, there is no

@@ -49,7 +49,7 @@ if it could not be ended and was held for an error. False if another transaction
 needs.';
 
 -- If the end of one execution needs something that is locked, the other executions of its client wait for a later pass.
--- So they never delay other clients, however many they are.
+-- So a client's executions never delay those of others, however many there are.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;
@@ -57,7 +57,7 @@ declare
   ended bigint := 0;
   passed_over text[] := '{}';
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions
+  perform set_config('pgsched.notify', 'on', true);  -- notifications are off in workers' sessions
   while cardinality(passed_over) < 20 loop
     has_ended := null;
     for waiting in

@@ -38,8 +38,8 @@ end $$;
 comment on function pgsched_internal.is_of_key(smallint, uuid, text, text)
   is 'True if an execution has this ordering key and has not ended.';
 
--- The call of a cancelled execution may run on for a while, as reported by its worker. Only that worker may pass
--- is_over.
+-- The call of a cancelled execution may continue for a while. Its worker can prolong that time, and only its worker may
+-- pass is_over.
 create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns boolean language plpgsql volatile as $$
 begin

@@ -33,7 +33,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.open_gate(text, boolean)
-  is 'Reopens a gate that was shut, at once or gradually; its limits apply again. False if it was open.';
+  is 'Reopens a shut gate, at once or gradually; its limits apply again. False if it was not shut.';
 
 create or replace function pgsched_internal.circuit_of(host text, client text) returns text
   language plpgsql immutable parallel safe as $$

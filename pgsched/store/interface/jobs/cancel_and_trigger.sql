@@ -91,7 +91,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.cancel_locked(pgsched.executions, text, text)
-  is 'Cancels a waiting or running execution, which is locked; its job continues.';
+  is 'Cancels a locked execution that is waiting or running; its job continues.';
 
 create or replace function pgsched_internal.check_named(id uuid, client text, key text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -193,8 +193,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'Does what must follow when a waiting execution is moved to another instant. It no longer waits for other
-executions. If it has not begun before, others with its ordering key may go first. Workers are notified.';
+  is 'Does what must follow when a waiting execution is moved to another instant. The execution no longer waits for
+others. If it has not begun before, others with its ordering key may go first. Workers are notified.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

@@ -1,6 +1,6 @@
--- What happens to claimed runs that have not begun when their job is edited, paused or cancelled. Only the worker knows
--- whether a run has begun. So the change notifies the workers of the claimed runs, and each worker calls recall for
--- those that it has not begun. They are then adapted to the job, as its waiting row was when the job was changed.
+-- Handles claimed runs that have not begun when their job is edited, paused or cancelled. Only the worker knows whether
+-- a run has begun. So the change notifies the workers of the claimed runs, and each worker calls recall for the runs
+-- that it has not begun. Those runs are then adapted to the job, as its waiting row was when the job was changed.
 
 create or replace function pgsched_internal.tell_of_change(job_id uuid) returns void language plpgsql volatile as $$
 begin
@@ -12,7 +12,7 @@ begin
   having count(*) > 0;
 end $$;
 comment on function pgsched_internal.tell_of_change(uuid)
-  is 'Notifies workers that a job was changed of which they have claimed runs.';
+  is 'Notifies the workers that have claimed runs of a job that was changed.';
 
 -- If the instant of the run had not come when the job was changed, the next plan decides about it, as for a waiting
 -- row. If it had come, it stays accounted for.
@@ -31,8 +31,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.replan_from(pgsched.executions, pgsched.jobs)
-  is 'Has the job planned again from the instant of a run that did not begin, if the job is still active. The run no
-longer counts.';
+  is 'If the job is still active, has it planned again from the instant of a run that did not begin. That run is no
+longer counted.';
 
 create or replace function pgsched_internal.follow_change(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -53,7 +53,7 @@ begin
     end if;
     return;
   end if;
-  if had_come and job.state = 'paused' and there.fire_at > job.updated_at then  -- its delayed start may still come after the pause
+  if had_come and job.state = 'paused' and there.fire_at > job.updated_at then  -- it may start after the pause
     update pgsched.executions e set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = 0
      where e.partition = there.partition and e.id = there.id;
     perform pgsched_internal.hold_withdrawn(there, 'paused');
@@ -69,11 +69,11 @@ begin
   perform pgsched_internal.replan_from(there, job);
 end $$;
 comment on function pgsched_internal.follow_change(pgsched.executions, pgsched.jobs)
-  is 'Adapts a run that has not begun to its job, which was changed after the run was planned: the run waits again,
-ends, or is left to the next plan.';
+  is 'Adapts a claimed run to a change of its job before the run has begun: the run waits again, ends, or is left to the
+next plan.';
 
--- A change of a job locks the job first, so this does, too. It never waits: if something is locked, the worker asks
--- again.
+-- A change of a job locks the job first, so this function does, too. It never waits: if something is locked, the worker
+-- asks again.
 create or replace function pgsched_internal.recall(partition smallint, id uuid, token bigint) returns text
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -101,6 +101,6 @@ begin
   return 'gone';
 end $$;
 comment on function pgsched_internal.recall(smallint, uuid, bigint)
-  is 'Adapts a leased run that has not begun to its job, if the job was changed after the run was planned. Returns gone
-if the run was adapted or is no longer leased under this token, kept if the job has not changed, and locked if another
+  is 'Adapts a leased run to a change of its job before the run has begun. Returns gone if the run was adapted or is no
+longer leased under this token, kept if the job has not changed since the run was planned, and locked if another
 transaction has locked the run or the job.';

@@ -82,7 +82,7 @@ begin
   return after;
 end $$;
 comment on function pgsched_internal.edited(pgsched.jobs, jsonb)
-  is 'A job as it would be after pgsched.edit. Writes nothing.';
+  is 'The job as it would be after pgsched.edit. Writes nothing.';
 
 create or replace function pgsched_internal.moves_instants(before pgsched.jobs, after pgsched.jobs) returns boolean
   language sql stable parallel safe as $$

@@ -10,7 +10,7 @@ begin
   return name::uuid;
 end $$;
 comment on function pgsched_internal.job_named(text, text)
-  is 'The id of the job that is named by its id, or by client and key; raises PS010 if there is none.';
+  is 'The id of the job with this name, which is an id or, with a client, a key; raises PS010 if there is no such job.';
 
 create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
   language plpgsql volatile as $$

@@ -73,7 +73,7 @@ comment on function pgsched_internal.may_still_run(pgsched.executions, pgsched.j
 paused.';
 
 -- Finds rows that were claimed before the job was changed, and that were handed back or held by a gate before they
--- began. The job was planned on without them, so their instants are accounted for.
+-- began. The planner has already continued without them, so their instants are accounted for.
 create or replace function pgsched_internal.follow_unbegun(job pgsched.jobs, reason text) returns void
   language plpgsql volatile as $$
 declare
@@ -125,7 +125,7 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
-    elsif waiting.awaited or not carries_on then  -- its end is recorded, so that executions that wait for it do not wait forever
+    elsif waiting.awaited or not carries_on then  -- recorded, so that dependents do not wait forever
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason);
     elsif waiting.fire_at = 'infinity' then
       perform pgsched_internal.forget_dependencies(waiting.id);
@@ -150,9 +150,9 @@ $$;
 comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
   is 'The instant up to which a job will be accounted for once its planned row has been withdrawn.';
 
--- Looks for a due row that the change has skipped because a claim that has not committed has locked it, so it still
--- appears to be waiting. If the claim had committed, it would have planned the job on before the change could lock the
--- job.
+-- Looks for a due row that the change has skipped. A claim that has not committed has locked such a row, so the row
+-- still appears to be waiting. If the claim had committed, it would have planned the next row before the change could
+-- lock the job.
 create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer, held uuid[] default '{}') returns void
   language plpgsql volatile as $$
 declare
@@ -186,7 +186,8 @@ end $$;
 comment on function pgsched_internal.take_out(uuid, timestamptz, text)
   is 'Adds the instant of a cancelled run to the exceptions of its job.';
 
--- Called only if no other row makes the planner continue. The planner continues from this instant.
+-- Called only if the job has no other row from which the planner continues. The planner then continues from the given
+-- instant.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile as $$
 begin

@@ -1,6 +1,6 @@
--- Checks of a job's recurrence that SQL can do. Only a worker can decide whether an expression ever occurs. If it never
--- does, the worker marks the job as invalid, with the reason. The exception is an expression for days that none of its
--- months has, which is rejected here.
+-- Checks of a job's recurrence that are possible in SQL. Only a worker can decide whether an expression ever occurs. If
+-- it never does, the worker marks the job as invalid, with the reason. An expression for days that none of its months
+-- has is already rejected here.
 
 create or replace function pgsched_internal.has_no_such_day(cron text) returns boolean language sql immutable parallel safe as $$
   select cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'

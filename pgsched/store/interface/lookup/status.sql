@@ -1,8 +1,8 @@
 -- Live rows, ended rows, and dead letters that are kept longer, in one view. The status of a live row is derived from
 -- its instant and the end of its lease, because readers may not see the token. Each part of the union reads one table,
 -- and all parts have the same types, so conditions and the order of ids can use the tables' indexes. With a join within
--- a part, or with a domain instead of its base type, they would be applied only above the union, after every row has
--- been read.
+-- a part, or with a domain instead of its base type, conditions would be applied only above the union, after every row
+-- has been read.
 
 -- Workers judge each other by the same rule. A worker whose lease has ended keeps its rows while its sessions exist,
 -- unless it was declared lost.

@@ -1,5 +1,5 @@
--- What no worker can deliver, or no worker could deliver when it was due. Each gate costs one index probe, and the
--- executions that it holds are counted up to a limit.
+-- Executions that no worker could deliver when they were due. Each gate costs one index probe, and the executions that
+-- it holds are counted up to a limit.
 create or replace view pgsched.undeliverable with (security_invoker = true) as
 with recursive held as (
   (select e.gate from pgsched.executions e where e.gate >= 'worker:' and not isfinite(e.fire_at) order by e.gate limit 1)
@@ -14,5 +14,5 @@ select substr(h.gate, length('worker:') + 1) as needs,
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
 comment on view pgsched.undeliverable
-  is 'The handlers and classes of targets that workers lacked when executions were due, with the number of executions
+  is 'The handlers and classes of targets that no worker had when executions needed them, with the number of executions
 that wait for each, counted up to 10,000, and the workers that have it now.';

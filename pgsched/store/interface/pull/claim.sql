@@ -9,8 +9,8 @@
 
 -- An open transaction may have locked any number of rows. A held client may have any number of due rows, which all
 -- claims skip and workers move out of the way. So the number of rows read is limited: a few at first; then, if these
--- are not enough, some hundreds; then rows that have come due recently, and some randomly chosen pages of the table. In
--- this way, the rows between are found a little later, and skipped rows cost no more, however many there are.
+-- are not enough, some hundreds; then rows that have come due recently, and some randomly chosen pages of the table.
+-- Rows in between are found a little later, and skipped rows cost no more, however many there are.
 create or replace function pgsched_internal.due_among(
   partition smallint, places text, most integer, clients text[], held text[], without uuid[], since timestamptz, depth integer, page bigint,
   out ids uuid[], out instants timestamptz[], out large boolean[], out looked_at integer
@@ -97,7 +97,7 @@ begin
   end;
   return found;
 end $$;
-comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions that have a due row.';
+comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Of these partitions, those that have a due row.';
 
 -- Visits the partitions in random order, so that each gets its turn.
 create or replace function pgsched_internal.due_to_pull(
@@ -194,7 +194,7 @@ begin
   return handed || coalesce(judged, '{}');
 end $$;
 comment on function pgsched_internal.lease_in(pgsched_internal.consumer, smallint, uuid[])
-  is 'Leases those of these executions of a partition that the consumer may have, and returns them in the form in which
+  is 'Of these executions of a partition, leases those that the consumer may have. Returns them in the form in which
 they are handed out.';
 
 -- Tries all rows at once. If that fails because of one of them, tries each half. A row that fails alone is parked, or
@@ -239,7 +239,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lease_to(pgsched_internal.consumer, smallint[], uuid[])
-  is 'Leases those of these locked executions that the consumer may have. Returns the executions to hand out, and those
+  is 'Of these locked executions, leases those that the consumer may have. Returns the executions to hand out, and those
 to skip because they could not be processed.';
 
 create or replace function pgsched.claim(queue text, worker text, batch integer default 1, lease interval default '30 s')

@@ -64,7 +64,7 @@ declare
   is_done boolean;
   count integer := 0;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim the executions
+  perform set_config('pgsched.notify', 'on', true);  -- turned off in workers' sessions, but all workers may claim these
   for noted in
     select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
   loop
@@ -91,4 +91,5 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.record_results(integer)
-  is 'Records stored results of executions that were locked, up to a limit. Returns how many of them are done with.';
+  is 'Records stored results of executions that were locked, up to a limit. Returns the number of results that need no
+further attempt.';

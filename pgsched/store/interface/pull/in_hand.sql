@@ -8,7 +8,7 @@ create or replace function pgsched_internal.new_token(partition smallint) return
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
 $$;
 comment on function pgsched_internal.new_token(smallint)
-  is 'A token for the lease of an execution in this partition, which cannot be guessed.';
+  is 'A token that cannot be guessed, for the lease of an execution in this partition.';
 
 -- Leaves out an execution whose lease ran out a while ago: the transaction that has locked the row is about to hand the
 -- execution to another consumer.
@@ -39,8 +39,7 @@ exception when lock_not_available then
   return false;
 end $$;
 comment on function pgsched_internal.wait_for_row(pgsched.executions)
-  is 'Tries to lock an execution that another transaction has locked, and waits for it only a moment. True if this
-transaction has locked it.';
+  is 'Tries, for a moment, to lock an execution that another transaction has locked. True if this succeeds.';
 
 -- Waits only for a moment, because a client's transaction may have locked that client's row, while the caller has
 -- executions of other clients to settle.
@@ -80,8 +79,9 @@ begin
     take_in_hand.id), 'drop the result; extend the lease of long executions');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
-  is 'The execution that is leased under this token; locked, unless another transaction has locked it. Raises PS013 if
-it is no longer leased under this token, PS010 if it is unknown, and PS012 if it belongs to another client.';
+  is 'Returns the execution that is leased under this token, and locks it unless another transaction has locked it.
+Raises PS013 if the execution is no longer leased under this token, PS010 if it is unknown, and PS012 if it belongs to
+another client.';
 
 create or replace function pgsched_internal.write_end(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean

@@ -25,8 +25,8 @@ create or replace function pgsched_internal.queue_to_tell(partition smallint, to
               then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
-  is 'The first partition of the queue for notifying a target of an end in this partition. That is the same queue, or
-the queue default if the same queue is pulled and a worker has to call the target.';
+  is 'The first partition of the queue for the execution that notifies a target of an end in this partition. The queue
+is the one of this partition, or default if that one is pulled and a worker has to call the target.';
 
 create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
@@ -70,9 +70,9 @@ comment on function pgsched_internal.until_next(text)
   is 'The number of seconds until the next execution of a queue is due; negative if it is overdue, null if nothing waits
 or the queue is paused.';
 
--- Runs in transactions of clients, so it never waits for the lock on the partition's ordering, which belongs to the
--- workers, nor for a transaction that is making another execution the head of the key. If this holds an execution
--- unnecessarily, workers release it.
+-- Runs in transactions of clients, so it waits neither for the lock on the partition's ordering, which belongs to the
+-- workers, nor for a transaction that is making another execution the head of the key. If an execution is therefore
+-- held unnecessarily, workers release it.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   patience constant text := current_setting('lock_timeout');
@@ -109,9 +109,9 @@ comment on function pgsched_internal.take_turn(pgsched.executions)
   is 'True if it is this execution''s turn under its ordering key; the execution then becomes the head. Otherwise, it is
 held behind the others.';
 
--- A lease that has run out is first only doubted: the row becomes due again a moment later, and until then its holder
+-- A lease that has run out is first put in doubt: the row becomes due again a moment later, and until then its holder
 -- may still extend or settle it. So a consumer that is still working on an execution does not lose it when its process
--- pauses or the clock changes. While a lease is doubted, fire_at is after the end of the lease; extending the lease
+-- pauses or the clock changes. While a lease is in doubt, fire_at is after the end of the lease; extending the lease
 -- makes them equal again.
 create or replace function pgsched_internal.is_lost(held pgsched.executions) returns boolean language plpgsql volatile as $$
 begin
@@ -123,8 +123,8 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.is_lost(pgsched.executions)
-  is 'True if the lease of a locked execution was found to have run out a moment ago or earlier. If this is the first
-time, gives its consumer that moment and returns false.';
+  is 'True if the lease of a locked execution, which has run out, is already in doubt. Otherwise, puts the lease in
+doubt, which gives its consumer a moment more, and returns false.';
 
 -- Decides about executions for which a lease is not enough: their lease ran out, their time is over, consumers cannot
 -- pull their target, or it may not be their turn.

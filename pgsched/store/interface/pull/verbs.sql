@@ -15,8 +15,8 @@ begin
   perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
 end $$;
 comment on function pgsched.complete(uuid, bigint, jsonb)
-  is 'Reports that an execution that was claimed, or deferred by its target, has succeeded, with its result. If another
-transaction has locked its row or its job, the result is stored, and recorded once they are free. Raises PS013 if the
+  is 'Reports the success of an execution that was claimed, or deferred by its target, and stores its result. If another
+transaction has locked its row or its job, the report is stored, and recorded once the lock is free. Raises PS013 if the
 execution has ended or another consumer now has it, and PS010 if it is unknown.';
 
 create or replace function pgsched.fail(
@@ -47,11 +47,11 @@ begin
   return status;
 end $$;
 comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
-  is 'Reports that an execution that was claimed, or deferred by its target, has failed, with the error. Its options
+  is 'Reports the failure of an execution that was claimed, or deferred by its target, with the error. Its options
 decide what happens next, and the call returns that: retrying, failed or expired. The execution is not retried before
 retry_after (at most 24 hours) has passed. If another transaction has locked its row or its job, the report is stored,
-and recorded once they are free. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if it
-is unknown.';
+and recorded once the lock is free. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if
+it is unknown.';
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
@@ -119,5 +119,5 @@ begin
 end $$;
 comment on function pgsched.release(uuid, bigint)
   is 'Hands an execution back as if it had not been claimed, once no other transaction has locked its row. If the
-execution was cancelled in the meantime, gives the next one of its ordering key its turn. Raises PS013 if it has ended
+execution was cancelled in the meantime, the next one with its ordering key gets its turn. Raises PS013 if it has ended
 or another consumer now has it, PS010 if it is unknown, and PS011 if its target deferred it.';

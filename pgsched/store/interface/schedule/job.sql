@@ -13,8 +13,8 @@ begin
   return held.id;
 end $$;
 comment on function pgsched_internal.job_under(text, text, text)
-  is 'The id of the job that holds a key, which is not locked; null if no job holds it. Raises PS011 if a job does and
-on_conflict is reject.';
+  is 'The id of the job that holds a key, or null; locks nothing. Raises PS011 if there is such a job and on_conflict is
+reject.';
 
 create or replace function pgsched_internal.follow_replaced(before pgsched.jobs, after pgsched.jobs) returns void
   language plpgsql volatile as $$

@@ -78,7 +78,8 @@ comment on function pgsched_internal.take_key(text, text, uuid, smallint)
   is 'Assigns a key to an inserted row. Raises PS011 if another live execution or job holds the key.';
 
 -- An ended execution keeps its key if it succeeded less than the retention time ago. The dates are constants in the
--- query, so that it opens no other days. It runs in a block that is rolled back, which releases its locks.
+-- query, so that the query opens no other days. The query runs in a block that is rolled back, which releases its
+-- locks.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare

@@ -21,7 +21,7 @@ end $$;
 
 create or replace function pgsched_internal.watch_of(queue_number integer) returns bigint language sql volatile as $$
   select pg_catalog.pg_sequence_last_value(
-    case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- resolved when the statement is planned
+    case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- resolved by the planner
                       else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
 comment on function pgsched_internal.watch_of(integer)
@@ -94,7 +94,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.notify_wake(smallint, timestamptz)
-  is 'Notifies the workers of a row in a partition that is due within two seconds.';
+  is 'Notifies the workers if a new row in a partition is due within two seconds.';
 
 -- Two kinds of rows are never refused: a job's rows, which were accepted with the job, and notifications of an end,
 -- which must not delay that end.
