@@ -72,7 +72,7 @@ def test_scheduling_works_without_the_server_packages(database_url: str) -> None
         assert connection.execute("select count(*) from pgsched.executions").fetchone() == (4,)
 
 
-def test_a_worker_runs_without_uvloop() -> None:
+def test_without_uvloop_a_worker_uses_the_default_event_loop() -> None:
     hidden = "import sys; sys.modules['uvloop'] = None; "
     text = hidden + "from pgsched.worker.run.event_loop_runner import loop_factory; assert loop_factory() is None"
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120, check=False)
@@ -86,7 +86,7 @@ def test_uvloop_is_not_required_on_windows() -> None:
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.13"])
-def test_every_requirement_has_a_wheel_for_windows(python: str, tmp_path: Path) -> None:
+def test_every_dependency_has_a_windows_wheel(python: str, tmp_path: Path) -> None:
     """uv evaluates environment markers for the target platform; pip does not."""
     words = ["-m", "uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary=:all:"]
     target = ["--python-platform=x86_64-pc-windows-msvc", f"--python-version={python}"]

@@ -73,7 +73,7 @@ def taken_or_refused(call: Callable[[], Any], name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["target", *ScheduleOptions.__annotations__])
-def test_schedule_accepts_or_refuses_each_argument(connection: psycopg.Connection[Any], name: str) -> None:
+def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
     recurs: dict[str, Any] = {"cron": "@daily"} if name in ("timezone", "gap", "overlap", "rules") else {}
     for value in ODD:
         asked: Any = {"target": "notify:a", **recurs, name: value}
@@ -82,14 +82,14 @@ def test_schedule_accepts_or_refuses_each_argument(connection: psycopg.Connectio
 
 
 @pytest.mark.parametrize("name", Request.__annotations__)
-def test_schedule_many_accepts_or_refuses_each_argument(connection: psycopg.Connection[Any], name: str) -> None:
+def test_odd_fields_of_a_request_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
     for value in ODD:
         asked: Any = [{"target": "notify:a", name: value}]
         taken_or_refused(functools.partial(schedule_many, connection, asked), name, value)
         connection.rollback()
 
 
-def test_schedule_many_accepts_or_refuses_its_requests(connection: psycopg.Connection[Any]) -> None:
+def test_odd_request_lists_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any]) -> None:
     for requests in (*ODD, [42], [{}], [None], {"target": "notify:a"}, "notify:a"):
         taken_or_refused(functools.partial(schedule_many, connection, requests), "requests", requests)
         connection.rollback()
@@ -121,7 +121,7 @@ def parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_client_method_accepts_or_refuses_each_argument(method: str) -> None:
+def test_odd_arguments_of_a_client_raise_nothing_but_pgsched_errors(method: str) -> None:
     refused = {"code": "pgsched.invalid_input", "detail": "refused"}
     transport = httpx.MockTransport(lambda _: httpx.Response(422, json=refused))
     function = getattr(Client, method)
@@ -138,7 +138,7 @@ def exhausted(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["base_url", "api_key", "timeout", "retries"])
-def test_a_client_accepts_or_refuses_each_constructor_argument(name: str) -> None:
+def test_odd_constructor_arguments_raise_nothing_but_pgsched_errors(name: str) -> None:
     def call(value: Any) -> None:
         refuse = httpx.MockTransport(lambda _: httpx.Response(422, json={}))
         asked: dict[str, Any] = {"base_url": "http://127.0.0.1:1", "retries": 0, name: value}
@@ -222,7 +222,7 @@ class ExecutesLater:
     async def execute(self, statement: Any, parameters: Any = None) -> None: ...
 
 
-async def test_an_object_with_execute_is_not_enough_for_a_connection() -> None:
+async def test_an_object_with_an_execute_method_is_refused_as_a_connection() -> None:
     raw = create_engine("sqlite://").raw_connection()
     for wrong in (Executes(), raw, sqlite3.connect(":memory:"), Session):
         for function, asked in ((schedule, "notify:a"), (schedule_many, [])):
@@ -261,7 +261,7 @@ def test_bytes_are_refused_as_text_except_in_a_payload(asked: Any) -> None:
 
 
 @pytest.mark.parametrize("labels", [{"a=b": "c"}, {"team": None}, {"team": 1}, {"": "a"}, {1: "a"}])
-def test_an_ambiguous_label_is_not_sent(labels: Any) -> None:
+def test_an_invalid_label_filter_is_refused_before_it_is_sent(labels: Any) -> None:
     with Client("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(InvalidInput, match="give a name without =, and a string as its value"):
             client.list_jobs(labels=labels)
@@ -312,7 +312,7 @@ def test_a_sync_session_with_a_decorated_execute_is_accepted(module_url: str) ->
 ABORTED = "an earlier statement in this transaction failed: roll back the transaction"
 
 
-def test_in_an_aborted_transaction_the_error_says_to_roll_back(module_url: str) -> None:
+def test_an_error_in_an_aborted_transaction_says_to_roll_back(module_url: str) -> None:
     with psycopg.connect(module_url) as connection:
         with pytest.raises(InvalidInput):
             schedule(connection, "nonsense:")
@@ -322,7 +322,7 @@ def test_in_an_aborted_transaction_the_error_says_to_roll_back(module_url: str) 
         connection.rollback()
 
 
-async def test_over_asyncpg_the_error_says_to_roll_back(module_url: str) -> None:
+async def test_an_error_in_an_aborted_asyncpg_transaction_says_to_roll_back(module_url: str) -> None:
     connection = await asyncpg.connect(module_url)
     transaction = connection.transaction()
     await transaction.start()
@@ -334,7 +334,7 @@ async def test_over_asyncpg_the_error_says_to_roll_back(module_url: str) -> None
     await connection.close()
 
 
-def test_for_a_rolled_back_session_the_error_says_to_roll_back(module_url: str) -> None:
+def test_an_error_in_a_session_after_a_failed_flush_says_to_roll_back(module_url: str) -> None:
     engine = create_engine(module_url.replace("postgresql", "postgresql+psycopg", 1))
     with Session(engine) as session:
         nested = session.begin_nested()

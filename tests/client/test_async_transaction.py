@@ -31,7 +31,7 @@ async def test_an_execution_exists_only_if_the_caller_commits(
 
 
 @pytest.mark.parametrize("commits", [True, False])
-async def test_an_asyncpg_connection_schedules_only_if_it_commits(
+async def test_over_asyncpg_executions_and_jobs_exist_only_after_a_commit(
     database_url: str, db: Connection[tuple[object, ...]], commits: bool
 ) -> None:
     connection = await asyncpg.connect(database_url)
@@ -56,7 +56,7 @@ async def test_an_asyncpg_connection_schedules_only_if_it_commits(
     assert db.execute(counts).fetchone() == ((1, 2) if commits else (0, 0))
 
 
-async def test_a_pooled_asyncpg_connection_works_and_raises_pgsched_errors(
+async def test_a_pooled_asyncpg_connection_schedules_and_raises_pgsched_errors(
     database_url: str, db: Connection[tuple[object, ...]]
 ) -> None:
     async with asyncpg.create_pool(database_url, min_size=1, max_size=1) as pool, pool.acquire() as connection:
@@ -77,7 +77,7 @@ async def test_a_pooled_asyncpg_connection_works_and_raises_pgsched_errors(
         (InvalidInput, "client", {"target": "notify:a", "client": ""}),
     ],
 )
-async def test_a_refusal_by_the_database_is_a_pgsched_error_with_each_driver(
+async def test_each_driver_raises_a_database_refusal_as_a_pgsched_error(
     database_url: str, driver: str, error: type[PgschedError], says: str, asked: dict[str, str]
 ) -> None:
     engine = create_async_engine(

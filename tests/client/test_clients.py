@@ -56,7 +56,7 @@ def test_an_execution_reads_back_as_scheduled(client: Client) -> None:
 
 
 @pytest.mark.parametrize("delay", [timedelta(minutes=10), "10m", "PT10M"])
-def test_a_delay_is_a_timedelta_or_text(client: Client, delay: timedelta | str) -> None:
+def test_a_delay_may_be_a_timedelta_or_text(client: Client, delay: timedelta | str) -> None:
     found = client.get_execution(client.schedule("notify:a", delay=delay).id)
     assert found.fire_at == found.created_at + timedelta(minutes=10)
 
@@ -98,7 +98,7 @@ def test_a_job_reads_back_with_its_rules_and_labels(client: Client) -> None:
     assert client.get_job(job).paused_at is not None
 
 
-def test_a_job_is_edited(client: Client) -> None:
+def test_an_edit_returns_the_changed_job(client: Client) -> None:
     job = client.schedule("notify:a", cron="@daily", payload={"n": 1}, labels={"team": "a"}).id
     edited = client.edit(job, every=timedelta(minutes=90), payload={"n": 2}, labels=None)
     assert edited == client.get_job(job)
@@ -175,7 +175,7 @@ def test_a_bulk_action_without_a_filter_is_refused(client: Client) -> None:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_an_invalid_edit_raises_its_own_error(client: Client, kind: type[Exception], changes: Any) -> None:
+def test_each_invalid_edit_raises_the_matching_error_and_changes_nothing(client: Client, kind: type[Exception], changes: Any) -> None:
     job = client.schedule("notify:a", every="1h").id
     for verb in (client.edit, client.preview):
         with pytest.raises(kind):
@@ -183,14 +183,14 @@ def test_an_invalid_edit_raises_its_own_error(client: Client, kind: type[Excepti
     assert client.get_job(job).schedule.every == "PT1H"
 
 
-def test_an_execution_is_moved_and_cancelled(client: Client) -> None:
+def test_an_execution_is_rescheduled_and_cancelled(client: Client) -> None:
     execution = client.schedule("notify:a", delay="1h").id
     assert client.edit_execution(execution, fire_at=_AT).fire_at == _AT
     assert client.cancel(execution)
     assert client.get_execution(execution).status == "cancelled"
 
 
-def test_jobs_are_listed_and_iterated(client: Client) -> None:
+def test_job_lists_are_paged_sorted_and_filtered(client: Client) -> None:
     tenant = uuid.uuid4().hex
     made = [client.schedule("notify:a", every="1h", client=tenant, key=str(n)).id for n in range(3)]
     first = client.list_jobs(client=tenant, limit=2)
@@ -203,7 +203,7 @@ def test_jobs_are_listed_and_iterated(client: Client) -> None:
     assert [job.key for job in client.iter_jobs(client=tenant, key="1", state="active")] == ["1"]
 
 
-def test_executions_are_listed_by_their_attributes(client: Client) -> None:
+def test_execution_lists_are_sorted_and_filtered(client: Client) -> None:
     tenant = uuid.uuid4().hex
     made = client.schedule("notify:a", fire_at=_AT, client=tenant).id
     later = client.schedule("notify:a", fire_at=_AT + timedelta(days=1), client=tenant).id
@@ -241,7 +241,7 @@ def test_a_waiting_execution_is_edited_by_id_and_by_key(client: Client) -> None:
         client.edit_execution(id, payload=None)
 
 
-def test_executions_are_counted_cancelled_and_moved_in_bulk(client: Client) -> None:
+def test_executions_are_counted_cancelled_and_rescheduled_in_bulk(client: Client) -> None:
     tenant = uuid.uuid4().hex
     for team in ("mail", "sales"):
         client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": team})
@@ -300,7 +300,7 @@ def test_iteration_continues_past_the_first_page(client: Client, module_url: str
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_an_invalid_argument_raises_its_own_error(client: Client, kind: type[PgschedError], asked: Any) -> None:
+def test_each_invalid_argument_raises_the_matching_error(client: Client, kind: type[PgschedError], asked: Any) -> None:
     with pytest.raises(kind) as raised:
         client.schedule(**({"target": "notify:a"} | asked))
     assert type(raised.value) is kind
@@ -312,7 +312,7 @@ def test_a_misspelled_argument_is_a_type_error(client: Client) -> None:
         client.schedule("notify:a", quue="default")  # type: ignore[call-arg]
 
 
-def test_a_conflict_and_an_unknown_id_raise_their_own_errors(client: Client) -> None:
+def test_a_cancelled_job_raises_conflict_and_an_unknown_id_not_found(client: Client) -> None:
     job = client.schedule("notify:a", every="1h").id
     client.cancel(job)
     with pytest.raises(Conflict, match="is cancelled"):
@@ -326,12 +326,12 @@ def test_an_invalid_address_is_refused() -> None:
         Client("localhost:8080")
 
 
-def test_an_unreachable_api_is_unavailable() -> None:
+def test_an_unreachable_api_raises_unavailable() -> None:
     with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(Unavailable, match="cannot be reached"):
         client.list_jobs()
 
 
-async def test_an_unreachable_api_is_unavailable_to_the_async_client() -> None:
+async def test_the_async_client_raises_unavailable_for_an_unreachable_api() -> None:
     async with AsyncClient("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(Unavailable, match="cannot be reached"):
             await client.list_jobs()
@@ -353,14 +353,14 @@ def _failing(times: int, **first: Any) -> tuple[httpx.MockTransport, list[str]]:
 
 
 @pytest.mark.parametrize("first", [{}, {"status_code": 503}, {"status_code": 429, "headers": {"Retry-After": "0"}}])
-def test_read_requests_are_retried(first: dict[str, Any]) -> None:
+def test_failed_read_requests_are_retried(first: dict[str, Any]) -> None:
     transport, asked = _failing(1, **first)
     with Client("http://proxy", transport=transport) as client:
         assert client.list_jobs().items == []
     assert asked == ["GET /v1/jobs"] * 2
 
 
-async def test_the_async_client_retries_read_requests() -> None:
+async def test_the_async_client_retries_failed_read_requests() -> None:
     transport, asked = _failing(1)
     async with AsyncClient("http://proxy", transport=transport) as client:
         assert (await client.list_jobs()).items == []
@@ -377,14 +377,14 @@ def test_a_schedule_request_is_retried_only_if_it_is_idempotent(given: dict[str,
     assert len(asked) == tries
 
 
-def test_a_long_retry_after_is_not_awaited() -> None:
+def test_a_long_retry_after_ends_the_retries() -> None:
     transport, asked = _failing(9, status_code=503, headers={"Retry-After": "3600"})
     with Client("http://proxy", transport=transport) as client, pytest.raises(Unavailable):
         client.list_jobs()
     assert len(asked) == 1
 
 
-def test_an_answer_from_a_proxy_is_reported_as_unavailable() -> None:
+def test_an_error_page_of_a_proxy_is_reported_as_unavailable() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
     with (
         Client("http://proxy", transport=transport, retries=0) as client,
@@ -409,7 +409,7 @@ def test_an_unknown_error_code_is_still_a_pgsched_error() -> None:
         client.list_jobs()
 
 
-async def test_the_async_client_has_the_same_methods(async_client: AsyncClient) -> None:
+async def test_the_async_client_operates_on_jobs_and_executions(async_client: AsyncClient) -> None:
     tenant = uuid.uuid4().hex
     job = (await async_client.schedule("notify:a", every="1h", client=tenant)).id
     execution = (await async_client.schedule("notify:a", delay="1h", client=tenant)).id
@@ -452,12 +452,12 @@ async def test_the_async_client_iterates_over_all_pages(async_client: AsyncClien
     assert len({found.id async for found in async_client.iter_jobs(client=tenant)}) == 501
 
 
-async def test_the_async_client_raises_the_same_errors(async_client: AsyncClient) -> None:
+async def test_the_async_client_raises_invalid_target(async_client: AsyncClient) -> None:
     with pytest.raises(InvalidTarget, match="no scheme"):
         await async_client.schedule("shop.example")
 
 
-def test_an_execution_can_wait_for_others_by_id_and_key(client: Client) -> None:
+def test_predecessors_may_be_named_by_id_and_by_key(client: Client) -> None:
     key = uuid.uuid4().hex
     first = client.schedule("python:extract", delay="1h")
     second = client.schedule("python:load", delay="1h", key=key)
@@ -474,6 +474,6 @@ def test_an_invalid_after_is_refused_before_it_is_sent(client: Client, after: An
         client.schedule("python:report", after=after)
 
 
-async def test_an_unknown_predecessor_is_not_found(async_client: AsyncClient) -> None:
+async def test_an_unknown_predecessor_raises_not_found(async_client: AsyncClient) -> None:
     with pytest.raises(NotFound, match="to wait for"):
         await async_client.schedule("python:report", after=[uuid.uuid4()])

@@ -79,7 +79,7 @@ def test_a_dead_letter_is_discarded(client: Client, db: psycopg.Connection[Any],
     assert [found.id for found in client.list_dead_letters(client=whose, state="discarded").items] == [one]
 
 
-async def test_the_async_client_does_the_same(address: str, db: psycopg.Connection[Any], whose: str) -> None:
+async def test_the_async_client_lists_replays_and_discards_dead_letters(address: str, db: psycopg.Connection[Any], whose: str) -> None:
     replayed, discarded, _ = (dead_letter(db, client=whose) for _ in range(3))
     async with AsyncClient(address) as client:
         assert len([found.id async for found in client.iter_dead_letters(client=whose)]) == 3
@@ -105,7 +105,7 @@ def test_replaying_an_execution_that_has_not_failed_is_a_conflict(client: Client
         client.replay(client.schedule("notify:a", delay="1h").id)
 
 
-def test_an_unknown_id_is_not_found(client: Client) -> None:
+def test_an_unknown_id_raises_not_found(client: Client) -> None:
     for ask in (client.get_dead_letter, client.replay, client.discard, client.get_bulk, client.stop_bulk):
         with pytest.raises(NotFound):
             ask(UUID(int=1))

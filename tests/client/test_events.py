@@ -95,13 +95,13 @@ def test_an_unreachable_api_is_retried_a_limited_number_of_times() -> None:
     assert len(api.asked) == 3
 
 
-def test_an_api_that_ends_every_stream_at_once_is_given_up() -> None:
+def test_repeatedly_empty_streams_raise_unavailable() -> None:
     api = _Api(*(_answer() for _ in range(3)))
     with api.client() as client, pytest.raises(Unavailable, match="ends every event stream"):
         list(client.events())
 
 
-def test_an_invalid_event_is_refused() -> None:
+def test_an_invalid_event_or_filter_is_refused() -> None:
     with (
         _Api(_answer(b"id: x\ndata: {}\n\n")).client() as client,
         pytest.raises(PgschedError, match="not a pgsched event"),
@@ -111,7 +111,7 @@ def test_an_invalid_event_is_refused() -> None:
         next(client.events(host="shop.example"))  # type: ignore[call-arg]
 
 
-def test_events_are_read_from_the_api(address: str) -> None:
+def test_events_are_read_from_a_cursor_and_filtered_by_status(address: str) -> None:
     tenant = uuid.uuid4().hex
     with Client(address) as client:
         ids = [client.schedule("notify:a", delay="1h", client=tenant).id for _ in range(3)]
@@ -126,7 +126,7 @@ def test_events_are_read_from_the_api(address: str) -> None:
             next(client.events(after="x"))
 
 
-async def test_events_are_iterated_as_they_arrive(address: str) -> None:
+async def test_the_async_client_yields_events_as_they_arrive(address: str) -> None:
     tenant = uuid.uuid4().hex
     async with AsyncClient(address) as client:
         ids = [(await client.schedule("notify:a", delay="1h", client=tenant)).id for _ in range(2)]

@@ -31,7 +31,7 @@ def test_a_blocked_key_is_listed_and_unblocked(address: str, module_url: str) ->
         assert [client.unblock("payments", "account-42") for _ in range(2)] == [True, False]
 
 
-def test_an_invalid_host_is_refused(address: str) -> None:
+def test_sidelining_an_invalid_host_is_refused(address: str) -> None:
     with Client(address) as client, pytest.raises(InvalidInput, match="shop"):
         client.sideline("https://shop.example/x")
 

@@ -83,7 +83,7 @@ def test_commit_schedules_all_requests(opens: Opens, database_url: str, db: Conn
     assert row == (1000, 1000, 16, AT, AT, "python:remind", "default")
 
 
-def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection) -> None:
+def test_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
     def give_up() -> None:
         with opens(database_url) as transaction:
             schedule_many(transaction, numbered(0, 10))
@@ -151,7 +151,7 @@ def test_one_invalid_request_refuses_the_whole_call(module_url: str, kind: type[
         assert count(connection) == 0
 
 
-def test_a_misspelled_request_is_a_type_error(database_url: str, db: Connection) -> None:
+def test_an_unknown_request_field_is_a_type_error(database_url: str, db: Connection) -> None:
     with pytest.raises(TypeError, match="cron"), psycopg.connect(database_url) as connection:
         schedule_many(connection, [{"target": "notify:a", "cron": "* * * * *"}])  # type: ignore[typeddict-unknown-key]
     assert count(db) == 0
@@ -186,7 +186,7 @@ def test_ids_are_returned_in_the_order_of_the_requests(database_url: str, db: Co
     assert ids[-2:] == [ids[len(ids) - 2], ids[-1]]
 
 
-def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str, db: Connection) -> None:
+def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
@@ -200,7 +200,7 @@ def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str, db: C
     assert count(db) == 2
 
 
-def test_in_autocommit_the_call_is_atomic_too(database_url: str, db: Connection) -> None:
+def test_a_call_in_autocommit_mode_is_atomic(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert len(schedule_many(connection, numbered(0, 10))) == 10
         with pytest.raises(NotFound):
@@ -214,7 +214,7 @@ def test_an_empty_list_schedules_nothing(database_url: str, db: Connection) -> N
     assert count(db) == 0
 
 
-def test_a_role_under_row_level_security_schedules_its_own(database_url: str, db: Connection) -> None:
+def test_row_level_security_limits_a_role_to_its_own_client(database_url: str, db: Connection) -> None:
     role = f"pgsched_test_{secrets.token_hex(6)}"
     db.execute(sql.SQL("create role {} login in role pgsched_client").format(sql.Identifier(role)))
     db.execute("insert into pgsched.clients (client_id, database_role) values ('shop', %s)", [role])
@@ -231,7 +231,7 @@ def test_a_role_under_row_level_security_schedules_its_own(database_url: str, db
     assert count(db) == 300
 
 
-def test_another_client_encoding_makes_no_difference(database_url: str, db: Connection) -> None:
+def test_text_is_stored_correctly_with_a_latin1_client_encoding(database_url: str, db: Connection) -> None:
     requests: list[Request] = [
         {"target": "notify:a", "payload": "ü", "client": "ü"},
         {"target": "notify:a", "payload": "ü", "client": "ü", "key": "ü"},
@@ -241,7 +241,7 @@ def test_another_client_encoding_makes_no_difference(database_url: str, db: Conn
     assert db.execute("select distinct payload, client_id from pgsched.executions").fetchall() == [("ü", "ü")]
 
 
-def test_thousands_of_rows_spread_over_the_partitions(database_url: str, db: Connection) -> None:
+def test_thousands_of_requests_spread_over_all_partitions(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert len(schedule_many(connection, numbered(0, 20_000))) == 20_000
     found = db.execute(
@@ -250,7 +250,7 @@ def test_thousands_of_rows_spread_over_the_partitions(database_url: str, db: Con
     assert found == (20_000, 20_000, 16)
 
 
-def test_large_payloads_do_not_wait_to_fill_a_batch(database_url: str, db: Connection) -> None:
+def test_many_large_payloads_are_scheduled_in_one_call(database_url: str, db: Connection) -> None:
     requests = (Request(target="python:remind", payload="x" * 500_000, fire_at=AT) for _ in range(60))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 60
@@ -290,7 +290,7 @@ def test_a_role_without_rights_on_the_partitions_can_schedule(database_url: str,
     assert count(db) == 5_000
 
 
-async def test_the_async_function_schedules_the_same(database_url: str, db: Connection) -> None:
+async def test_schedule_many_async_obeys_commit_and_rollback(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         assert len(await schedule_many_async(connection, numbered(0, 10))) == 10
         await connection.rollback()
@@ -300,7 +300,7 @@ async def test_the_async_function_schedules_the_same(database_url: str, db: Conn
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
 @pytest.mark.parametrize("commits", [True, False])
-async def test_in_sqlalchemy_async_transactions_the_caller_decides(
+async def test_async_sqlalchemy_requests_exist_only_if_the_caller_commits(
     database_url: str, db: Connection, kind: type, commits: bool
 ) -> None:
     url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)

@@ -28,7 +28,7 @@ async def connection(database_url: str) -> AsyncIterator[Any]:
 
 
 @pytest.mark.parametrize("commits", [True, False])
-async def test_the_callers_transaction_decides(connection: Any, db: Connection, commits: bool) -> None:
+async def test_requests_exist_only_if_the_caller_commits(connection: Any, db: Connection, commits: bool) -> None:
     requests = [*numbered(0, 600), *numbered(600, 602, ordering_key="o"), *numbered(602, 603, key="k")]
     transaction = connection.transaction()
     await transaction.start()
@@ -42,7 +42,7 @@ async def test_the_callers_transaction_decides(connection: Any, db: Connection, 
     assert late == ([(start + timedelta(hours=1),)] if commits else [])
 
 
-async def test_each_column_is_stored_whatever_codecs_are_set(connection: Any, db: Connection) -> None:
+async def test_each_column_is_stored_despite_a_custom_jsonb_codec(connection: Any, db: Connection) -> None:
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
     requests: list[Request] = [
         {"target": "notify:a", "fire_at": AT, "client": "shop", "payload": ["ü"], "options": {"timeout": "5s"}},
@@ -68,7 +68,7 @@ async def test_each_column_is_stored_whatever_codecs_are_set(connection: Any, db
     ]
 
 
-async def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str, db: Connection) -> None:
+async def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
@@ -89,7 +89,7 @@ async def test_on_conflict_decides_the_outcome_of_a_taken_key(database_url: str,
     ]
 
 
-async def test_an_invalid_request_refuses_all_and_keeps_the_connection_usable(connection: Any, db: Connection) -> None:
+async def test_one_invalid_request_refuses_all_but_leaves_the_connection_usable(connection: Any, db: Connection) -> None:
     for kind, asked in REFUSED:
         with pytest.raises(kind) as raised:
             await schedule_many_async(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
@@ -101,7 +101,7 @@ async def test_an_invalid_request_refuses_all_and_keeps_the_connection_usable(co
     assert count(db) == 6000
 
 
-async def test_a_role_without_copy_rights_and_another_encoding_both_work(
+async def test_a_latin1_connection_schedules_with_and_without_copy_rights(
     database_url: str, db: Connection, connection: Any
 ) -> None:
     role = f"pgsched_test_{secrets.token_hex(6)}"
@@ -122,7 +122,7 @@ async def test_a_role_without_copy_rights_and_another_encoding_both_work(
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
-async def test_in_sqlalchemy_transactions_the_caller_decides(database_url: str, db: Connection, kind: type) -> None:
+async def test_sqlalchemy_requests_exist_only_if_the_caller_commits(database_url: str, db: Connection, kind: type) -> None:
     url = database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.connect() as connection:

@@ -117,7 +117,7 @@ def _renamed(found: Any, name: str) -> Any:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("method", _methods())
-async def test_a_method_reaches_the_named_resource(method: str, recorder: Recorder) -> None:
+async def test_names_with_special_characters_reach_the_right_resource(method: str, recorder: Recorder) -> None:
     plain = await _asked(recorder, method, _PLAIN)
     for name in NAMES:
         assert _renamed(await _asked(recorder, method, name), name) == _renamed(plain, name)

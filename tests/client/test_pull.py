@@ -53,7 +53,7 @@ def test_a_message_is_extended_released_and_failed(client: Client) -> None:
     assert client.fail(again, "no paper", retryable=False) == "failed"
 
 
-def test_completing_a_lost_message_raises_stale_lease(client: Client) -> None:
+def test_completing_a_message_twice_raises_stale_lease(client: Client) -> None:
     put(client)
     [message] = client.claim("orders", worker="svc-1")
     client.complete(message)
@@ -61,7 +61,7 @@ def test_completing_a_lost_message_raises_stale_lease(client: Client) -> None:
         client.complete(Ticket(id=message.id, token=message.token))
 
 
-def test_consume_yields_one_message_after_another(client: Client) -> None:
+def test_consume_yields_messages_one_at_a_time(client: Client) -> None:
     for n in range(3):
         put(client, payload=n)
     seen = []
@@ -79,12 +79,12 @@ def test_a_claim_can_wait_for_a_message(client: Client) -> None:
     client.complete(message)
 
 
-def test_consume_without_a_wait_is_refused(client: Client) -> None:
+def test_consume_with_a_zero_wait_is_refused(client: Client) -> None:
     with pytest.raises(InvalidInput, match="wait"):
         next(client.consume("orders", worker="svc-1", wait="0s"))
 
 
-async def test_the_async_client_does_the_same(client: Client, address: str) -> None:
+async def test_the_async_client_consumes_releases_fails_and_completes(client: Client, address: str) -> None:
     put(client)
     async with AsyncClient(address) as consumer:
         async for message in consumer.consume("orders", worker="svc-1"):

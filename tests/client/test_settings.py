@@ -32,7 +32,7 @@ def test_a_client_is_held_and_released(client: Client) -> None:
     assert client.release_client("held one")
 
 
-def test_a_secret_is_rotated_and_dropped(client: Client) -> None:
+def test_a_signing_secret_is_rotated_and_dropped(client: Client) -> None:
     first = client.rotate_signing_secret("signed")
     second = client.rotate_signing_secret("signed", keep_for=timedelta(hours=1))
     hints = client.get_client("signed").signing_secrets
@@ -60,18 +60,18 @@ def test_a_limit_is_set_and_dropped(client: Client) -> None:
     assert client.drop_limit("client", "shop")
 
 
-def test_invalid_options_are_refused(client: Client) -> None:
+def test_options_that_cannot_be_defaults_are_refused(client: Client) -> None:
     with pytest.raises(InvalidOptions, match="cannot be defaults"):
         client.set_client("shop", options={"on_success": "python:x"})
 
 
-async def test_the_async_client_does_the_same(address: str) -> None:
+async def test_the_async_client_sets_a_client(address: str) -> None:
     async with AsyncClient(address) as client:
         found = await client.set_client("other", weight=2, channels=["http"], dead_letters_for="P90D")
         assert (found.weight, found.channels, found.dead_letters_for) == (2, ["http"], timedelta(days=90))
 
 
-def test_a_full_queue_is_reported_by_the_client_and_in_a_transaction(client: Client, module_url: str) -> None:
+def test_a_full_queue_raises_queue_full_over_http_and_in_a_transaction(client: Client, module_url: str) -> None:
     with psycopg.connect(module_url, autocommit=True) as connection:
         connection.execute("update pgsched.queues set max_waiting = 1, full_since = now()")
         with pytest.raises(QueueFull, match="try again"):
@@ -81,7 +81,7 @@ def test_a_full_queue_is_reported_by_the_client_and_in_a_transaction(client: Cli
         connection.execute("update pgsched.queues set max_waiting = null, full_since = null")
 
 
-def test_activity_is_reported(address: str, module_url: str) -> None:
+def test_stats_report_activity_by_step_and_queue(address: str, module_url: str) -> None:
     put = (
         "insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded)"
         " values (now(), '', 'default', 4, 4)"

@@ -15,7 +15,7 @@ def test_there_are_methods_for_every_resource() -> None:
     assert {"schedule", "get_execution", "replay", "claim", "set_client", "create_queue", "sideline"} <= {*NAMES}
 
 
-def test_a_method_has_the_same_parameters_and_docstring_on_both_clients() -> None:
+def test_both_clients_have_the_same_parameters_and_docstrings() -> None:
     for name in NAMES:
         sync, awaited = getattr(Client, name), getattr(AsyncClient, name)
         assert inspect.signature(sync).parameters == inspect.signature(awaited).parameters, name
@@ -31,7 +31,7 @@ def test_every_async_method_is_awaited_or_iterated() -> None:
     assert plain == []
 
 
-def test_help_shows_the_response_type() -> None:
+def test_signatures_show_the_response_type() -> None:
     assert inspect.signature(Client.get_job).return_annotation.__name__ == "JobDetail"
 
 

@@ -68,7 +68,7 @@ def executions(db: Connection) -> list[tuple[Any, ...]]:
     return db.execute("select id, target, payload, key, client_id, options from pgsched.executions").fetchall()
 
 
-def test_commit_schedules_the_execution(opens: Opens, database_url: str, db: Connection) -> None:
+def test_an_execution_exists_after_the_commit(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         made = schedule(
             transaction, "notify:a", payload={"n": [1]}, key="k", client="shop", options={"timeout": "5s"}, delay="1h"
@@ -78,7 +78,7 @@ def test_commit_schedules_the_execution(opens: Opens, database_url: str, db: Con
     assert executions(db) == [(made, "notify:a", {"n": [1]}, "k", "shop", {"timeout": "5s"})]
 
 
-def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection) -> None:
+def test_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
     def give_up() -> None:
         with opens(database_url) as transaction:
             schedule(transaction, "notify:a")
@@ -89,12 +89,12 @@ def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection
     assert executions(db) == []
 
 
-def test_a_refusal_by_the_database_is_a_pgsched_error(opens: Opens, database_url: str) -> None:
+def test_a_refusal_by_the_database_raises_a_pgsched_error(opens: Opens, database_url: str) -> None:
     with pytest.raises(InvalidTarget, match="write one of"), opens(database_url) as transaction:
         schedule(transaction, "ftp://shop.example")
 
 
-def test_a_job_can_be_scheduled(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_job_can_be_scheduled_in_a_transaction(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         made = schedule(transaction, "notify:a", cron="30 2 * * *", timezone="Europe/Berlin")
     assert db.execute("select id, cron, timezone from pgsched.jobs").fetchall() == [
@@ -102,7 +102,7 @@ def test_a_job_can_be_scheduled(opens: Opens, database_url: str, db: Connection)
     ]
 
 
-def test_an_execution_can_wait_for_others_of_its_transaction(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_predecessor_may_be_scheduled_in_the_same_transaction(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         first = schedule(transaction, "notify:a", key="first")
         last = schedule(transaction, "notify:b", after=[first, "first"], after_outcome="any")
@@ -127,13 +127,13 @@ def test_an_execution_can_wait_for_others_of_its_transaction(opens: Opens, datab
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_each_refusal_has_its_own_error(module_url: str, kind: type[Exception], asked: Any) -> None:
+def test_each_invalid_argument_raises_the_matching_error(module_url: str, kind: type[Exception], asked: Any) -> None:
     with pytest.raises(kind) as raised, psycopg.connect(module_url) as connection:
         schedule(connection, "notify:a", **asked)
     assert type(raised.value) is kind
 
 
-def test_an_instant_is_stored_whatever_its_offset(database_url: str, db: Connection) -> None:
+def test_an_instant_is_stored_correctly_whatever_its_offset(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         schedule(connection, "notify:a", fire_at="2031-03-01T10:00:00+01:00")
         schedule(connection, "notify:a", every=timedelta(hours=1))
@@ -141,14 +141,14 @@ def test_an_instant_is_stored_whatever_its_offset(database_url: str, db: Connect
     assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(hours=1),)]
 
 
-def test_a_broken_connection_is_unavailable(database_url: str) -> None:
+def test_a_closed_connection_raises_unavailable(database_url: str) -> None:
     connection = psycopg.connect(database_url)
     connection.close()
     with pytest.raises(Unavailable, match="cannot be reached"):
         schedule(connection, "notify:a")
 
 
-async def test_the_async_function_commits_and_rolls_back_the_same(database_url: str, db: Connection) -> None:
+async def test_schedule_async_obeys_commit_and_rollback(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, row_factory=dict_row) as connection:
         await schedule_async(connection, "notify:a")
         await connection.rollback()
@@ -156,13 +156,13 @@ async def test_the_async_function_commits_and_rolls_back_the_same(database_url: 
     assert executions(db) == [(kept, "notify:b", [1], None, "default", None)]
 
 
-async def test_the_async_function_raises_the_same_errors(database_url: str) -> None:
+async def test_schedule_async_raises_invalid_target(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(InvalidTarget, match="write one of"):
             await schedule_async(connection, "ftp://shop.example")
 
 
-async def test_a_connection_of_the_wrong_kind_is_named_in_the_error(database_url: str) -> None:
+async def test_a_mismatched_connection_error_names_the_right_function(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(TypeError, match="AsyncConnection needs schedule_async"):
             schedule(connection, "notify:a")

@@ -17,12 +17,12 @@ from pgsched.domain.execution_options import Options
         (b'"\xff"', '"\ufffd"'),
     ],
 )
-def test_a_result_is_stored_as_valid_jsonb(result: bytes, kept: str) -> None:
+def test_characters_that_jsonb_cannot_hold_are_replaced_in_a_result(result: bytes, kept: str) -> None:
     assert json_text(result) == kept
 
 
 @given(st.text(alphabet=st.characters(), max_size=5000))
-def test_an_error_is_stored_as_text_that_the_database_accepts(error: str) -> None:
+def test_any_error_is_cut_to_text_that_the_database_accepts(error: str) -> None:
     kept = kept_error(error)
     assert len(kept) <= 2000
     assert "\0" not in kept
@@ -44,7 +44,7 @@ def test_max_retry_age_stops_retries_but_not_the_first_attempt() -> None:
     assert is_late(Options(max_retry_age=10), 2, 3600)
 
 
-def test_without_limits_nothing_is_late() -> None:
+def test_an_attempt_without_time_limits_is_never_late() -> None:
     assert not is_late(Options(), 2, 1e9)
 
 

@@ -3,7 +3,7 @@
 from pgsched.domain.bounded_cache import Memo
 
 
-def test_get_returns_what_was_put() -> None:
+def test_get_returns_the_stored_value_or_none() -> None:
     memo = Memo[str](10)
     assert memo.put("a", "A", 3) == "A"
     assert memo.get("a") == "A"

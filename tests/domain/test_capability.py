@@ -18,7 +18,7 @@ from pgsched.domain.capability import crews, left_to_others, needs
         ("https://kafka:1/python:x", None),
     ],
 )
-def test_some_targets_need_a_capability(target: str, capability: str | None) -> None:
+def test_only_python_kafka_and_sql_targets_need_a_capability(target: str, capability: str | None) -> None:
     assert needs(target) == capability
 
 

@@ -151,13 +151,13 @@ def _shown(found: list[datetime]) -> str:
         ("30 2 * * *", "UTC", "", "2026-03-29T00:00", "29/02:30 30/02:30"),
     ],
 )
-def test_instants_across_dst_changes(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
+def test_instants_across_dst_changes_follow_the_policies(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
     count = len(expected.split())
     assert _shown(Recurrence(specs=(_cron(expression, zone, policy),)).instants(_at(after), count)) == expected
 
 
 @pytest.mark.parametrize(("expression", "expected"), FIRST_INSTANTS)
-def test_first_instant_after_new_year_2026(expression: str, expected: str) -> None:
+def test_each_expression_has_the_expected_first_instant_of_2026(expression: str, expected: str) -> None:
     assert next_instant(_cron(expression), _at("2026-01-01T00:00:00")) == _at(expected)
 
 
@@ -287,7 +287,7 @@ def test_an_invalid_expression_is_refused_with_advice(expression: str, advice: s
         ("0 9 ? * MON/2,L *", "0 9 * * MON,WED,FRI,SAT"),
     ],
 )
-def test_six_field_eventbridge_cron_is_refused_with_a_five_field_form(expression: str, written: str) -> None:
+def test_the_refusal_of_an_eventbridge_cron_suggests_five_fields(expression: str, written: str) -> None:
     with pytest.raises(InvalidSchedule, match="if the last field is EventBridge's year") as refusal:
         _cron(expression)
     assert f"write five fields without it, '{written}'" in str(refusal.value)
@@ -295,7 +295,7 @@ def test_six_field_eventbridge_cron_is_refused_with_a_five_field_form(expression
 
 
 @pytest.mark.parametrize("expression", ["*/5 * * * * root", "0 0 * * HOL", "RAND * * * *", "0 0 * HER *"])
-def test_an_unknown_word_is_not_read_as_h(expression: str) -> None:
+def test_an_unknown_word_is_refused(expression: str) -> None:
     with pytest.raises(InvalidSchedule, match="cannot be read"):
         _cron(expression)
 
@@ -342,17 +342,17 @@ def test_an_unknown_zone_is_refused_with_advice(zone: str, advice: str) -> None:
     assert not str(refusal.value).endswith(f"such as {zone}")
 
 
-def test_a_time_that_always_falls_into_a_skipped_gap_is_refused() -> None:
+def test_a_time_that_always_falls_in_a_skipped_gap_is_refused() -> None:
     assert _cron("30 2 * 3 L7", "Europe/Berlin", "shift")
     with pytest.raises(InvalidSchedule, match="never occurs in Europe/Berlin with gap=skip"):
         _cron("30 2 * 3 L7", "Europe/Berlin", "skip")
 
 
-def test_extra_whitespace_makes_no_difference() -> None:
+def test_extra_whitespace_is_ignored() -> None:
     assert _cron(" 0  12 * * * ") == _cron("0 12 * * *")
 
 
-def test_next_instant_is_none_at_the_end_of_the_calendar() -> None:
+def test_the_next_instant_at_the_end_of_the_calendar_is_none() -> None:
     assert next_instant(_cron("0 0 * * *"), datetime.max.replace(tzinfo=UTC)) is None
 
 
@@ -395,7 +395,7 @@ def test_a_preview_explains_dst_shifts(
     assert fire.fire_at == datetime.fromisoformat(local)
 
 
-def test_jobs_with_the_same_schedule_share_one_search() -> None:
+def test_the_next_instant_of_a_schedule_is_searched_for_only_once() -> None:
     cron, after = _cron("7 3 * * 2", "Asia/Tokyo"), _at("2031-07-04T11:22:33")
     searches = next_occurrence.cache_info().misses
     assert len({next_instant(cron, after) for _ in range(100_000)}) == 1

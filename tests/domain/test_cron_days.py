@@ -70,7 +70,7 @@ _MONTHS = {
 
 @settings(max_examples=150, deadline=None)
 @given(*(st.sampled_from(list(forms)) for forms in (_DATES, _MONTHS, _WEEKDAYS)), st.integers(1971, 2400))
-def test_days_match_a_check_of_each_day(in_month: str, months: str, in_week: str, year: int) -> None:
+def test_computed_days_match_a_day_by_day_check(in_month: str, months: str, in_week: str, year: int) -> None:
     try:
         days = read(f"0 0 {in_month} {months} {in_week}").days
     except InvalidSchedule:

@@ -28,7 +28,7 @@ def test_headers_are_merged_by_name() -> None:
     assert dict(found.headers) == {"x-shop": "1", "X-Key": "a", "X-Last": "z"}
 
 
-def test_a_given_status_code_overrides_a_contrary_default() -> None:
+def test_an_explicit_status_code_overrides_a_contrary_default() -> None:
     found = over({"retry_on": [404]}, {"fail_on": [404, 500]})
     assert (found.retry_on, found.fail_on) == (frozenset({404}), frozenset({500}))
 
@@ -43,7 +43,7 @@ def test_a_backfill_ignores_default_time_limits() -> None:
     assert orjson.loads(without_spans(orjson.dumps({"timeout": "5s", **spans}))) == {"timeout": "5s"}
 
 
-def test_default_auth_conflicts_with_a_header_of_the_same_name() -> None:
+def test_default_auth_conflicts_with_an_explicit_authorization_header() -> None:
     auth = {"auth": {"google": {"key": "account"}}}
     with pytest.raises(InvalidOptions, match="auth sets the header Authorization"):
         over({"headers": {"authorization": "x"}}, auth)

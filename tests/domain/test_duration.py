@@ -93,16 +93,16 @@ def test_durations_are_formatted_as_iso_8601(length: timedelta, text: str) -> No
 
 
 @given(_lengths)
-def test_a_formatted_duration_parses_to_the_same_length(length: timedelta) -> None:
+def test_a_formatted_duration_parses_to_the_same_duration(length: timedelta) -> None:
     assert parse_duration(format_duration(length)) == length
 
 
-def test_a_negative_length_is_not_formatted() -> None:
+def test_formatting_a_negative_duration_is_refused() -> None:
     with pytest.raises(InvalidSchedule, match="negative"):
         format_duration(timedelta(seconds=-1))
 
 
 @pytest.mark.parametrize("length", [timedelta(0), timedelta(seconds=-1), LONGEST + timedelta(microseconds=1)])
-def test_an_out_of_range_length_is_refused(length: timedelta) -> None:
+def test_an_out_of_range_duration_is_refused(length: timedelta) -> None:
     with pytest.raises(InvalidSchedule, match="write"):
         check_duration(length)

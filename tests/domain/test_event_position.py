@@ -118,7 +118,7 @@ def test_a_long_transaction_delays_only_its_own_rows() -> None:
     assert read.late(VisibilityHorizon(seen=TransactionSnapshot(30), newest=30, at=300)) == [10, 15]
 
 
-def test_a_position_ahead_of_the_visible_snapshot_waits() -> None:
+def test_a_position_is_readable_only_once_the_snapshot_reaches_it() -> None:
     read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20, (10,)), newest=20, at=100))
     assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(20, (10, 15)), newest=20, at=99))
     assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(19, (10,)), newest=19, at=99))
@@ -127,14 +127,14 @@ def test_a_position_ahead_of_the_visible_snapshot_waits() -> None:
     assert not partly.is_within(VisibilityHorizon(seen=TransactionSnapshot(30, (25,)), newest=30, at=102))
 
 
-def test_with_many_open_transactions_only_the_lowest_are_named() -> None:
+def test_a_position_lists_only_the_lowest_of_many_open_transactions() -> None:
     xip = ",".join(str(2 * one) for one in range(5, 1500))
     found = TransactionSnapshot.parse(f"10:5000:{xip}")
     assert (len(found.open), found.xmax) == (event_position.MOST_OPEN, 2 * (5 + event_position.MOST_OPEN))
     assert len(str(Position(seen=found, since=1, at=2))) < event_position.LONGEST
 
 
-def test_a_beginning_precedes_everything() -> None:
+def test_a_beginning_does_not_lie_after_its_instant() -> None:
     begun = Position.beginning(datetime(2026, 3, 1, tzinfo=UTC))
     assert begun.earliest <= datetime(2026, 3, 1, tzinfo=UTC)
     assert Position.parse(str(begun)) == begun
@@ -153,7 +153,7 @@ def test_an_invalid_position_is_refused(text: str) -> None:
         Position.parse(text)
 
 
-def test_a_position_of_another_database_is_refused() -> None:
+def test_a_position_from_another_database_is_refused() -> None:
     read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20), newest=20, at=100))
     with pytest.raises(InvalidInput, match="not from this database"):
         read.check(VisibilityHorizon(seen=TransactionSnapshot(19), newest=19, at=200))

@@ -12,7 +12,7 @@ def parsed(options: Any) -> Options:
 
 
 @pytest.mark.parametrize("raw", [None, b"{}"])
-def test_no_options_means_the_defaults(raw: bytes | None) -> None:
+def test_without_options_the_defaults_apply(raw: bytes | None) -> None:
     assert parse_options(raw) == Options(timeout_seconds=30, max_attempts=22, method="POST")
 
 
@@ -44,7 +44,7 @@ def test_every_option_is_parsed() -> None:
     )
 
 
-def test_the_same_text_is_parsed_once() -> None:
+def test_identical_options_are_parsed_only_once() -> None:
     assert parse_options(b'{"timeout": "7s"}') is parse_options(bytes(bytearray(b'{"timeout": "7s"}')))
 
 
@@ -52,7 +52,7 @@ def test_an_integer_may_be_written_as_a_float() -> None:
     assert parse_options(b'{"max_attempts": 4.0}').max_attempts == 4
 
 
-def test_the_first_wait_may_exceed_the_default_maximum() -> None:
+def test_an_initial_wait_may_exceed_the_default_maximum() -> None:
     assert parsed({"backoff": {"initial": "2h"}}) == Options()
 
 
@@ -78,7 +78,7 @@ def test_invalid_json_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
-def test_a_list_of_waits_sets_the_attempts_unless_they_are_given(given: dict[str, Any], attempts: int) -> None:
+def test_a_list_of_waits_sets_max_attempts_unless_it_is_given(given: dict[str, Any], attempts: int) -> None:
     assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts
 
 

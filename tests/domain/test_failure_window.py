@@ -60,7 +60,7 @@ def test_a_host_is_failing_if_several_paths_and_half_of_all_paths_fail(ill: str,
     ("asking", "well", "pause"),
     [("aaa", "", None), ("ab", "", None), ("abc", "", 1), ("abc", "defg", None), ("abc", "c", None)],
 )
-def test_a_host_is_paused_if_several_paths_ask_for_it(asking: str, well: str, pause: int | None) -> None:
+def test_a_host_is_paused_if_enough_paths_ask_for_a_pause(asking: str, well: str, pause: int | None) -> None:
     window = Window(began=0.0)
     for minutes, path in enumerate(asking, 1):
         window.count(0.0, path, ill=True, pause=minutes * MINUTE)
@@ -85,7 +85,7 @@ def test_a_host_is_paused_if_several_paths_ask_for_it(asking: str, well: str, pa
         (AlreadySettled(), False, False),
     ],
 )
-def test_outcomes_count_as_target_faults_or_health(outcome: Outcome, ill: bool, well: bool) -> None:
+def test_outcomes_are_classified_as_faulty_healthy_or_neither(outcome: Outcome, ill: bool, well: bool) -> None:
     assert (is_target_fault(outcome), is_healthy(outcome)) == (ill, well)
 
 
@@ -101,11 +101,11 @@ def test_outcomes_count_as_target_faults_or_health(outcome: Outcome, ill: bool, 
         (failed(503, timedelta(days=30)), LONGEST_RETRY_AFTER),
     ],
 )
-def test_a_target_may_ask_for_a_pause(outcome: Outcome, pause: timedelta | None) -> None:
+def test_only_a_429_or_503_with_retry_after_asks_for_a_pause(outcome: Outcome, pause: timedelta | None) -> None:
     assert asked_pause(outcome) == pause
 
 
-def test_failing_since_is_the_first_failure_after_the_last_success() -> None:
+def test_failing_since_is_the_first_failure_after_the_latest_success() -> None:
     window = Window(began=0.0)
     found = []
     for at, ill in ((1.0, True), (2.0, True), (3.0, False), (4.0, True), (5.0, True)):

@@ -36,14 +36,14 @@ def most_within(starts: list[int], length: int) -> int:
 
 
 @given(_EVENTS, _PERIODS, _WAITS)
-def test_no_period_exceeds_its_events(events: int, period: int, waits: list[int]) -> None:
+def test_starts_in_any_period_stay_within_the_rate(events: int, period: int, waits: list[int]) -> None:
     starts = starts_of(rated(events, period), waits)
     slack = 1 + len(waits) // 8  # rounding error of doubles
     assert most_within(starts, period - slack) <= events
 
 
 @given(_EVENTS, _PERIODS, st.integers(1, 50), _WAITS)
-def test_a_burst_is_the_only_excess(events: int, period: int, burst: int, waits: list[int]) -> None:
+def test_starts_exceed_the_rate_by_at_most_the_burst(events: int, period: int, burst: int, waits: list[int]) -> None:
     starts = starts_of(rated(events, period, burst=burst), waits)
     slack = 1 + len(waits) // 8
     assert most_within(starts, period - slack) <= events + burst - 1
@@ -99,7 +99,7 @@ def test_concurrency_limits_the_number_in_flight() -> None:
     assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW)) == (NEVER, 0)
 
 
-def test_lowered_concurrency_passes_none_until_enough_have_ended() -> None:
+def test_a_gate_above_its_lowered_concurrency_passes_nothing() -> None:
     gate = Gate(name="host:shop.example", concurrency=3, running=5)
     assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW + SECOND)) == (NEVER, 0)
 
@@ -119,7 +119,7 @@ def test_a_circuit_passes_one_probe_once_its_pause_is_over() -> None:
     assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # sends another probe if there is no word of the first
 
 
-def test_a_limit_whose_hold_is_over_sends_no_probe() -> None:
+def test_a_limit_sends_no_probe_when_its_hold_ends() -> None:
     assert not Gate(name="host:shop.example", shut_until=NOW).is_probing
 
 
@@ -135,7 +135,7 @@ def test_a_recovering_circuit_doubles_its_rate_each_second(rate: int) -> None:
         assert rate * 2**second * 0.9 <= passed <= rate * 2 ** (second + 1)
 
 
-def test_a_recovering_limit_returns_to_its_own_rate() -> None:
+def test_a_recovering_limit_returns_to_its_configured_rate() -> None:
     gate = rated(50, SECOND, recovers_from=NOW)
     gate.next_at = float(NOW)
     starts = starts_of(gate, [0] * 400)
@@ -155,7 +155,7 @@ def test_a_recovering_limit_returns_to_its_own_rate() -> None:
         ("nothing at all", None),
     ],
 )
-def test_host_of_a_target(target: str, host: str | None) -> None:
+def test_only_http_targets_have_a_host(target: str, host: str | None) -> None:
     assert host_of(target) == host
 
 
@@ -175,7 +175,7 @@ def test_a_gate_belongs_only_to_its_own_client() -> None:
     assert not is_part_of(circuit_name("shop.example", "x y"), "client:y")
 
 
-def test_the_circuit_of_a_path_belongs_to_its_host() -> None:
+def test_a_path_circuit_is_part_of_its_hosts_circuit() -> None:
     of_a_path, of_its_host = circuits_of("https://Shop.example/a/b?c=d e", "shop.example", "x y")
     assert (of_a_path, of_its_host) == ("circuit:shop.example/a/b x y", "circuit:shop.example x y")
     assert is_part_of(of_a_path, of_its_host)
@@ -195,7 +195,7 @@ def test_the_circuit_of_a_path_belongs_to_its_host() -> None:
         ("https://shop.example/" + "x" * 199, "/" + "x" * 199),
     ],
 )
-def test_path_of_a_target(target: str, path: str) -> None:
+def test_the_path_of_a_target_excludes_its_query(target: str, path: str) -> None:
     assert path_of(target) == path
 
 

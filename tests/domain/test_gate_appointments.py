@@ -42,7 +42,7 @@ def test_no_gate_exceeds_its_rate(client: int, key: int, waiting: list[tuple[int
 
 
 @given(_RATES, _RATES, st.lists(st.integers(0, SECOND), max_size=60))
-def test_starts_are_when_due_and_within_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
+def test_no_start_is_early_or_beyond_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
     gates = [rated("client:a", client), rated("key:a/k", key)]
     for after, appointment in zip(waiting, appoint([(NOW + after, gates) for after in waiting], NOW), strict=True):
         assert appointment.behind or NOW + after <= appointment.start <= NOW + after + AHEAD
@@ -55,7 +55,7 @@ def test_executions_with_the_same_gates_pass_in_order() -> None:
     assert (len(starts(found)), behind(found)) == (51, {"client:a": 9})
 
 
-def test_a_wide_gate_does_not_idle_if_others_can_start_first() -> None:
+def test_a_wide_gate_does_not_idle_behind_a_narrow_one() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
     found = appoint([(NOW, [wide, narrow])] * 10 + [(NOW, [wide])] * 100, NOW)
     assert sorted(starts(found)) == [NOW + 5_000 * n for n in range(101)]
@@ -74,32 +74,32 @@ def test_a_lone_execution_waits_until_just_before_its_narrow_gate_opens() -> Non
     assert starts(appoint([(NOW, [wide, narrow])], shortly_before)) == [second.start]
 
 
-def test_gates_with_similar_rates_wait_for_each_other() -> None:
+def test_with_similar_rates_the_narrower_gate_sets_the_pace() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 150)
     assert len(starts(appoint([(NOW, [wide, narrow])] * 100, NOW))) == 75
 
 
-def test_a_full_gate_holds_back_without_drawing_on_the_others() -> None:
+def test_a_full_gate_holds_an_execution_without_drawing_on_other_gates() -> None:
     wide, full = rated("client:a", 200), Gate(name="host:b", concurrency=1, running=1)
     [appointment] = appoint([(NOW, [wide, full])], NOW)
     assert (appointment.start, appointment.behind, wide.drawn) == (NEVER, full, 0)
 
 
-def test_a_probe_is_named() -> None:
+def test_only_the_first_execution_probes_a_circuit() -> None:
     circuit = Gate(name="circuit:b a", shut_until=NOW - 1)
     first, second = appoint([(NOW, [circuit])] * 2, NOW)
     assert (first.probes, first.behind) == (("circuit:b a",), None)
     assert second.behind is circuit
 
 
-def test_priority_decides_which_execution_passes_a_shared_gate() -> None:
+def test_an_additional_wide_gate_does_not_delay_an_execution() -> None:
     """An additional gate with a much higher rate does not delay an execution."""
     client, key = rated("client:a", 100), rated("key:a/k", 1_000)
     found = appoint([(NOW, [client, key])] * 20 + [(NOW, [client])] * 100, NOW)
     assert [appointment.start for appointment in found[:20]] == [NOW + 10_000 * n for n in range(20)]
 
 
-def test_executions_start_one_by_one_once_a_gate_opens() -> None:
+def test_executions_start_at_the_gates_rate_once_it_opens() -> None:
     gate = rated("host:b", 10, shut_until=NOW + 300_000)
     assert starts(appoint([(NOW, [gate])] * 200, NOW)) == [NOW + 300_000 + 100_000 * n for n in range(3)]
 
@@ -119,7 +119,7 @@ _GATES = st.builds(
 
 
 @given(st.lists(_GATES, min_size=1, max_size=4, unique_by=lambda gate: gate.name), st.integers(1, 40))
-def test_gates_in_any_state_hold_back_or_pass(gates: list[Gate], count: int) -> None:
+def test_gates_in_any_state_pass_only_what_their_limits_allow(gates: list[Gate], count: int) -> None:
     running = {gate.name: gate.running for gate in gates}
     assert all(0 <= gate.room(count, now=NOW, last=NOW + AHEAD) <= count for gate in gates)
     found = appoint([(NOW, gates)] * count, NOW)

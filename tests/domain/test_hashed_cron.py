@@ -48,7 +48,7 @@ def test_jobs_are_spread_over_all_minutes_and_hours() -> None:
 
 
 @given(st.text(max_size=50))
-def test_values_are_within_their_ranges(identity: str) -> None:
+def test_hashed_values_are_within_their_ranges(identity: str) -> None:
     low, hour, day, _, _ = resolve_hashes("H(20-30) H H * *", identity).split()
     assert 20 <= int(low) <= 30
     assert 0 <= int(hour) <= 23
@@ -56,7 +56,7 @@ def test_values_are_within_their_ranges(identity: str) -> None:
 
 
 @given(st.text(max_size=50))
-def test_a_step_starts_within_its_first_interval(identity: str) -> None:
+def test_a_hashed_step_starts_within_its_first_interval(identity: str) -> None:
     start, rest = resolve_hashes("H/15 * * * *", identity).split()[0].split("-")
     assert 0 <= int(start) < 15
     assert rest == "59/15"
@@ -90,7 +90,7 @@ def test_h_without_an_identity_is_refused() -> None:
         from_parts(cron="H * * * *")
 
 
-def test_a_schedule_depends_on_its_identity() -> None:
+def test_a_hashed_schedule_depends_on_the_jobs_identity() -> None:
     mine, yours = (from_parts(cron="H H * * *", identity=identity) for identity in ("default/mine", "default/yours"))
     assert mine != yours
     assert mine == from_parts(cron=resolve_hashes("H H * * *", "default/mine"))

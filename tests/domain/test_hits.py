@@ -35,7 +35,7 @@ def counted(job: Recurrence, moments: set[datetime]) -> int:
 
 @settings(max_examples=60, deadline=None)
 @given(job=st.sampled_from(JOBS), seconds=st.sets(st.integers(0, 3 * 86_400), max_size=40), fraction=st.booleans())
-def test_a_moment_counts_if_it_is_an_instant_of_the_job(job: Recurrence, seconds: set[int], fraction: bool) -> None:
+def test_only_moments_that_are_instants_of_the_job_count(job: Recurrence, seconds: set[int], fraction: bool) -> None:
     begin = ANCHOR if fraction else MARCH
     moments = {begin + timedelta(seconds=second // 15 * 15) for second in seconds}
     assert counted(job, moments) == sum(is_instant(job, at) for at in moments)
@@ -64,7 +64,7 @@ def test_hourly_counts_match_the_instants(job: Recurrence) -> None:
     assert job.by_hour(ANCHOR, end) == wanted
 
 
-def test_hourly_counts_of_intervals_with_fractional_seconds() -> None:
+def test_hourly_counts_are_exact_for_fractional_second_intervals() -> None:
     job = recurrence(every=timedelta(seconds=1500.5), anchor=ANCHOR)
     assert list(job.by_hour(ANCHOR, ANCHOR + timedelta(hours=2)).values()) == [3, 2]
     assert job.by_hour(ANCHOR, ANCHOR) == {}

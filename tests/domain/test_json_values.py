@@ -162,7 +162,7 @@ def test_a_value_decodes_to_its_original_type(value: Any, kind: Any) -> None:
         ({"refund": REFUND}, {"refund": {"amount": "1.50", "why": "broken", "within": "PT1H"}}),
     ],
 )
-def test_other_values_become_the_nearest_json(value: Any, expected: Any) -> None:
+def test_values_of_other_types_are_encoded_as_the_nearest_json(value: Any, expected: Any) -> None:
     assert orjson.loads(encode_json(value)) == expected
 
 
@@ -176,7 +176,7 @@ def test_values_without_a_json_form_are_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30, -(10**308)])
 @pytest.mark.parametrize("wrap", [list, Wrapped, Box], ids=["list", "Struct", "model"])
-def test_integers_are_encoded_and_decoded_exactly(number: int, wrap: Any) -> None:
+def test_integers_beyond_64_bits_round_trip_exactly(number: int, wrap: Any) -> None:
     value = [number] if wrap is list else wrap(n=number)
     found = decode_json(encode_json({"a": value}))["a"]
     assert found == ([number] if wrap is list else {"n": number})
@@ -184,12 +184,12 @@ def test_integers_are_encoded_and_decoded_exactly(number: int, wrap: Any) -> Non
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**309, 2**1024])
 @pytest.mark.parametrize("wrap", [list, Wrapped], ids=["list", "Struct"])
-def test_numbers_that_no_double_can_hold_are_refused(number: float, wrap: Any) -> None:
+def test_non_finite_and_oversized_numbers_are_refused(number: float, wrap: Any) -> None:
     with pytest.raises(TypeError, match=r"not a JSON number|over 1\.797e308"):
         encode_json({"a": [number] if wrap is list else wrap(n=number)})
 
 
-def test_an_error_names_the_type_and_what_to_give() -> None:
+def test_an_encoding_error_names_the_type_and_the_accepted_types() -> None:
     with pytest.raises(TypeError, match=r"not JSON serializable: complex; give dicts, lists, strings and numbers"):
         encode_json({"a": 1j})
     endless: list[Any] = []
@@ -201,6 +201,6 @@ def test_an_error_names_the_type_and_what_to_give() -> None:
 @pytest.mark.parametrize(
     "text", ["18446744073709551616", "-9223372036854775809", "123456789012345678901234567890", "9" * 308]
 )
-def test_integers_are_decoded_exactly(text: str) -> None:
+def test_integers_beyond_64_bits_are_decoded_exactly(text: str) -> None:
     found = decode_json(f'{{"n": {text}}}'.encode())["n"]
     assert (type(found), str(found)) == (int, text)

@@ -20,11 +20,11 @@ def _decide(rules: dict[str, Any], late: timedelta, every: str = "1h") -> Instan
 
 @pytest.mark.parametrize("on_missed", ["latest", "all", "skip"])
 @pytest.mark.parametrize("late", [timedelta(milliseconds=-300), timedelta(0), timedelta(seconds=59)])
-def test_a_row_on_time_runs_and_the_next_instant_follows(on_missed: str, late: timedelta) -> None:
+def test_a_punctual_row_runs_and_the_next_instant_follows(on_missed: str, late: timedelta) -> None:
     assert _decide({"on_missed": on_missed}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
-def test_the_latest_instant_runs_for_all_missed_ones() -> None:
+def test_missed_instants_coalesce_into_the_latest() -> None:
     reason = "coalesced_into 2026-03-01T12:00:00Z"
     skipped = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason=reason)
     expected = InstantDecision(runs=False, skipped=(skipped,), successor=NINE + 3 * HOUR)
@@ -32,16 +32,16 @@ def test_the_latest_instant_runs_for_all_missed_ones() -> None:
     assert _decide({}, 3.9 * HOUR) == expected
 
 
-def test_the_last_instant_runs_however_late() -> None:
+def test_the_last_missed_instant_runs_however_late() -> None:
     assert _decide({}, 0.9 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
     assert _decide({"ends_at": "2026-03-01T10:00:00Z"}, 100 * HOUR) == InstantDecision(runs=True)
 
 
-def test_with_all_every_missed_instant_runs_in_turn() -> None:
+def test_on_missed_all_runs_every_missed_instant_in_turn() -> None:
     assert _decide({"on_missed": "all"}, 100 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
-def test_with_skip_an_instant_may_be_up_to_a_minute_late() -> None:
+def test_on_missed_skip_runs_an_instant_up_to_a_minute_late() -> None:
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     expected = InstantDecision(runs=False, skipped=(missed,), successor=NINE + 2 * HOUR)
     assert _decide({"on_missed": "skip"}, 1.5 * HOUR) == expected
@@ -51,14 +51,14 @@ def test_with_skip_an_instant_may_be_up_to_a_minute_late() -> None:
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_the_rest_run() -> None:
+def test_instants_older_than_catch_up_are_missed_and_later_ones_run() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
     assert _decide({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_the_rest_coalesce() -> None:
+def test_instants_older_than_catch_up_are_missed_and_later_ones_coalesce() -> None:
     assert _decide({"catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False,
         skipped=(
@@ -71,38 +71,38 @@ def test_instants_older_than_catch_up_are_missed_and_the_rest_coalesce() -> None
     )
 
 
-def test_if_all_instants_are_too_old_the_next_one_is_in_the_future() -> None:
+def test_if_all_missed_instants_are_too_old_a_future_one_is_planned() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 4 * HOUR, count=5, reason="missed")
     assert _decide({"catch_up": "5m"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 5 * HOUR
     )
 
 
-def test_a_job_that_has_ended_has_no_successor() -> None:
+def test_a_job_past_its_end_has_no_successor() -> None:
     rules = {"catch_up": "5m", "ends_at": "2026-03-01T11:00:00Z"}
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     assert _decide(rules, 4.5 * HOUR) == InstantDecision(runs=False, skipped=(missed,))
 
 
 @pytest.mark.parametrize("spread", [{"jitter": "10m"}, {"window": "10m"}])
-def test_delay_within_jitter_or_window_is_not_late(spread: dict[str, Any]) -> None:
+def test_a_delay_within_jitter_or_window_is_not_late(spread: dict[str, Any]) -> None:
     late = timedelta(minutes=10, seconds=30)
     assert _decide({"on_missed": "skip", **spread}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
     assert not _decide({"on_missed": "skip", **spread}, late + timedelta(minutes=1)).runs
 
 
-def test_after_completion_the_successor_is_not_yet_known() -> None:
+def test_an_after_completion_job_has_no_successor_yet() -> None:
     assert _decide({"after_completion": True}, 100 * HOUR) == InstantDecision(runs=True)
 
 
-def test_after_completion_a_row_past_ends_at_does_not_run() -> None:
+def test_an_after_completion_row_past_ends_at_does_not_run() -> None:
     rules = parse_rules({"after_completion": True, "ends_at": "2026-03-01T09:30:00Z"})
     past = SkippedRange(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
     found = decide_instant(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)
     assert found == InstantDecision(runs=False, skipped=(past,))
 
 
-def test_a_row_no_longer_in_an_edited_schedule_is_counted_once() -> None:
+def test_a_row_outside_an_edited_schedule_is_counted_once_as_missed() -> None:
     parsed = parse_rules({"catch_up": "1h"})
     job = recurrence(cron="0 12 * * *", rules=parsed)
     missed = SkippedRange(first=NINE, last=NINE, count=1, reason="missed")
@@ -111,7 +111,7 @@ def test_a_row_no_longer_in_an_edited_schedule_is_counted_once() -> None:
     )
 
 
-def test_a_year_of_missed_seconds_is_two_ranges() -> None:
+def test_a_year_of_missed_seconds_is_recorded_as_two_ranges() -> None:
     decision = _decide({"catch_up": "1d"}, timedelta(days=365), every="1s")
     assert [part.count for part in decision.skipped] == [364 * 86_400, 86_400]
     assert decision.successor == NINE + timedelta(days=365)

@@ -19,5 +19,5 @@ def test_the_rule_decides_what_happens_to_an_overlapping_instant(rule: OnOverlap
 
 
 @pytest.mark.parametrize("rule", [rule for rule in OnOverlap if rule is not OnOverlap.ALLOW])
-def test_with_after_completion_an_instant_waits_whatever_the_rule(rule: OnOverlap) -> None:
+def test_an_after_completion_job_waits_whatever_the_overlap_rule(rule: OnOverlap) -> None:
     assert decide_overlap(Rules(on_overlap=rule, after_completion=True)) is OverlapDecision.WAIT

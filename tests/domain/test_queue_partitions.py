@@ -10,6 +10,6 @@ def test_a_partition_belongs_to_one_queue(partition: int, queue: int, first: int
     assert (queue_of(partition), first_of(partition)) == (queue, first)
 
 
-def test_a_queue_has_all_partitions_up_to_the_next_one() -> None:
+def test_a_queue_has_sixteen_consecutive_partitions() -> None:
     assert [*partitions_of(16)] == partitions_from([16]) == [*range(16, 32)]
     assert {first_of(partition) for partition in partitions_of(16)} == {16}

@@ -93,7 +93,7 @@ def _shown(found: list[datetime]) -> list[str]:
         ),
     ],
 )
-def test_the_first_instants_of_2026(columns: dict[str, Any], rules: dict[str, Any], expected: list[str]) -> None:
+def test_rules_determine_the_first_instants_of_2026(columns: dict[str, Any], rules: dict[str, Any], expected: list[str]) -> None:
     assert _shown(_job(rules, **columns).instants(NEW_YEAR, 3)) == expected
 
 
@@ -112,7 +112,7 @@ def test_excluding_a_day_that_the_zone_skipped_has_no_effect() -> None:
     assert _shown(job.instants(_at("2011-12-29T12:00"), 3)) == ["12-29T22:00", "12-30T10:00", "12-30T22:00"]
 
 
-def test_an_h_in_an_additional_schedule_depends_on_the_identity() -> None:
+def test_an_h_in_an_additional_schedule_depends_on_the_jobs_identity() -> None:
     rules = parse_rules({"also": [{"cron": "H H * * *"}]})
     jobs = [recurrence(cron="0 0 1 1 *", identity=f"payments/{n}", rules=rules) for n in range(50)]
     assert len({job.next_instant(NEW_YEAR) for job in jobs}) > 40
@@ -149,7 +149,7 @@ def test_a_rare_instant_is_found_past_the_excluded_ones() -> None:
     assert last_day.next_instant(NEW_YEAR) == _at("2026-12-31T00:00")
 
 
-def test_a_job_past_its_end_has_no_next_instant_and_is_still_valid() -> None:
+def test_a_job_past_its_end_has_no_next_instant_but_is_valid() -> None:
     job = _job({"ends_at": "2020-01-01T00:00:00Z"}, cron="0 9 * * *")
     assert job.next_instant(NEW_YEAR) is None
     assert job.instants(_at("2019-12-30T12:00"), 5) == [_at("2019-12-31T09:00")]

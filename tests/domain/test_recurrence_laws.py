@@ -31,7 +31,7 @@ def _from(instants: list[datetime], after: datetime) -> list[datetime]:
 
 @settings(max_examples=60, deadline=None)
 @given(one=drawn(), moment=_MOMENTS)
-def test_next_instants_are_those_of_all_schedules_minus_exclusions(one: Drawn, moment: timedelta) -> None:
+def test_next_instants_match_all_schedules_minus_exclusions(one: Drawn, moment: timedelta) -> None:
     after = one.change + moment
     expected = _from(one.instants(), after)[:40]
     assert _recurrence(one).instants(after, len(expected)) == expected
@@ -117,7 +117,7 @@ _WEEKDAYS = st.sampled_from(["*", "MON-FRI", "SAT,SUN", "FRI#2", "L5", "*/2", "0
     zone=st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"]),
     excluded=st.tuples(_DAYS, _MONTHS.filter(lambda months: months != "*"), _WEEKDAYS),
 )
-def test_counting_days_matches_stepping_through_them(
+def test_counting_by_days_matches_stepping_through_the_instants(
     days: tuple[str, str, str], clock: str, zone: str, excluded: tuple[str, str, str]
 ) -> None:
     after, until = datetime(2027, 11, 5, 7, tzinfo=UTC), datetime(2029, 1, 2, tzinfo=UTC)

@@ -11,7 +11,7 @@ from pgsched.errors import InvalidSchedule
 
 
 @pytest.mark.parametrize("raw", [None, b"{}", "{}", {}, {"jitter": None}])
-def test_no_rules_means_the_defaults(raw: Any) -> None:
+def test_without_rules_the_defaults_apply(raw: Any) -> None:
     assert parse_rules(raw) == Rules()
 
 
@@ -62,7 +62,7 @@ def test_interval_rules_are_parsed() -> None:
     assert parse_rules('{"window": "30m", "after_completion": false}') == Rules(window=timedelta(minutes=30))
 
 
-def test_the_same_text_is_parsed_once() -> None:
+def test_identical_rules_are_parsed_only_once() -> None:
     text = '{"exclude": ["2026-12-25"]}'
     assert parse_rules(text) is parse_rules(text)
 
@@ -85,7 +85,7 @@ def test_the_same_text_is_parsed_once() -> None:
         ('{"after_completion": true, "exclude": ["2026-12-25"]}', "exclude cannot be combined with after_completion"),
     ],
 )
-def test_an_error_says_what_to_write(raw: Any, advice: str) -> None:
+def test_an_invalid_rule_is_refused_with_advice(raw: Any, advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         parse_rules(raw)
     assert advice in str(refusal.value)
@@ -96,7 +96,7 @@ def test_durations_and_instants_may_be_python_objects() -> None:
     assert (rules.jitter, rules.starts_at) == (timedelta(minutes=5), datetime(2026, 3, 1, tzinfo=UTC))
 
 
-def test_exclude_takes_hundreds_of_dates_but_only_twenty_patterns() -> None:
+def test_exclude_accepts_hundreds_of_dates_but_only_twenty_patterns() -> None:
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
     patterns = [f"* {hour} * * *" for hour in range(MOST_PATTERNS)]
     assert len(parse_rules({"exclude": dates + patterns}).exclude) == len(dates) + MOST_PATTERNS

@@ -7,7 +7,7 @@ from pgsched.domain.round_robin import Turns
 A, B, BOTH = frozenset("a"), frozenset("b"), frozenset("ab")
 
 
-def test_clients_take_turns_and_each_is_first_in_first_out() -> None:
+def test_clients_take_turns_and_keep_their_own_order() -> None:
     turns = Turns[int]()
     for number in range(3):
         turns.add(A, number)
@@ -16,7 +16,7 @@ def test_clients_take_turns_and_each_is_first_in_first_out() -> None:
     assert not turns
 
 
-def test_a_client_that_may_not_be_served_blocks_no_other() -> None:
+def test_an_ineligible_client_does_not_block_other_clients() -> None:
     turns = Turns[int]()
     turns.add(A, 1)
     turns.add(B, 2)
@@ -25,7 +25,7 @@ def test_a_client_that_may_not_be_served_blocks_no_other() -> None:
     assert turns.take() == (A, 1)
 
 
-def test_the_client_with_the_fewest_comes_first() -> None:
+def test_the_client_that_holds_the_fewest_is_served_first() -> None:
     turns, has = Turns[str](), Counter({"a": 2})
     turns.add(BOTH, "both")
     turns.add(A, "a")

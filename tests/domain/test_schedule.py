@@ -170,7 +170,7 @@ def test_each_instant_is_later_than_the_previous(
     anchor=st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),
     after=st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),
 )
-def test_every_stays_aligned_with_its_anchor(interval: timedelta, anchor: datetime, after: datetime) -> None:
+def test_an_interval_stays_aligned_with_its_anchor(interval: timedelta, anchor: datetime, after: datetime) -> None:
     following = next_instant(Every(interval=interval, anchor=anchor), after)
     assert following is not None
     assert following > after
@@ -178,7 +178,7 @@ def test_every_stays_aligned_with_its_anchor(interval: timedelta, anchor: dateti
     assert following == anchor or anchor <= following - interval <= after
 
 
-def test_every_starts_at_a_future_anchor() -> None:
+def test_an_interval_starts_at_a_future_anchor() -> None:
     every = Every(interval=HOUR, anchor=_at("2026-03-01T09:00"))
     assert Recurrence(specs=(every,)).instants(_at("2026-01-01T00:00"), 2) == [
         _at("2026-03-01T09:00"),
@@ -186,17 +186,17 @@ def test_every_starts_at_a_future_anchor() -> None:
     ]
 
 
-def test_every_stops_at_the_end_of_the_calendar() -> None:
+def test_an_interval_stops_at_the_end_of_the_calendar() -> None:
     assert next_instant(Every(interval=HOUR, anchor=_at("2026-01-01T00:00")), datetime.max.replace(tzinfo=UTC)) is None
 
 
-def test_once_fires_only_before_its_instant_has_passed() -> None:
+def test_a_one_time_schedule_fires_only_if_its_instant_is_ahead() -> None:
     once = Once(fire_at=_at("2026-03-01T09:00"))
     assert next_instant(once, _at("2026-03-01T08:59:59")) == _at("2026-03-01T09:00")
     assert Recurrence(specs=(once,)).instants(_at("2026-03-01T09:00"), 5) == []
 
 
-def test_instants_are_in_utc_whatever_the_given_offset() -> None:
+def test_instants_are_in_utc_whatever_offset_is_given() -> None:
     asked = datetime(2026, 3, 1, 10, tzinfo=ZoneInfo("Asia/Kolkata"))
     for schedule in (Once(fire_at=asked + HOUR), Every(interval=HOUR, anchor=asked), Cron(expression="0 * * * *")):
         following = next_instant(schedule, asked)
@@ -204,7 +204,7 @@ def test_instants_are_in_utc_whatever_the_given_offset() -> None:
         assert following.tzinfo is UTC
 
 
-def test_fractions_of_a_second_count() -> None:
+def test_fractions_of_a_second_are_not_ignored() -> None:
     noon = _at("2026-03-01T12:00")
     cron = Cron(expression="0 12 * * *")
     assert next_instant(cron, noon - timedelta(microseconds=1)) == noon
@@ -222,7 +222,7 @@ def test_fractions_of_a_second_count() -> None:
         ),
     ],
 )
-def test_valid_parts_give_a_schedule(parts: dict[str, Any], schedule: Schedule) -> None:
+def test_valid_arguments_give_the_expected_schedule(parts: dict[str, Any], schedule: Schedule) -> None:
     assert from_parts(**parts) == schedule
 
 
@@ -256,7 +256,7 @@ def test_valid_parts_give_a_schedule(parts: dict[str, Any], schedule: Schedule) 
         ({"fire_at": "0001-01-01T00:00:00+14:00"}, "is out of range"),
     ],
 )
-def test_invalid_parts_are_refused_with_advice(parts: dict[str, Any], advice: str) -> None:
+def test_invalid_schedule_arguments_are_refused_with_advice(parts: dict[str, Any], advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         from_parts(**parts)
     assert advice in str(refusal.value)
@@ -267,7 +267,7 @@ def test_a_datetime_without_an_offset_is_refused() -> None:
         next_instant(Cron(expression="@daily"), datetime(2026, 3, 1))
 
 
-def test_a_preview_of_every_is_in_utc_without_notes() -> None:
+def test_a_preview_of_an_interval_is_in_utc_without_notes() -> None:
     every = Every(interval=HOUR, anchor=_at("2026-03-29T00:00"))
     [fire] = Recurrence(specs=(every,)).fires(_at("2026-03-29T00:00"), 1)
     assert (fire.local, fire.note) == ("2026-03-29T01:00:00+00:00", None)

@@ -27,14 +27,14 @@ def test_jitter_is_bounded_and_ends_before_the_next_instant(
     assert found == jittered(identity, instant, jitter, following)
 
 
-def test_jobs_are_spread_over_the_jitter() -> None:
+def test_jobs_are_spread_evenly_over_the_jitter() -> None:
     starts = [jittered(f"payments/{n}", INSTANT, timedelta(minutes=10), None) for n in range(5000)]
     minutes = Counter(start.minute for start in starts)
     assert sorted(minutes) == list(range(10))
     assert max(minutes.values()) < 600
 
 
-def test_jitter_differs_for_each_instant() -> None:
+def test_a_jobs_jitter_differs_from_instant_to_instant() -> None:
     instants = [INSTANT + timedelta(days=n) for n in range(100)]
     late = {jittered("payments/nightly", at, timedelta(minutes=10), None) - at for at in instants}
     assert len(late) == 100

@@ -124,7 +124,7 @@ def test_an_invalid_target_is_refused(text: str) -> None:
         ("[64:ff9b::1.2.3.4]", "[64:ff9b::102:304]"),
     ],
 )
-def test_an_address_is_refused_with_its_canonical_form(host: str, meant: str) -> None:
+def test_the_refusal_of_an_ip_address_suggests_its_canonical_form(host: str, meant: str) -> None:
     with pytest.raises(InvalidTarget) as refused:
         canonical_host(host)
     assert str(refused.value).endswith(f"write {meant}")

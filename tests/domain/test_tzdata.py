@@ -26,11 +26,11 @@ def a_place(directory: Path, **files: str) -> str:
         ({}, None),
     ],
 )
-def test_the_version_is_read_from_beside_the_zones(tmp_path: Path, files: dict[str, str], found: str | None) -> None:
+def test_the_version_is_read_from_the_zone_directory(tmp_path: Path, files: dict[str, str], found: str | None) -> None:
     assert version_in_use([a_place(tmp_path / "zones", **files)]) == found
 
 
-def test_the_first_directory_with_zones_counts(tmp_path: Path) -> None:
+def test_the_first_directory_with_zones_determines_the_version(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "tzdata.zi").write_text("# version 2031a\n")
@@ -39,10 +39,10 @@ def test_the_first_directory_with_zones_counts(tmp_path: Path) -> None:
     assert version_in_use(places) == "2025b"
 
 
-def test_without_any_directory_the_tzdata_packages_version_is_used(tmp_path: Path) -> None:
+def test_without_a_zone_directory_the_tzdata_package_has_the_version(tmp_path: Path) -> None:
     year, _, number = version("tzdata").partition(".")
     assert version_in_use([str(tmp_path)]) == f"{year}{chr(ord('a') + int(number.split('.')[0]) - 1)}"
 
 
-def test_this_machine_has_a_version() -> None:
+def test_a_version_is_found_on_this_machine() -> None:
     assert version_in_use()

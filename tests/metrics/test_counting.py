@@ -71,7 +71,7 @@ def test_attempts_are_counted_by_queue_and_outcome() -> None:
     assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue whose name is not yet known
 
 
-def test_a_timed_attempt_counts_with_its_weight() -> None:
+def test_a_sampled_attempt_is_counted_with_its_weight() -> None:
     found = page_of(counters_of(attempts("succeeded", "snoozed", weight=8)).counts({0: "q"}, {}))
     assert found["pgsched_lateness_seconds_sum", ("q",)] == 16.0
     assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 8.0
@@ -81,7 +81,7 @@ def test_a_timed_attempt_counts_with_its_weight() -> None:
     assert found["pgsched_lateness_seconds_count", ("q",)] == 16
 
 
-def test_time_in_the_queue_and_in_the_worker_are_separate_metrics() -> None:
+def test_queue_time_and_worker_wait_are_separate_metrics() -> None:
     told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
     found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))  # unknown for the last attempt
     assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
@@ -104,7 +104,7 @@ def test_batches_and_events_are_counted() -> None:
     assert found["pgsched_worker_in_hand", ()] == 3
 
 
-def test_durations_start_at_zero_so_that_the_first_is_an_increase() -> None:
+def test_duration_counts_start_at_zero() -> None:
     found = page_of(Counters().counts({}, {}))
     assert found["pgsched_claim_duration_seconds_count", ()] == found["pgsched_settle_duration_seconds_count", ()] == 0
 
@@ -116,7 +116,7 @@ def test_each_queue_has_its_own_histograms() -> None:
     assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
 
-def test_counters_outlive_their_process_and_gauges_do_not(tmp_path: Path) -> None:
+def test_counters_outlive_their_process_but_gauges_do_not(tmp_path: Path) -> None:
     gauges = {"pgsched_worker_in_hand": 3.0}
     writing = Writing(
         Events(),
@@ -137,7 +137,7 @@ def test_counters_outlive_their_process_and_gauges_do_not(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == [str(os.getpid())]
 
 
-def test_each_process_has_its_own_gauges_and_numbers_are_reused(tmp_path: Path) -> None:
+def test_each_process_has_its_own_gauges_and_a_reusable_number(tmp_path: Path) -> None:
     def writing(room: int) -> None:
         gauges = {"pgsched_worker_room": float(room), "pgsched_worker_running": 1.0}
         Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()
@@ -168,7 +168,7 @@ def test_a_process_that_stopped_writing_is_not_counted_as_alive(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"\xc1", b"[]"])
-def test_an_unreadable_file_hides_no_other(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_metrics_file_is_skipped(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "1").write_bytes(content)
     (tmp_path / f"{os.getpid()}.new").write_bytes(b"half")
     Writing(Events(), Counting(counters_of(attempts("succeeded")), tmp_path), queue_names=dict, gauges=dict).write()
@@ -182,7 +182,7 @@ def test_queue_names_cannot_inject_lines() -> None:
     assert found["pgsched_claims_total", ()] == 0
 
 
-def test_histograms_are_summed() -> None:
+def test_histograms_of_several_processes_are_summed() -> None:
     one, other = Counts(), Counts()
     one.observe(0.002, "pgsched_claim_duration_seconds")
     other.observe(10_000.0, "pgsched_claim_duration_seconds")

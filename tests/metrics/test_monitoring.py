@@ -36,7 +36,7 @@ def _expressions() -> Iterator[str]:
         yield from re.findall(r"`([^`]+)`", line.split("|", 2)[2])
 
 
-def test_every_expression_is_valid_and_uses_existing_metrics() -> None:
+def test_every_promql_expression_is_valid_and_uses_existing_metrics() -> None:
     expressions = list(_expressions())
     assert len(expressions) > 40
     recorded = {rule["record"] for rule in yaml.safe_load(_RULES.read_text())["groups"][0]["rules"]}
@@ -45,14 +45,14 @@ def test_every_expression_is_valid_and_uses_existing_metrics() -> None:
         assert set(parsed["metrics"]) <= _shown() | recorded, expression
 
 
-def test_each_alert_fires_when_it_should_and_alone() -> None:
+def test_each_alert_fires_only_in_its_own_case() -> None:
     """``promtool test rules`` runs the cases; each alert has one."""
     promtool("test", "rules", _CASES)
     named = set(re.findall(r"Pgsched\w+", _CASES.read_text()))
     assert named == {rule["alert"] for rule in yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]}
 
 
-def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
+def test_prometheus_accepts_the_example_configuration(tmp_path: Path) -> None:
     (tmp_path / "alerts.yml").write_text(_RULES.read_text())
     (tmp_path / "key").write_text("psk_key")
     given = (_RULES.parent / "prometheus.yml").read_text().replace("/etc/prometheus/pgsched.key", str(tmp_path / "key"))
@@ -68,7 +68,7 @@ def test_every_alert_has_a_severity_and_a_description() -> None:
     assert len({alert["alert"] for alert in alerts}) == len(alerts)
 
 
-def test_the_how_to_lists_exactly_the_metrics() -> None:
+def test_the_how_to_lists_exactly_the_existing_metrics() -> None:
     table = {
         tuple(cell.strip() for cell in line.strip("|").split("|"))[:3]
         for line in _HOW_TO.read_text().splitlines()

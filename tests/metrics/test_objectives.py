@@ -39,7 +39,7 @@ async def told(objectives: Objectives, database_url: str) -> dict[str, list[floa
     return found
 
 
-async def test_attempts_are_counted_once_over_hours_of_scrapes(db: Connection, database_url: str) -> None:
+async def test_each_attempt_is_counted_once_over_hours_of_scrapes(db: Connection, database_url: str) -> None:
     for client in ("bank", "idle", "shop"):
         db.execute(_OBJECTIVE, [client, "1s"])
     objectives, shop = Objectives(), [0.0, 0.0]
@@ -56,7 +56,7 @@ async def test_attempts_are_counted_once_over_hours_of_scrapes(db: Connection, d
         assert found == {"bank": [0, 0, 0.9], "idle": [0, 0, 0.9], "shop": [*shop, 0.9]}
 
 
-async def test_a_count_never_decreases_when_the_objective_changes(db: Connection, database_url: str) -> None:
+async def test_changing_an_objective_never_decreases_a_count(db: Connection, database_url: str) -> None:
     objectives = Objectives()
     travel(db, 0)
     db.execute(_OBJECTIVE, ["shop", "1s"])
@@ -70,7 +70,7 @@ async def test_a_count_never_decreases_when_the_objective_changes(db: Connection
         put(db, "shop", on_time=1)
 
 
-async def test_only_the_first_hundred_clients_with_objectives_have_series(db: Connection, database_url: str) -> None:
+async def test_at_most_a_hundred_clients_with_objectives_have_series(db: Connection, database_url: str) -> None:
     for number in range(101):
         db.execute(_OBJECTIVE, [f"client-{number:03}", "1s"])
     found = await told(Objectives(), database_url)

@@ -158,7 +158,7 @@ def test_any_document_is_parsed_or_refused_with_a_pgsched_error(name: str) -> No
 
 @thoroughly
 @given(garbled('{"timeout": "5s", "headers": {"a": "b"}}', "[1, 2.5e3, null]", '{"a": {"b": ["\\ud800"]}}'))
-def test_invalid_json_is_refused_by_every_parser(text: str) -> None:
+def test_garbled_json_is_parsed_or_refused_by_every_parser(text: str) -> None:
     raw = text.encode(errors="surrogatepass")
     for parse, errors in ((parse_options, (InvalidOptions,)), (parse_rules, (InvalidSchedule,))):
         with suppress(*errors):
@@ -193,7 +193,7 @@ _LINES = st.lists(
 
 @thoroughly
 @given(_LINES, st.lists(st.integers(0, 40), max_size=8), st.sampled_from([b"\n", b"\r\n", b"\n\n"]))
-async def test_a_batch_reads_the_same_however_it_is_split(lines: list[bytes], lengths: list[int], end: bytes) -> None:
+async def test_chunk_boundaries_do_not_change_how_a_batch_is_read(lines: list[bytes], lengths: list[int], end: bytes) -> None:
     text = end.join(lines)
     whole = [line async for some in cut(_pieces(text, [])) for line in some]
     assert [line async for some in cut(_pieces(text, lengths)) for line in some] == whole
@@ -219,7 +219,7 @@ def _provider(*claims: str) -> Provider:
 
 @thoroughly
 @given(objects(_CLAIMS), garbled("realm_access.roles", "a.b", "groups"))
-def test_claims_give_a_grant_or_a_refusal(claims: dict[str, Any], name: str) -> None:
+def test_token_claims_yield_a_valid_grant_or_a_refusal(claims: dict[str, Any], name: str) -> None:
     assert all(isinstance(one, str) for one in FromClaim(name).read(claims))
     with suppress(Unauthenticated, Refused):
         grant = _provider("azp", "groups", name).grant(claims)
@@ -254,7 +254,7 @@ _EVENT = b"id: 1.0.5..\ndata: " + msgspec.json.encode(_SOME) + b"\n\n"
     st.lists(st.binary(max_size=20) | st.sampled_from([_EVENT, b"id: \xff\n\n", b'data: "\xff"\n\n', b"data: {}\n\n"])),
     st.lists(st.integers(1, 50), max_size=6),
 )
-def test_an_event_stream_reads_the_same_however_it_is_split(frames: list[bytes], lengths: list[int]) -> None:
+def test_chunk_boundaries_do_not_change_how_an_event_stream_is_read(frames: list[bytes], lengths: list[int]) -> None:
     def follow(pieces: list[bytes]) -> list[Any]:
         following, found = EventStream({}, None, 0), list[Any]()
         try:
@@ -278,7 +278,7 @@ def test_an_event_stream_reads_the_same_however_it_is_split(frames: list[bytes],
     | JSON.map(written)
     | objects({"code": "not_found", "detail": "there is none"}).map(written),
 )
-def test_any_server_answer_is_parsed_or_a_pgsched_error(status: int, content: bytes) -> None:
+def test_any_server_answer_is_parsed_or_raises_a_pgsched_error(status: int, content: bytes) -> None:
     answer = httpx.Response(status, content=content, request=httpx.Request("GET", "http://127.0.0.1/v1/jobs"))
     for field in (None, "jobs"):
         with suppress(PgschedError):
@@ -290,7 +290,7 @@ _HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length : 3\r\nRetry-Aft
 
 @thoroughly
 @given(garbled(_HEAD, "HTTP/1.1 103 Early\n\nHTTP/1.0 503\r\nTransfer-Encoding: gzip, chunked\n\n"))
-def test_a_malformed_head_gives_a_status_or_is_refused(text: str) -> None:
+def test_a_malformed_head_yields_a_status_or_is_refused(text: str) -> None:
     received = text.encode("latin-1", "replace")
     with suppress(Malformed):
         head = read_malformed(received)

@@ -100,7 +100,7 @@ def test_a_job_file_is_parsed_or_refused(tmp_path: Path, name: str, example: str
     reads()
 
 
-def test_a_deeply_nested_file_is_refused(tmp_path: Path) -> None:
+def test_a_deeply_nested_or_wrongly_tagged_file_is_refused(tmp_path: Path) -> None:
     for name, text in (
         ("pgsched.toml", "jobs = " + "[" * 5000),
         ("pgsched.toml", "oidc = " + "{a = " * 5000),
@@ -121,7 +121,7 @@ def test_a_deeply_nested_file_is_refused(tmp_path: Path) -> None:
     st.dictionaries(st.sampled_from([*_ENVIRONMENT]) | garbled(*_ENVIRONMENT), st.text(max_size=5), max_size=3),
     st.data(),
 )
-def test_environment_variables_are_settings_or_refused(environment: Mapping[str, str], data: st.DataObject) -> None:
+def test_environment_variables_are_read_as_settings_or_refused(environment: Mapping[str, str], data: st.DataObject) -> None:
     given = {
         name: data.draw(garbled(_ENVIRONMENT[name])) if name in _ENVIRONMENT else text
         for name, text in environment.items()
@@ -133,7 +133,7 @@ def test_environment_variables_are_settings_or_refused(environment: Mapping[str,
 
 @thoroughly
 @given(garbled(_CRONTAB, *_CRONTAB.splitlines(keepends=True)), st.booleans())
-def test_each_crontab_line_is_an_entry_or_reported(text: str, with_user: bool) -> None:
+def test_each_crontab_line_becomes_an_entry_or_is_reported(text: str, with_user: bool) -> None:
     try:
         lines = list(lines_of(text, with_user=with_user))
     except InvalidInput:  # a file in the other format
@@ -151,7 +151,7 @@ def test_each_crontab_line_is_an_entry_or_reported(text: str, with_user: bool) -
 @given(
     st.lists(objects(_CLOUD_JOB).map(lambda job: _CLOUD_JOB | job), max_size=2).map(json.dumps) | JSON.map(json.dumps)
 )
-def test_a_job_of_another_scheduler_is_declared_or_refused(text: str) -> None:
+def test_another_schedulers_job_is_imported_or_refused(text: str) -> None:
     with suppress(InvalidInput):
         for job in jobs_in(text):
             with suppress(InvalidInput):
@@ -162,7 +162,7 @@ def test_a_job_of_another_scheduler_is_declared_or_refused(text: str) -> None:
 @example([{}], {"😀": "a\x7f\x80\U000e0001"})
 @example([{}], {"a": "\ud800"})
 @given(st.lists(objects(_CLOUD_JOB["httpTarget"]), min_size=1, max_size=2), JSON)
-def test_imported_jobs_are_printed_as_toml_that_reads_back_the_same(
+def test_imported_jobs_are_the_same_when_printed_as_toml_or_json(
     targets: list[dict[str, Any]], payload: Any
 ) -> None:
     jobs = [_CLOUD_JOB | {"httpTarget": _CLOUD_JOB["httpTarget"] | target} for target in targets]

@@ -144,7 +144,7 @@ def test_a_long_text_is_parsed_quickly(number: int) -> None:
 
 @thoroughly
 @given(garbled("PT1H30M", "P1DT2H", "1h30m", "1.5s"))
-def test_a_parsed_duration_survives_formatting_and_parsing(text: str) -> None:
+def test_a_parsed_duration_round_trips_through_its_text(text: str) -> None:
     with suppress(InvalidSchedule):
         length = parse_duration(text)
         assert parse_duration(format_duration(length)) == length
@@ -152,7 +152,7 @@ def test_a_parsed_duration_survives_formatting_and_parsing(text: str) -> None:
 
 @thoroughly
 @given(garbled(_POSITION, _PARTLY))
-def test_a_parsed_position_survives_formatting_and_parsing(text: str) -> None:
+def test_a_parsed_position_round_trips_through_its_text(text: str) -> None:
     with suppress(InvalidInput):
         position = Position.parse(text)
         assert Position.parse(str(position)) == position
@@ -161,7 +161,7 @@ def test_a_parsed_position_survives_formatting_and_parsing(text: str) -> None:
 
 @thoroughly
 @given(garbled("https://shop.example:8443/a?b=c", "http://[::1]/", "HTTPS://a"))
-def test_the_host_and_path_called_are_those_that_were_checked(text: str) -> None:
+def test_the_called_url_has_the_checked_host_and_path(text: str) -> None:
     with suppress(InvalidTarget, FinalFailure):
         target, url = parse_target(text), parse_url(text)
         assert url.origin.host == target.name.lower().strip("[]")

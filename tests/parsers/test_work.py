@@ -232,12 +232,12 @@ _ALL = {
 
 
 @pytest.mark.parametrize("what", _ALL)
-def test_twice_the_input_takes_at_most_twice_the_work(what: str) -> None:
+def test_parsing_work_grows_linearly_with_the_input(what: str) -> None:
     size, read = _ALL[what]
     assert growth(cast(Callable[[int], None], read), size) < 3
 
 
-async def test_the_worst_answers_never_block_the_loop_for_long() -> None:
+async def test_worst_case_answers_never_block_the_loop_for_long() -> None:
     kinds = [
         [b"HTTP/1.1 103 Early\r\nX Y: z\r\n\r\n"] * 600,
         [_OK + b"X Y: ", *[b"z" * 16] * 1_000, b"\r\n\r\n"],

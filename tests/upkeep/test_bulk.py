@@ -46,7 +46,7 @@ def requests(*clients: Sequence[str | None]) -> list[Active]:
 
 
 @pytest.mark.parametrize("of", [["a"], ["a", "c"], [None]])
-async def test_an_operation_waits_for_at_most_one_chunk_of_a_neighbour(of: list[str | None]) -> None:
+async def test_an_operation_waits_for_at_most_one_chunk_of_another_client(of: list[str | None]) -> None:
     service = Noting(requests(*[of] * 100, ["b"]), parts=3)
     assert await service.turn() == 1.0
     assert [service.done.index(UUID(int=101)), len(service.done)] == [1, 303]
@@ -60,7 +60,7 @@ async def test_multi_client_operations_give_a_client_no_extra_share() -> None:
     assert service.done.count(UUID(int=52)) == 2
 
 
-async def test_the_operation_that_waited_longest_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_operation_that_has_waited_longest_advances_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_TURN", 0.0)
     service = Noting(requests(["a"], ["a"], ["a"]), parts=5)
     for _ in range(6):

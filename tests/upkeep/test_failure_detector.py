@@ -78,7 +78,7 @@ def test_a_frozen_worker_is_lost_within_its_lease(world: World) -> None:
     assert 2 in world.turns(LEASE)
 
 
-def test_after_a_frozen_database_live_workers_get_time_to_renew(world: World) -> None:
+def test_after_a_database_freeze_live_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(takes=100.0) == []
     assert world.turns(RENEWS) == []
@@ -86,7 +86,7 @@ def test_after_a_frozen_database_live_workers_get_time_to_renew(world: World) ->
     assert world.turns(120) == []
 
 
-def test_after_the_detector_itself_froze_workers_get_time_to_renew(world: World) -> None:
+def test_after_a_detector_freeze_live_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(after=100.0) == []
     assert world.turns(RENEWS) == []
@@ -95,7 +95,7 @@ def test_after_the_detector_itself_froze_workers_get_time_to_renew(world: World)
 
 
 @pytest.mark.parametrize("hour", [3600.0, -3600.0])
-def test_a_step_of_the_databases_clock_makes_no_worker_lost(world: World, hour: float) -> None:
+def test_a_database_clock_step_does_not_make_workers_lost(world: World, hour: float) -> None:
     world.step += hour
     assert world.turns(120) == []
 
@@ -106,7 +106,7 @@ def test_a_frozen_worker_is_lost_even_if_the_clock_is_set_back(world: World) -> 
     assert 2 in world.turns(LEASE + RENEWS)
 
 
-def test_no_worker_is_lost_while_writes_are_impossible(world: World) -> None:
+def test_no_worker_is_lost_while_commits_are_blocked(world: World) -> None:
     """Commits wait for a standby: reads are fast, but no worker can renew."""
     world.standing_still = True
     assert world.turns(300) == []
@@ -114,14 +114,14 @@ def test_no_worker_is_lost_while_writes_are_impossible(world: World) -> None:
     assert world.turns(120) == []
 
 
-def test_after_a_disturbance_a_missing_session_is_awaited_longer(world: World) -> None:
+def test_after_an_interruption_a_missing_session_gets_more_time(world: World) -> None:
     world.detector.interrupt()
     world.gone = True
     assert world.turns(CATCH_UP - 0.5, every=0.25) == []
     assert 2 in world.turns(2, every=0.25)
 
 
-def test_leases_expire_only_after_holders_had_time_to_renew(world: World) -> None:
+def test_leases_expire_only_after_holders_have_had_time_to_renew(world: World) -> None:
     assert world.detector.ended_by() == pytest.approx(world.clock + world.step)
     world.turn(takes=20.0)
     assert world.detector.ended_by() is None
