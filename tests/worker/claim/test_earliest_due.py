@@ -39,7 +39,7 @@ def row(fire_at: int, *, partition: int = 1) -> ClaimedExecution:
     )  # fmt: skip
 
 
-def test_everything_is_read_before_the_first_look() -> None:
+def test_claims_start_at_the_oldest_row_until_the_first_look() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
@@ -47,7 +47,7 @@ def test_look_finds_the_earliest_due_rows(earliest_due: EarliestDue) -> None:
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_reading_starts_shortly_before_the_last_look(earliest_due: EarliestDue) -> None:
+def test_claims_start_shortly_before_the_last_look(earliest_due: EarliestDue) -> None:
     assert NOW - 5 * SECOND < earliest_due.front.low(1) == earliest_due.front.low(2) < NOW
 
 
@@ -61,7 +61,7 @@ def test_notice_of_a_row_before_the_low_mark_moves_it_back(earliest_due: Earlies
     assert earliest_due.front.low(2) == earliest_due.due[2] == NOW - 3600 * SECOND
 
 
-def test_reaching_back_lowers_the_marks_and_keeps_what_is_known(earliest_due: EarliestDue) -> None:
+def test_reaching_back_lowers_low_marks_but_keeps_known_due_times(earliest_due: EarliestDue) -> None:
     earliest_due.front.reach_back(NOW - 3600 * SECOND)
     assert earliest_due.front.low(1) == earliest_due.front.low(2) == NOW - 3600 * SECOND
     earliest_due.front.reach_back(NOW)
@@ -69,13 +69,13 @@ def test_reaching_back_lowers_the_marks_and_keeps_what_is_known(earliest_due: Ea
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_notice_of_a_row_after_the_next_due_changes_nothing(earliest_due: EarliestDue) -> None:
+def test_notice_of_a_row_later_than_the_next_due_changes_nothing(earliest_due: EarliestDue) -> None:
     before = earliest_due.front.low(1)
     earliest_due.hear(1, NOW + 61 * SECOND)
     assert (earliest_due.due[1], earliest_due.front.low(1)) == (NOW + 60 * SECOND, before)
 
 
-def test_notice_during_a_look_outlives_its_answer(earliest_due: EarliestDue) -> None:
+def test_notice_during_a_look_survives_the_looks_result(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(2, NOW - 3600 * SECOND)
     earliest_due.seen([1, 2], {}, NOW)
@@ -83,14 +83,14 @@ def test_notice_during_a_look_outlives_its_answer(earliest_due: EarliestDue) -> 
     assert earliest_due.front.low(2) == NOW - 3600 * SECOND
 
 
-def test_notice_before_a_look_is_replaced_by_its_answer(earliest_due: EarliestDue) -> None:
+def test_notice_before_a_look_is_replaced_by_the_looks_result(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW)
     earliest_due.asking()
     earliest_due.seen([1, 2], {}, NOW)
     assert earliest_due.due == {}
 
 
-def test_notice_during_a_claim_outlives_its_answer(earliest_due: EarliestDue) -> None:
+def test_notice_during_a_claim_survives_the_claims_result(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(1, NOW)
     earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
@@ -104,7 +104,7 @@ def test_next_claim_starts_where_a_full_share_ended(earliest_due: EarliestDue) -
     assert earliest_due._taken[1] == 3
 
 
-def test_partly_filled_share_has_nothing_left(earliest_due: EarliestDue) -> None:
+def test_partly_filled_share_leaves_nothing_due_in_its_partition(earliest_due: EarliestDue) -> None:
     low = earliest_due.front.low(1)
     assert earliest_due.claimed([PartitionShare(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
     assert 1 not in earliest_due.due
@@ -113,7 +113,7 @@ def test_partly_filled_share_has_nothing_left(earliest_due: EarliestDue) -> None
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_overdue_successor_is_next(earliest_due: EarliestDue, batch: int) -> None:
+def test_overdue_successor_moves_the_low_mark_back(earliest_due: EarliestDue, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
     earliest_due.claimed(
         [PartitionShare(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned)
@@ -121,7 +121,7 @@ def test_overdue_successor_is_next(earliest_due: EarliestDue, batch: int) -> Non
     assert earliest_due.due[1] == earliest_due.front.low(1) == NOW - 3600 * SECOND
 
 
-def test_everything_is_read_after_forgetting(earliest_due: EarliestDue) -> None:
+def test_claims_start_at_the_oldest_row_after_forgetting(earliest_due: EarliestDue) -> None:
     earliest_due.forget()
     assert earliest_due.front.low(1) == LONG_AGO
 
@@ -133,7 +133,7 @@ def test_partition_forgotten_during_a_look_stays_forgotten(earliest_due: Earlies
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-async def test_full_claim_of_new_rows_does_not_skip_a_successor(
+async def test_full_claim_of_new_rows_does_not_skip_a_jobs_successor(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
@@ -193,7 +193,7 @@ async def test_rows_of_an_unserved_queue_start_no_polling(
         assert not await value(db, "select pgsched_internal.is_watched(1)")
 
 
-async def test_polling_before_the_first_look_executes_its_claims(
+async def test_rows_claimed_by_polling_before_the_first_look_are_executed(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)

@@ -94,7 +94,7 @@ def test_single_client_gets_no_stream() -> None:
     assert not shares.apart
 
 
-def test_client_within_its_weight_gets_no_stream() -> None:
+def test_client_within_its_weighted_share_gets_no_stream() -> None:
     shares = fairness({"heavy": 9})
     shares.observe(rows("heavy", 90) + rows("light", 10), 100, NOW)
     assert not shares.apart
@@ -124,7 +124,7 @@ def test_client_with_a_held_backlog_loses_its_stream() -> None:
     assert not shares.apart
 
 
-def test_unused_share_never_exceeds_the_room_of_the_next_turn() -> None:
+def test_unused_budget_does_not_accumulate_over_turns() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     for _ in range(50):
@@ -193,14 +193,14 @@ def test_rows_in_hand_of_a_client_are_limited_to_its_share() -> None:
     assert not list(shares.budgets(2_000, capacity=4_000, taken={"flood": 2_000}.__getitem__))
 
 
-def test_one_row_more_than_many_other_clients_gets_no_stream() -> None:
+def test_client_with_one_row_more_than_others_gets_no_stream() -> None:
     shares = fairness()
     taken = [row for number in range(900) for row in rows(f"client-{number}", 1)] + rows("one", 2)
     shares.observe(taken, len(taken), NOW)
     assert (shares.apart, shares.is_behind) == ({}, True)
 
 
-def test_deliveries_during_earlier_claims_make_room_for_a_client() -> None:
+def test_rows_delivered_during_a_turn_free_budget_for_their_client() -> None:
     shares = fairness({"light": 1, "heavy": 3})
     shares.observe(rows("light", 50) + rows("heavy", 50), 100, NOW)
     shares.observe(rows("heavy", 100), 100, NOW)

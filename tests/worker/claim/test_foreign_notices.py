@@ -40,7 +40,7 @@ def app_that_does_nothing() -> App:
     return app
 
 
-async def test_forged_notification_stops_nothing(
+async def test_forged_notifications_do_not_stop_a_worker(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing(), poll_interval=POLL):
@@ -73,7 +73,7 @@ async def test_every_row_is_found_during_a_flood_of_forged_notifications(
     assert not recorder.named("service.failed")
 
 
-async def test_notification_of_a_stranger_is_not_the_listeners_echo(
+async def test_foreign_notification_does_not_count_as_the_listeners_echo(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing()) as worker:

@@ -50,7 +50,7 @@ async def clogged(small: str) -> AsyncIterator[Connection]:
         await db.execute("truncate pgsched.history")
 
 
-async def test_executions_are_still_scheduled_delivered_and_settled(
+async def test_full_notification_queue_does_not_stop_scheduling_or_delivery(
     small: str, clogged: Connection, recorder: Recorder
 ) -> None:
     settings = Settings(database_url=small, concurrency=20, poll_interval=0.5, drain_timeout=5.0)
@@ -71,7 +71,7 @@ async def test_executions_are_still_scheduled_delivered_and_settled(
     assert not recorder.named("service.failed")
 
 
-async def test_unnotified_workers_look_for_new_rows(small: str, clogged: Connection, recorder: Recorder) -> None:
+async def test_worker_finds_new_rows_without_notifications(small: str, clogged: Connection, recorder: Recorder) -> None:
     worker = Worker(
         Settings(database_url=small, poll_interval=60, drain_timeout=5.0),
         app=app_that_does_nothing(),
@@ -87,7 +87,7 @@ async def test_unnotified_workers_look_for_new_rows(small: str, clogged: Connect
 
 
 @pytest.mark.usefixtures("clogged")
-async def test_execution_scheduled_over_http_is_accepted(small: str) -> None:
+async def test_api_accepts_executions_while_the_notification_queue_is_full(small: str) -> None:
     async with serving(create_app(Settings(database_url=small))) as api:
         answer = await api.post("/v1/jobs", json={"target": "notify:a"})
     assert answer.status_code == 201

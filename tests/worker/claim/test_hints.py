@@ -76,7 +76,7 @@ async def test_many_rows_of_a_served_queue_start_polling(heard: Heard, partition
     assert heard.polls == polls
 
 
-async def test_flood_of_rows_passes_on_the_earliest_of_each_partition(heard: Heard) -> None:
+async def test_flood_of_rows_is_reduced_to_the_earliest_of_each_partition(heard: Heard) -> None:
     for n in range(500):
         heard.hints.take(told(3, NOW - n))
     assert len(heard.rows) == 20
@@ -85,7 +85,7 @@ async def test_flood_of_rows_passes_on_the_earliest_of_each_partition(heard: Hea
     assert heard.polls <= 2
 
 
-async def test_flood_of_one_word_wakes_its_service_twice(heard: Heard) -> None:
+async def test_flood_of_identical_words_wakes_the_service_twice(heard: Heard) -> None:
     for _ in range(100_000):
         heard.hints.take("plan")
     assert heard.planned == 1
@@ -101,7 +101,7 @@ async def test_flood_of_long_overdue_rows_is_passed_on_at_a_bounded_rate(heard: 
     assert heard.rows == [(3, 0), (3, 1)]
 
 
-async def test_more_notifications_than_can_be_read_make_the_worker_look(
+async def test_excess_notifications_make_the_worker_look_for_rows(
     heard: Heard,
 ) -> None:
     for _ in range(1_000):

@@ -72,7 +72,7 @@ async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIter
 
 
 @pytest.mark.timed
-async def test_worker_that_is_notified_often_polls(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_frequently_notified_worker_polls(db: Connection, running: Running, recorder: Recorder) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE):
         await settle_in(db, recorder)
@@ -85,7 +85,7 @@ async def test_worker_that_is_notified_often_polls(db: Connection, running: Runn
     assert len(calls) == len(set(calls)) == 1 + rung * RINGS
 
 
-async def test_worker_that_is_notified_now_and_then_does_not_poll(
+async def test_rarely_notified_worker_does_not_poll(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -201,7 +201,7 @@ async def test_drain_stops_polling_before_attempts_end(
             await draining
 
 
-async def test_lost_connection_stops_polling(
+async def test_polling_stops_on_a_lost_connection_and_starts_again(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, calls = counting_app()
@@ -257,7 +257,7 @@ async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
         yield first, second
 
 
-async def test_worker_that_may_not_poll_waits_for_new_notifications(
+async def test_second_worker_polls_only_once_the_first_has_stopped(
     sessions: tuple[Session, Session],
 ) -> None:
     mine, yours = Polling(), Polling()

@@ -52,7 +52,7 @@ async def test_priority_below_0_goes_last(running: Running, db: Connection) -> N
     assert max(place for place, name in enumerate(began) if name == "ordinary") < 130
 
 
-async def test_high_priority_in_the_future_delays_nothing(running: Running, db: Connection) -> None:
+async def test_future_high_priority_rows_delay_no_due_rows(running: Running, db: Connection) -> None:
     await due(db, "later", 20, priority=50, ago=-3600)
     await due(db, "ordinary", 40)
     assert await order(running, db, 40) == ["ordinary"] * 40
@@ -70,7 +70,7 @@ class Backlog:
         return Claimed([ROW] * count, [], {})
 
 
-async def test_one_row_in_four_goes_by_its_instant() -> None:
+async def test_one_claimed_row_in_four_is_chosen_by_instant() -> None:
     stream, by_instant = Stream(), 0
     for _ in range(400):
         taken = 1 - await stream.claim_by_priority(Backlog(), [0, 1], 1, ALL_ROWS)
@@ -79,7 +79,7 @@ async def test_one_row_in_four_goes_by_its_instant() -> None:
     assert by_instant == 100
 
 
-async def test_claims_ask_for_ordinary_rows_after_one_of_low_priority() -> None:
+async def test_claims_ask_for_ordinary_rows_after_a_low_priority_row() -> None:
     stream, backlog = Stream(), Backlog()
     await stream.claim_by_priority(backlog, [0], 8, ALL_ROWS)
     stream.went_by_instant([ROW._replace(options=b'{"priority": -1}')], asked=1)

@@ -90,7 +90,7 @@ async def seconds_until_found(silent: Connection, *, client: str = "default") ->
 
 
 @pytest.mark.parametrize("spread", [10, 0])
-async def test_overdue_rows_of_others_are_found_amid_a_backlog(
+async def test_other_clients_overdue_rows_are_found_amid_a_backlog(
     shut: Connection, running: Running, app: App, spread: int
 ) -> None:
     await shut.execute(FLOOD.encode(), [spread])
@@ -99,7 +99,7 @@ async def test_overdue_rows_of_others_are_found_amid_a_backlog(
         await until(lambda: value(shut, DONE))
 
 
-async def test_more_rows_than_a_claim_takes_are_found_close_together(
+async def test_thousands_of_rows_at_nearly_the_same_instant_are_all_found(
     shut: Connection, running: Running, app: App
 ) -> None:
     await shut.execute(FLOOD.encode(), [10])
@@ -111,7 +111,7 @@ async def test_more_rows_than_a_claim_takes_are_found_close_together(
         await until(lambda: value(shut, "select count(*) = 5000 from pgsched.history where client_id = 'default'"))
 
 
-async def test_rows_inserted_behind_the_claims_are_found(
+async def test_rows_inserted_behind_the_claim_position_are_found(
     shut: Connection, silent: Connection, running: Running, app: App
 ) -> None:
     await shut.execute(FLOOD.encode(), [10])
@@ -121,7 +121,7 @@ async def test_rows_inserted_behind_the_claims_are_found(
         await until(lambda: value(shut, DONE))
 
 
-async def test_backlog_continues_once_its_limit_is_dropped(shut: Connection, running: Running, app: App) -> None:
+async def test_backlog_drains_once_its_limit_is_dropped(shut: Connection, running: Running, app: App) -> None:
     await shut.execute(FLOOD.encode(), [10])
     async with running(app):
         await until(lambda: value(shut, HELD))
@@ -130,7 +130,7 @@ async def test_backlog_continues_once_its_limit_is_dropped(shut: Connection, run
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_rows_behind_a_limited_client_are_found_each_time(
+async def test_rows_behind_a_limited_clients_backlog_are_found_each_time(
     db: Connection, silent: Connection, running: Running, app: App, workers: int
 ) -> None:
     """The limit lets one execution a second pass, so whether the client is skipped changes all the time."""
@@ -146,7 +146,7 @@ async def test_rows_behind_a_limited_client_are_found_each_time(
 
 @pytest.mark.timed
 @pytest.mark.usefixtures("busy_machine")
-async def test_rows_behind_a_held_client_are_found_on_a_busy_machine(
+async def test_rows_behind_a_held_clients_backlog_are_found_on_a_busy_machine(
     db: Connection, silent: Connection, running: Running, app: App
 ) -> None:
     await db.execute("select pgsched.pause('client', 'flood')")
@@ -158,7 +158,7 @@ async def test_rows_behind_a_held_client_are_found_on_a_busy_machine(
 
 
 @pytest.mark.parametrize("concurrency", [1, 20])
-async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
+async def test_saturated_worker_finds_rows_behind_its_claim_position(
     db: Connection, silent: Connection, running: Running, app: App, concurrency: int
 ) -> None:
     """One client is over its limit, one is held, one exceeds its share, and one has a higher priority."""
@@ -179,7 +179,7 @@ async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
             await seconds_until_found(silent, client="late")
 
 
-async def test_missed_runs_are_decided_quickly_behind_a_limited_client(
+async def test_missed_runs_behind_a_limited_clients_backlog_are_decided_quickly(
     db: Connection, running: Running, app: App
 ) -> None:
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
@@ -199,7 +199,7 @@ async def test_unnotified_row_behind_the_low_mark_is_found(
         await seconds_until_found(silent)
 
 
-async def test_rows_behind_each_other_are_found_together(
+async def test_several_unnotified_rows_in_one_partition_are_all_found(
     db: Connection, silent: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = counting_app()
@@ -227,7 +227,7 @@ async def test_rows_are_found_after_the_sweep_connection_was_cut(
         await seconds_until_found(silent)
 
 
-async def test_worker_without_partitions_sweeps_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_sweep_without_partitions_does_not_fail(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
         worker.parts.assignment.open, worker.parts.assignment.own = [], []
@@ -235,7 +235,7 @@ async def test_worker_without_partitions_sweeps_nothing(db: Connection, running:
         assert recorder.named("service.failed") == []
 
 
-async def test_idle_worker_finds_rows_behind_a_busy_one(
+async def test_idle_worker_finds_rows_in_a_busy_workers_partitions(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):

@@ -71,7 +71,7 @@ WORLDS = st.builds(
 
 @settings(deadline=None, max_examples=100)
 @given(world=WORLDS, data=st.data(), is_partial=st.booleans())
-def test_each_row_is_read_within_the_bound(world: World, data: st.DataObject, is_partial: bool) -> None:
+def test_each_row_is_read_within_the_time_bound(world: World, data: st.DataObject, is_partial: bool) -> None:
     for _ in range(data.draw(st.integers(0, 40), label="turns before")):
         world.step(is_partial=is_partial)
     partition = data.draw(st.integers(0, len(world.depths) - 1), label="partition")
@@ -87,13 +87,13 @@ def test_each_row_is_read_within_the_bound(world: World, data: st.DataObject, is
 
 @settings(deadline=None, max_examples=50)
 @given(world=WORLDS)
-def test_reading_takes_no_more_than_its_share_of_the_time(world: World) -> None:
+def test_sweeps_take_no_more_than_their_share_of_time(world: World) -> None:
     began = CLOCK.now
     reading = sum(world.step() for _ in range(300))
     assert reading <= (CLOCK.now - began) / ONE_IN + world.whole
 
 
-def test_frozen_statement_delays_the_next_by_seconds_only(sweeps: Sweeps) -> None:
+def test_frozen_statement_delays_the_next_sweep_by_only_seconds(sweeps: Sweeps) -> None:
     assert sweeps.next([1])
     with sweeps.pace.work():
         CLOCK.now += 60.0  # a server that was frozen
@@ -101,13 +101,13 @@ def test_frozen_statement_delays_the_next_by_seconds_only(sweeps: Sweeps) -> Non
     assert sweeps.pause <= ONE_IN
 
 
-def test_sweep_of_another_worker_postpones_the_next(sweeps: Sweeps) -> None:
+def test_another_workers_sweep_postpones_the_next_sweep(sweeps: Sweeps) -> None:
     sweeps.swept(0.25)
     assert sweeps.pause >= EVERY
     assert sweeps.took == 0.25
 
 
-def test_some_sweeps_also_read_the_partitions_of_others(sweeps: Sweeps) -> None:
+def test_some_sweeps_also_read_other_workers_partitions(sweeps: Sweeps) -> None:
     read = []
     for _ in range(2 * OTHERS_ONE_IN):
         marks = sweeps.next([1], [2], is_partial=True)

@@ -30,7 +30,7 @@ async def knows(worker: Worker, *targets: str) -> None:
     await until(lambda: asyncio.sleep(0, worker.parts.capabilities.left.get(0) == targets))
 
 
-async def test_no_attempt_fails_beside_workers_without_the_handler(running: Running, db: Connection) -> None:
+async def test_workers_without_the_handler_cause_no_failed_attempts(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running(), running(app), running():
         await db.execute(SCHEDULE, ["python:greet", 40])
@@ -40,7 +40,7 @@ async def test_no_attempt_fails_beside_workers_without_the_handler(running: Runn
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_worker_skips_targets_that_only_another_can_deliver(running: Running, db: Connection) -> None:
+async def test_worker_skips_targets_that_only_another_worker_can_deliver(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running() as without, running(app) as having:
         await knows(without, "python:greet")
@@ -58,7 +58,7 @@ async def test_undeliverable_executions_are_held_without_an_attempt(running: Run
     assert await value(db, "select max(attempt) from pgsched.executions") == 0
 
 
-async def test_new_worker_with_the_handler_gets_held_executions_at_once(running: Running, db: Connection) -> None:
+async def test_held_executions_start_once_a_worker_with_the_handler_joins(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running():
         await db.execute(SCHEDULE, ["python:greet", 30])
@@ -69,7 +69,7 @@ async def test_new_worker_with_the_handler_gets_held_executions_at_once(running:
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_handler_registered_later_gets_held_executions(running: Running, db: Connection) -> None:
+async def test_held_executions_start_once_the_handler_is_registered(running: Running, db: Connection) -> None:
     app, calls = app_with("other")
     async with running(app):
         await db.execute(SCHEDULE, ["python:greet", 5])
@@ -92,7 +92,7 @@ async def test_executions_are_held_when_the_last_capable_worker_leaves(running: 
         await until(lambda: value(db, HELD + " having count(*) = 4", "worker:python:greet"))
 
 
-async def test_thousands_of_undeliverable_executions_delay_no_others(running: Running, db: Connection) -> None:
+async def test_thousands_of_undeliverable_executions_delay_no_deliverable_ones(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     await db.execute(SCHEDULE.replace("now()", "now() - interval '1 minute'"), ["python:nobody", 20_000])
     await db.execute(SCHEDULE, ["python:greet", 20])
@@ -126,7 +126,7 @@ async def test_thousands_of_unknown_handlers_do_not_starve_other_gates(running: 
         assert not [name for name in worker.parts.admission.holding if name.startswith("worker:")]
 
 
-async def test_order_of_a_key_survives_a_hold(running: Running, db: Connection) -> None:
+async def test_ordering_is_kept_while_no_worker_has_the_handler(running: Running, db: Connection) -> None:
     app, seen = App(), []
 
     @app.handler("greet")
@@ -142,7 +142,7 @@ async def test_order_of_a_key_survives_a_hold(running: Running, db: Connection) 
     assert seen == [*range(10)]
 
 
-async def test_job_continues_while_no_worker_can_deliver_it(running: Running, db: Connection) -> None:
+async def test_job_plans_further_runs_while_no_worker_can_deliver_them(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     rules = '{"on_overlap": "allow"}'
     await db.execute("select pgsched.schedule('python:greet', every => '1 second', rules => %s)", [rules])
@@ -153,7 +153,7 @@ async def test_job_continues_while_no_worker_can_deliver_it(running: Running, db
     assert len(calls) >= 3
 
 
-async def test_executions_that_waited_for_a_worker_count_once_to_a_limit(running: Running, db: Connection) -> None:
+async def test_executions_held_for_a_worker_count_once_towards_a_limit(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     await db.execute("insert into pgsched_internal.gates (name, events, period) values ('client:default', 5, '1 hour')")
     await db.execute(SCHEDULE, ["python:greet", 12])
@@ -183,7 +183,7 @@ async def test_sql_targets_are_left_to_workers_with_an_sql_role(running: Running
         await knows(without, "sql:")
 
 
-async def test_executions_are_held_if_capable_workers_skip_their_queue(
+async def test_executions_are_held_if_no_capable_worker_serves_their_queue(
     running: Running, db: Connection, recorder: Recorder
 ) -> None:
     app, calls = app_with("greet")

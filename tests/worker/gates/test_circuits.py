@@ -43,7 +43,7 @@ async def call(db: Connection, receiver: Receiver, count: int, client: str = "sh
     await db.execute(CALLS.encode(), [client, receiver.url + "/", count])
 
 
-async def test_failing_target_is_sidelined_and_gets_all_calls_once_it_recovers(
+async def test_failing_target_is_sidelined_and_called_again_once_it_recovers(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -74,7 +74,7 @@ async def test_all_workers_obey_a_targets_retry_after(
 
 
 @pytest.mark.parametrize("status", [b"429 Slow Down", b"503 Busy"])
-async def test_retry_after_of_one_path_holds_back_no_other(
+async def test_retry_after_of_one_path_does_not_hold_back_other_paths(
     running: Running, db: Connection, target: Target, status: bytes
 ) -> None:
     target.at["/a"] = b"HTTP/1.1 " + status + b"\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n"
@@ -86,7 +86,7 @@ async def test_retry_after_of_one_path_holds_back_no_other(
     assert (await value(db, "select name from pgsched_internal.gates")).endswith("/a shop")
 
 
-async def test_failing_path_holds_back_no_other(running: Running, db: Connection, target: Target) -> None:
+async def test_failing_path_does_not_hold_back_other_paths(running: Running, db: Connection, target: Target) -> None:
     target.at["/a"] = FAILED
     async with receiving(target) as receiver, running(sideline_after=3):
         await db.execute(CALLS.encode(), ["shop", receiver.url + "/a", 50])
@@ -108,7 +108,7 @@ async def test_host_with_many_failing_paths_is_sidelined_as_a_whole(
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where name = %s", f"circuit:{host} shop"))
 
 
-async def test_calls_of_another_client_to_the_same_host_continue(
+async def test_host_sidelined_for_one_client_stays_open_to_other_clients(
     running: Running, db: Connection, target: Target
 ) -> None:
     target.fail(b"retry-after: 3600\r\n")
@@ -132,7 +132,7 @@ async def test_failed_probe_sidelines_the_target_for_longer(running: Running, db
     assert requests <= 3 + openings
 
 
-async def test_final_refusals_do_not_sideline_the_target(running: Running, db: Connection, target: Target) -> None:
+async def test_final_failures_do_not_sideline_the_target(running: Running, db: Connection, target: Target) -> None:
     target.answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 30)
@@ -162,7 +162,7 @@ async def test_answer_with_a_null_byte_still_sidelines_its_target(
     assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched_internal.gates")
 
 
-async def test_verdict_that_the_database_refuses_does_not_block_the_next(
+async def test_circuit_that_cannot_be_stored_does_not_block_other_circuits(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -174,7 +174,7 @@ async def test_verdict_that_the_database_refuses_does_not_block_the_next(
         await recorder.wait_for("target.sidelined")
 
 
-async def test_existing_circuits_close_even_if_none_are_opened(
+async def test_host_paused_by_hand_recovers_with_sidelining_turned_off(
     running: Running, db: Connection, target: Target
 ) -> None:
     async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):

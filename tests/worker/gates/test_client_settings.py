@@ -63,7 +63,7 @@ async def test_queue_defaults_apply_where_the_client_sets_nothing(db: Connection
     assert await value(db, attempts) == [2, 1]
 
 
-async def test_changed_defaults_apply_from_then_on(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_changed_client_defaults_reach_a_running_worker(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(failing_app()) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
@@ -76,7 +76,7 @@ async def test_changed_defaults_apply_from_then_on(db: Connection, running: Runn
         await until_history(db, 1, status="failed")
 
 
-async def test_unknown_defaults_of_a_later_release_are_reported_and_ignored(
+async def test_unknown_defaults_from_a_later_release_are_reported_and_ignored(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     await db.execute(
@@ -113,7 +113,7 @@ async def test_callbacks_are_signed_with_the_new_and_the_former_secret(db: Conne
     assert headers["webhook-signature"] == " ".join(expected)
 
 
-async def test_rotating_to_the_same_secret_makes_one_signature(db: Connection, running: Running) -> None:
+async def test_rotation_to_the_same_secret_adds_no_second_signature(db: Connection, running: Running) -> None:
     secret = await rotate(db)
     await rotate(db, secret=secret)
     async with receiving() as receiver, running(secret_keys=KEY):

@@ -61,7 +61,7 @@ async def test_executions_over_a_clients_rate_are_held_and_pass_at_that_rate(run
     assert rate <= 50 * 1.05
 
 
-async def test_limit_of_one_client_does_not_delay_another(running: Running, db: Connection) -> None:
+async def test_one_clients_limit_does_not_delay_another_client(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), [None, 500])
@@ -95,7 +95,7 @@ async def test_two_workers_together_obey_a_concurrency_limit(running: Running, d
     assert seen["most"] == 3
 
 
-async def test_dropped_limit_lets_all_pass_and_history_records_the_wait(running: Running, db: Connection) -> None:
+async def test_executions_pass_a_dropped_limit_and_history_records_the_wait(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), [None, 30])
@@ -148,7 +148,7 @@ async def test_execution_held_before_it_is_due_does_not_start_early(running: Run
     assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
 
 
-async def test_expired_executions_use_nothing_of_the_rate(running: Running, db: Connection) -> None:
+async def test_executions_behind_a_limit_expire_without_using_its_rate(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour", next_at="2200-01-01")
     await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])
@@ -156,7 +156,7 @@ async def test_expired_executions_use_nothing_of_the_rate(running: Running, db: 
         await until_history(db, 40, status="expired")
 
 
-async def test_admission_that_rolled_back_is_not_counted_twice(
+async def test_rolled_back_admission_is_not_counted(
     running: Running, db: Connection, database_url: str
 ) -> None:
     await limit(db, "client:shop", concurrency=3)
@@ -172,7 +172,7 @@ async def test_admission_that_rolled_back_is_not_counted_twice(
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 
-async def test_all_gates_are_fed_even_if_one_look_sees_only_some(
+async def test_all_gates_are_fed_even_if_each_look_sees_only_some(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate_claimer, "_MOST_HOLDING", 2)
@@ -222,7 +222,7 @@ async def test_tight_limit_does_not_slow_a_wider_one(
 
 
 @pytest.mark.timed
-async def test_nested_limits_starve_nobody(running: Running, db: Connection) -> None:
+async def test_nested_limits_starve_no_executions(running: Running, db: Connection) -> None:
     await limit(db, "queue:default", events=200, period="1 second")
     await limit(db, "client:flood", events=100, period="1 second")
     await limit(db, "key:flood/m-1", events=10, period="1 second")
@@ -256,7 +256,7 @@ async def test_executions_within_a_wide_limit_do_not_wait_for_a_tight_one(runnin
     assert await value(db, f"select {late} < 0.1 from pgsched.history where options is null")
 
 
-async def test_host_sidelined_for_long_delays_no_other_target(running: Running, db: Connection) -> None:
+async def test_long_sidelined_host_delays_no_other_target(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await db.execute("select pgsched.pause('target', 'dead.example', until => now() + interval '1 day')")
     async with running(app):

@@ -83,7 +83,7 @@ async def test_execution_at_the_head_of_its_key_waits_for_its_instant(running: R
     assert notes.seen["k"] == [0, 1, 2, 3]
 
 
-async def test_retry_holds_back_the_others_of_its_key(running: Running, db: Connection) -> None:
+async def test_retry_holds_back_later_executions_of_its_key(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
     options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'
     await db.execute(SCHEDULE.encode(), [options, 9, 10])
@@ -92,7 +92,7 @@ async def test_retry_holds_back_the_others_of_its_key(running: Running, db: Conn
     assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
 
 
-async def test_final_failure_lets_the_next_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_final_failure_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
     async with running(notes.app):
@@ -100,7 +100,7 @@ async def test_final_failure_lets_the_next_of_its_key_run(running: Running, db: 
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_final_failure_blocks_its_key_until_resumed_if_so_configured(running: Running, db: Connection) -> None:
+async def test_final_failure_with_ordering_block_blocks_its_key_until_resumed(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
     async with running(notes.app):
@@ -112,7 +112,7 @@ async def test_final_failure_blocks_its_key_until_resumed_if_so_configured(runni
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_cancelled_head_lets_the_next_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_cancelled_head_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app):
@@ -123,7 +123,7 @@ async def test_cancelled_head_lets_the_next_of_its_key_run(running: Running, db:
     assert notes.seen["key-1"] == [2, 3]
 
 
-async def test_key_whose_head_was_deleted_by_hand_continues(running: Running, db: Connection) -> None:
+async def test_key_continues_after_its_head_is_deleted_by_hand(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app) as worker:
@@ -150,7 +150,7 @@ async def _put(
     return str(row[0])
 
 
-async def test_dependent_of_the_same_key_comes_later_whatever_its_instant(running: Running, db: Connection) -> None:
+async def test_dependent_runs_after_its_predecessor_whatever_its_instant(running: Running, db: Connection) -> None:
     notes = Notes()
     later = await _put(db, "direct", 1, ago=10)
     await _put(db, "direct", 2, ago=20, after=[later])
@@ -167,7 +167,7 @@ async def test_dependent_of_the_same_key_comes_later_whatever_its_instant(runnin
     }  # fmt: skip
 
 
-async def test_dependent_of_another_key_keeps_its_place(running: Running, db: Connection) -> None:
+async def test_dependent_on_another_key_keeps_its_place_in_its_key(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-2)
     await _put(db, "key", 1, ago=20, after=[other])
@@ -178,7 +178,7 @@ async def test_dependent_of_another_key_keeps_its_place(running: Running, db: Co
     assert notes.seen["key"] == [1, 2]
 
 
-async def test_head_made_dependent_on_another_of_its_key_goes_after_it(running: Running, db: Connection) -> None:
+async def test_head_made_dependent_on_a_later_execution_runs_after_it(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1 and attempt == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -191,7 +191,7 @@ async def test_head_made_dependent_on_another_of_its_key_goes_after_it(running: 
     assert notes.seen["key"] == [2, 1]
 
 
-async def test_cancelled_dependent_lets_those_behind_it_run(running: Running, db: Connection) -> None:
+async def test_cancelled_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
@@ -203,7 +203,7 @@ async def test_cancelled_dependent_lets_those_behind_it_run(running: Running, db
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_dependent_with_a_failed_predecessor_lets_those_behind_it_run(running: Running, db: Connection) -> None:
+async def test_skipped_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: key == "other")
     other = await _put(db, "other", 1, ago=-1)
     await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
@@ -215,7 +215,7 @@ async def test_dependent_with_a_failed_predecessor_lets_those_behind_it_run(runn
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 
 
-async def test_open_transaction_of_a_client_delays_no_other_key(
+async def test_open_client_transaction_delays_no_other_key(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()
@@ -234,7 +234,7 @@ async def test_open_transaction_of_a_client_delays_no_other_key(
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_held_execution_made_dependent_on_another_waits_for_it(running: Running, db: Connection) -> None:
+async def test_held_execution_made_dependent_waits_for_its_predecessor(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -251,7 +251,7 @@ async def test_held_execution_made_dependent_on_another_waits_for_it(running: Ru
     assert await value(db, "select gate is null and not isfinite(fire_at) from pgsched.executions where key = 'key2'")
 
 
-async def test_ordering_locked_elsewhere_for_long_delays_nothing_else(
+async def test_orderings_locked_elsewhere_delay_no_unordered_executions(
     running: Running, db: Connection, database_url: str, recorder: Recorder
 ) -> None:
     """For example by a worker whose process froze in the middle of it."""
@@ -275,7 +275,7 @@ async def test_ordering_locked_elsewhere_for_long_delays_nothing_else(
     assert not recorder.named("execution.parked")
 
 
-async def test_ends_are_recorded_while_an_ordering_is_locked_elsewhere(
+async def test_executions_end_while_their_ordering_is_locked_elsewhere(
     running: Running, db: Connection, database_url: str
 ) -> None:
     """The next execution of each key is found afterwards."""
@@ -307,7 +307,7 @@ _ALL_FREE = (
 )
 
 
-async def test_handler_that_waits_at_its_commit_keeps_no_ordering_locked(
+async def test_handler_blocked_at_its_commit_locks_no_ordering(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()

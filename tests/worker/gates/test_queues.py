@@ -46,7 +46,7 @@ async def test_worker_runs_only_rows_of_its_queue(
     assert (await ended_in(db, "orders"), await ended_in(db, "default")) == (2, 0)
 
 
-async def test_worker_of_several_queues_runs_rows_of_all(
+async def test_worker_of_several_queues_runs_rows_of_each(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     async with running(counting_app(), queues="default,orders", **POLL):
@@ -128,7 +128,7 @@ async def test_running_execution_finishes_although_its_queue_is_paused(
         await until_history(db, 1)
 
 
-async def test_pause_without_a_notification_is_found(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_pause_is_noticed_without_a_notification(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(counting_app(), notify=False) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause('queue', 'default')")
@@ -185,7 +185,7 @@ def test_each_queue_is_shared_among_workers_that_serve_it() -> None:
     assert one.own == [*range(1, 16, 2)]
 
 
-def test_paused_queue_is_in_no_share() -> None:
+def test_paused_queue_is_left_out_of_the_workers_share() -> None:
     mine = assignment(1)
     assert mine.share([seen(1, [0, 16], [16])]) is True
     assert (mine.own, mine.open, mine.partitions) == ([*range(16)], [*range(16)], [*range(32)])
@@ -194,7 +194,7 @@ def test_paused_queue_is_in_no_share() -> None:
     assert mine.own == [*range(32)]
 
 
-def test_worker_that_is_gone_has_no_share() -> None:
+def test_lost_worker_has_no_share() -> None:
     mine = assignment(1)
     mine.share([seen(1, [0]), seen(2, [0], gone=True)])
     assert mine.own == [*range(16)]

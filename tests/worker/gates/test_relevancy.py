@@ -47,7 +47,7 @@ async def test_held_execution_expires_on_time(running: Running, db: Connection, 
     assert 3 <= await value(db, TOOK) < 9
 
 
-async def test_execution_within_its_window_stays_held(running: Running, db: Connection) -> None:
+async def test_held_execution_stays_held_within_its_relevancy_window(running: Running, db: Connection) -> None:
     await db.execute(WAYS["a hold"].encode())
     async with running():
         for seconds in (1, 1000):
@@ -80,7 +80,7 @@ _WAITS_FOR = (
 
 
 @pytest.mark.parametrize("what", LATER)
-async def test_execution_beyond_its_window_expires_at_its_turn(running: Running, db: Connection, what: str) -> None:
+async def test_execution_released_after_its_relevancy_window_expires(running: Running, db: Connection, what: str) -> None:
     app, begun = App(), []
 
     @app.handler("note")

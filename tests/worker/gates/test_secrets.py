@@ -37,7 +37,7 @@ async def test_secret_is_in_the_header_but_not_in_the_log(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.history h where h::text like '%%hush%%'") == 0
 
 
-async def test_replaced_secret_is_used_at_once(db: Connection, running: Running) -> None:
+async def test_replaced_secret_is_used_without_a_restart(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "one")
         await schedule(db, receiver)
@@ -83,7 +83,7 @@ async def test_attempt_without_its_secret_fails_with_the_reason_and_is_retried(
     ],
     ids=["header", "tls", "google", "oauth2"],
 )
-async def test_secret_goes_only_to_hosts_that_it_names(db: Connection, running: Running, options: str) -> None:
+async def test_secret_is_sent_only_to_the_hosts_it_names(db: Connection, running: Running, options: str) -> None:
     async with (
         receiving() as own,
         receiving(tls=server_tls()) as other,
@@ -98,7 +98,7 @@ async def test_secret_goes_only_to_hosts_that_it_names(db: Connection, running: 
     assert f"may not be sent to 127.0.0.1:{other.port}" in error
 
 
-async def test_secret_for_a_token_goes_to_no_other_endpoint(db: Connection, running: Running) -> None:
+async def test_token_secret_is_sent_to_no_other_token_endpoint(db: Connection, running: Running) -> None:
     async with (
         receiving() as own,
         receiving() as other,
@@ -126,7 +126,7 @@ async def test_client_certificate_is_read_from_a_secret_and_presented(
     assert await value(db, "select count(*) from pgsched.history h where strpos(h::text, %s) > 0", key) == 0
 
 
-async def test_secret_that_no_header_can_carry_fails_without_a_retry(db: Connection, running: Running) -> None:
+async def test_secret_that_cannot_be_a_header_value_fails_for_good(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "hush\r\nx: 1")
         await schedule(db, receiver)
