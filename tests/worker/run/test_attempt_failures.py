@@ -12,7 +12,7 @@ from tests.worker.conftest import Connection, Recorder, Running, until_history, 
 NO = Failed(error="it answered 503", retryable=True, status_code=503)
 
 
-async def test_failed_call_is_logged_once(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_failed_call_is_logged_once_with_its_reason(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     @app.handler("fail")
@@ -39,7 +39,7 @@ def test_query_string_stays_out_of_the_log(recorder: Recorder) -> None:
     assert "hush" not in str(told)
 
 
-def test_thousand_failures_of_one_host_are_logged_five_times(recorder: Recorder) -> None:
+def test_repeated_failures_of_one_host_are_logged_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for number in range(1000):
         failures.failed(execution(f"https://shop.example/{number}"), NO)

@@ -77,7 +77,7 @@ async def test_begun_rows_keep_their_leases_while_the_loop_is_blocked(
     assert not recorder.named("worker.lost")
 
 
-async def test_execution_that_blocks_beyond_its_timeout_is_lost_and_suspect(
+async def test_execution_that_blocks_beyond_its_timeout_counts_as_lost(
     db: Connection, running: Running, apart: Apart
 ) -> None:
     blocked, other = Blockable(blocks=True), Blockable(blocks=False)
@@ -97,7 +97,7 @@ async def test_execution_that_blocks_beyond_its_timeout_is_lost_and_suspect(
     assert len({*other.noted, *blocked.noted}) == 30
 
 
-async def test_only_own_sessions_in_a_transaction_are_ended(database_url: str) -> None:
+async def test_only_the_workers_own_open_transactions_are_ended(database_url: str) -> None:
     idle = [await connect(signed(database_url, name), "claim") for name in ("ab12", "ab12", "cd34")]
     await idle[0].execute("begin")
     await idle[2].execute("begin")

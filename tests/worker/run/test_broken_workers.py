@@ -28,7 +28,7 @@ class Moody(Service):
         return 60.0
 
 
-async def test_ended_service_is_named_as_broken(running: Running) -> None:
+async def test_worker_reports_an_ended_service_as_broken(running: Running) -> None:
     async with running() as worker:
         assert worker.broken is None
         task = worker._tasks[worker.services.index(worker.parts.renewer)]
@@ -37,7 +37,7 @@ async def test_ended_service_is_named_as_broken(running: Running) -> None:
         assert worker.broken == "renewer"
 
 
-async def test_ended_timeout_task_is_named_as_broken(running: Running) -> None:
+async def test_worker_reports_lanes_as_broken_if_the_timeout_task_ends(running: Running) -> None:
     async with running() as worker:
         task = worker.parts.dispatcher._timeouts.task
         task.cancel()

@@ -47,7 +47,7 @@ async def test_session_that_sends_too_much_is_ended(billing: Connection, running
         assert peak.growth < _MOST
 
 
-async def test_error_at_the_commit_is_bounded(billing: Connection, running: Running) -> None:
+async def test_oversized_error_at_the_commit_is_bounded(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.later() returns trigger language plpgsql as $$ begin "
@@ -65,7 +65,7 @@ async def test_error_at_the_commit_is_bounded(billing: Connection, running: Runn
         assert peak.growth < _MOST
 
 
-async def test_notifications_of_a_function_to_itself_are_not_kept(billing: Connection, running: Running) -> None:
+async def test_notifications_a_function_sends_to_itself_are_not_kept(billing: Connection, running: Running) -> None:
     """The notifications arrive after the commit: the call has succeeded, and its session is ended."""
     await acting(billing, _NOTIFICATIONS)
     async with running(sql_login=LOGIN):

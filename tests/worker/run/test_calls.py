@@ -157,7 +157,7 @@ async def test_lease_is_renewed_while_a_function_runs(billing: Connection, runni
     assert await value(billing, "select attempt from pgsched.history") == 1
 
 
-async def test_call_whose_execution_was_leased_again_leaves_nothing(billing: Connection, running: Running) -> None:
+async def test_call_with_a_stale_lease_is_rolled_back(billing: Connection, running: Running) -> None:
     await acting(billing, "perform billing.settle(payload); perform pg_advisory_xact_lock(7)")
     await billing.execute("select pg_advisory_lock(7)")
     async with running(sql_login=LOGIN) as worker:
@@ -176,7 +176,7 @@ async def _async(found: bool) -> bool:
     return found
 
 
-async def test_calls_of_one_ordering_key_follow_each_other(billing: Connection, running: Running) -> None:
+async def test_calls_of_one_ordering_key_run_in_order(billing: Connection, running: Running) -> None:
     async with running(sql_login=LOGIN):
         await billing.execute(
             "select pgsched.schedule('sql:billing.settle', jsonb_build_object('n', n), client => 'shop',"
@@ -199,7 +199,7 @@ async def test_each_run_of_a_job_is_planned_and_recorded(billing: Connection, ru
     assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
 
 
-async def test_success_of_a_client_that_keeps_failures_is_not_kept(billing: Connection, running: Running) -> None:
+async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set keep = 'failures'")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -216,7 +216,7 @@ async def test_on_success_target_gets_the_result(billing: Connection, running: R
     assert await value(billing, told) == {"settled": 1}
 
 
-async def test_settings_of_role_and_database_do_not_affect_calls(
+async def test_role_and_database_settings_do_not_affect_calls(
     billing: Connection, running: Running, database_url: str
 ) -> None:
     name = database_url.partition("?")[0].rsplit("/", 1)[1]

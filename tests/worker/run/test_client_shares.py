@@ -36,12 +36,12 @@ class Crew:
 
 
 @pytest.mark.parametrize(("lanes", "each"), [(200, [150, 37, 9, 3]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_each_client_has_three_lanes_for_each_idle_one(lanes: int, each: list[int]) -> None:
+def test_client_may_take_three_lanes_for_each_idle_one(lanes: int, each: list[int]) -> None:
     crew = Crew(lanes)
     assert [crew.work(f"client-{n}") for n in range(len(each))] == each
 
 
-def test_returned_lanes_are_free_for_others() -> None:
+def test_returned_lanes_are_free_for_other_clients() -> None:
     crew = Crew(4)
     assert crew.work("a") == 3
     for client in crew.taken:
@@ -74,7 +74,7 @@ def test_single_client_is_never_skipped() -> None:
 MANY = "insert into pgsched.executions (client_id, target, fire_at) select %s, %s, now() from generate_series(1, %s)"
 
 
-async def test_client_with_hanging_handlers_leaves_lanes_to_others(db: Connection, running: Running) -> None:
+async def test_client_with_hanging_handlers_leaves_lanes_to_other_clients(db: Connection, running: Running) -> None:
     app, go, hanging = App(), asyncio.Event(), list[int]()
 
     @app.handler("hang")

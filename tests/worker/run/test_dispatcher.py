@@ -175,7 +175,7 @@ async def test_slow_attempts_leave_room_for_one_row_per_lane(
 
 
 @pytest.mark.timed
-async def test_one_hanging_lane_does_not_make_the_others_slow(
+async def test_one_slow_attempt_does_not_reduce_the_capacity(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     await warm(dispatcher, settled)
@@ -208,7 +208,7 @@ async def test_ready_rows_beyond_the_capacity_are_handed_back(
 
 
 @pytest.mark.timed
-async def test_last_rows_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
+async def test_rows_that_would_start_last_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
     given = rows(60)
     released = await slow_down(dispatcher, gate, settled, given, back=60 - 2 * LANES)
     assert sorted(released) == [row.id for row in given[2 * LANES :]]
@@ -234,7 +234,7 @@ async def test_rows_not_yet_due_are_not_handed_back(dispatcher: Dispatcher, gate
     assert set(released) <= {row.id for row in due}
 
 
-async def test_room_is_reported_once_half_of_it_is_free(
+async def test_room_is_reported_once_half_of_the_capacity_is_free(
     dispatcher: Dispatcher, gate: Gate, settled: Settled, room: asyncio.Event
 ) -> None:
     gate.opened.clear()
@@ -280,7 +280,7 @@ async def hand_back(db: Connection, worker: Worker) -> None:
 
 
 @pytest.mark.timed
-async def test_rows_handed_back_are_executed_once_there_is_room(
+async def test_handed_back_rows_are_executed_once_there_is_room(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
     app, go, calls = slowing
@@ -293,7 +293,7 @@ async def test_rows_handed_back_are_executed_once_there_is_room(
 
 
 @pytest.mark.timed
-async def test_worker_reclaims_rows_it_handed_back_before_the_next_poll(
+async def test_handed_back_rows_are_claimed_again_before_the_next_poll(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
     app, go, _ = slowing
@@ -318,7 +318,7 @@ async def test_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, set
     assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
 
 
-async def test_relevancy_of_a_row_overrides_that_of_its_client(
+async def test_row_option_relevant_for_overrides_the_clients_default(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()
@@ -327,14 +327,14 @@ async def test_relevancy_of_a_row_overrides_that_of_its_client(
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_backfill_is_never_too_late_for_its_client(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+async def test_backfilled_row_ignores_its_clients_relevancy_window(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
     gate.opened.set()
     late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(late)
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_hundred_rows_of_one_client_do_not_delay_another(
+async def test_many_rows_of_one_client_do_not_delay_another_client(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     dispatcher.shares.wanted = True

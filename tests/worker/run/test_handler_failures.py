@@ -20,7 +20,7 @@ ONCE = '{"max_attempts": 1}'
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_exception_of_a_handler_is_logged_with_its_traceback(
+async def test_handler_exception_is_logged_with_its_traceback(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
@@ -45,7 +45,7 @@ async def test_exception_of_a_handler_is_logged_with_its_traceback(
     assert await value(db, "select reason from pgsched.history") == "LookupError: no such merchant"
 
 
-async def test_timeout_of_a_handler_is_logged_with_where_it_waited(
+async def test_handler_timeout_is_logged_with_the_place_where_it_waited(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -65,7 +65,7 @@ async def test_timeout_of_a_handler_is_logged_with_where_it_waited(
     assert "in wait_for_the_bank" in str(told["traceback"])
 
 
-async def test_base_exception_of_a_handler_is_logged(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_base_exception_raised_by_a_handler_is_logged(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     class Panic(BaseException):
@@ -81,13 +81,13 @@ async def test_base_exception_of_a_handler_is_logged(db: Connection, running: Ru
 
 
 @pytest.mark.parametrize("error", [Fail("the account is closed"), Retry("busy")])
-def test_failure_that_a_handler_declares_is_logged(recorder: Recorder, error: Exception) -> None:
+def test_fail_or_retry_raised_by_a_handler_is_logged(recorder: Recorder, error: Exception) -> None:
     FailureLog(Events(recorder)).note(execution("python:work"), error)
     [told] = recorder.named("handler.failed")
     assert told["reason"] == f"{type(error).__name__}: {error}"
 
 
-def test_thousand_failures_of_one_target_are_logged_five_times(recorder: Recorder) -> None:
+def test_repeated_failures_of_one_target_are_logged_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(1000):
         failures.note(execution("python:work"), ValueError("no"))
@@ -96,7 +96,7 @@ def test_thousand_failures_of_one_target_are_logged_five_times(recorder: Recorde
     assert recorder.named("handler.failed")[-1]["target"] == "python:other"
 
 
-def test_next_logged_failure_says_how_many_were_left_out(recorder: Recorder) -> None:
+def test_next_logged_failure_says_how_many_were_not_logged(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(30):
         failures.note(execution("python:work"), ValueError("no"))
@@ -112,7 +112,7 @@ def deep(error: Exception, levels: int) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x" * 1_000_000), RecursionError("deep")])
-def test_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
+def test_logged_traceback_and_reason_are_bounded(recorder: Recorder, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         deep(error, 400)
     FailureLog(Events(recorder)).note(execution("python:work"), raised.value)
@@ -205,7 +205,7 @@ def test_exception_is_converted_to_a_string_once(recorder: Recorder) -> None:
     assert Told.count == 1
 
 
-async def test_exception_of_a_threaded_handler_is_described_in_its_thread(
+async def test_threaded_handlers_exception_is_described_in_its_thread(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, described_in = App(), list[str]()
@@ -246,7 +246,7 @@ def test_traceback_shows_the_cause_of_an_exception(recorder: Recorder) -> None:
     assert told.endswith("ValueError: not charged\n")
 
 
-def test_traceback_shows_the_members_of_a_group(recorder: Recorder) -> None:
+def test_traceback_shows_the_members_of_an_exception_group(recorder: Recorder) -> None:
     group = ExceptionGroup("two of three", [ValueError("one"), LookupError("another")])
     FailureLog(Events(recorder)).note(execution("python:work"), group)
     told = str(recorder.named("handler.failed")[0]["traceback"])
@@ -275,7 +275,7 @@ def test_quotes_and_backslashes_are_escaped_in_the_log(caplog: pytest.LogCapture
     assert logged(caplog, reason="a \\", attempt=1) == r'handler.failed reason="a \\" attempt=1'
 
 
-def test_lines_of_a_traceback_are_logged_behind_a_bar(caplog: pytest.LogCaptureFixture) -> None:
+def test_traceback_lines_are_logged_with_a_leading_bar(caplog: pytest.LogCaptureFixture) -> None:
     lines = logged(caplog, reason="no", traceback=f"Traceback:\n  in work\nValueError: {FORGED}").split("\n")
     assert lines[0] == "handler.failed reason=no"
     assert all(line.startswith("  | ") and line.isprintable() for line in lines[1:])

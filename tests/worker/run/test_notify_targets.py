@@ -78,7 +78,7 @@ async def test_on_success_target_of_a_notification_is_called(db: Connection, run
     assert targets == ["notify:orders", "notify:told"]
 
 
-async def test_success_of_a_client_that_keeps_failures_is_not_kept(
+async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(
     db: Connection, running: Running, database_url: str
 ) -> None:
     await db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'failures')")

@@ -35,7 +35,7 @@ async def test_start_of_an_only_attempt_is_recorded_while_it_runs(db: Connection
         await until_history(db, 2)
 
 
-async def test_row_that_waits_for_a_slot_has_not_begun(db: Connection, running: Running) -> None:
+async def test_row_waiting_for_a_slot_is_not_recorded_as_begun(db: Connection, running: Running) -> None:
     app, go, begun = App(), threading.Event(), threading.Event()
 
     @app.handler("keep")
@@ -53,7 +53,7 @@ async def test_row_that_waits_for_a_slot_has_not_begun(db: Connection, running: 
         await until_history(db, 2)
 
 
-async def test_row_leased_elsewhere_meanwhile_is_not_called(
+async def test_row_leased_elsewhere_before_its_start_is_not_called(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, called = App(), list[str]()
@@ -77,7 +77,7 @@ async def test_row_leased_elsewhere_meanwhile_is_not_called(
     assert await value(db, "select lease_token = 99 from pgsched.executions")
 
 
-async def test_row_with_a_doubtful_lease_is_handed_back(
+async def test_row_whose_lease_becomes_doubtful_at_its_start_is_handed_back(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, noted = App(), list[bool | str]()

@@ -104,7 +104,7 @@ def test_timer_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: M
 
 @pytest.mark.timed
 @pytest.mark.parametrize("ago", [0.0, 0.001, 3600.0])
-def test_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
+def test_timer_set_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
     async def waited() -> float:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -118,7 +118,7 @@ def test_moment_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: Ma
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.005, 0.03), (60.0, 0.005)])
-def test_setting_it_again_replaces_the_moment(
+def test_setting_a_timer_again_replaces_its_moment(
     runner: asyncio.Runner, make_alarm: MakeTimer, first: float, second: float
 ) -> None:
     async def rung() -> list[float]:
@@ -150,7 +150,7 @@ def test_timer_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm
     assert runner.run(rung()) == 3
 
 
-def test_timer_moved_at_its_moment_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_due_timer_moved_before_it_rings_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarms: list[PreciseTimer] = []

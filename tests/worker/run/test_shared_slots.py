@@ -55,7 +55,7 @@ async def served_beside(db: Connection, slow: str, target: str, quick: str) -> N
     assert await value(db, "select count(*) from pgsched.history where client_id = 'slow'") == 0
 
 
-async def test_slow_handlers_get_their_share_of_threads(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_slow_handlers_get_only_their_share_of_threads(db: Connection, running: Running, go: threading.Event) -> None:
     app = App()
     app.handler("hang")(lambda: go.wait(60) and None)
     app.handler("quick")(lambda: None)
@@ -66,7 +66,7 @@ async def test_slow_handlers_get_their_share_of_threads(db: Connection, running:
         await until_history(db, 63, seconds=60)
 
 
-async def test_handlers_that_never_return_get_their_share_of_threads(
+async def test_handlers_that_never_return_get_only_their_share_of_threads(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     """Their client gets only its share of the threads left behind after timeouts, and of the slots."""
@@ -93,7 +93,7 @@ async def test_handlers_that_never_return_get_their_share_of_threads(
         go.set()
 
 
-async def test_slow_handlers_get_their_share_of_database_connections(db: Connection, running: Running) -> None:
+async def test_slow_handlers_get_only_their_share_of_database_connections(db: Connection, running: Running) -> None:
     app, end = App(), asyncio.Event()
 
     @app.handler("hang")
@@ -110,7 +110,7 @@ async def test_slow_handlers_get_their_share_of_database_connections(db: Connect
         await until_history(db, 63, seconds=60)
 
 
-async def test_slow_sql_functions_get_their_share_of_sessions(billing: Connection, running: Running) -> None:
+async def test_slow_sql_functions_get_only_their_share_of_sessions(billing: Connection, running: Running) -> None:
     db = billing
     await define(
         db,
@@ -125,7 +125,7 @@ async def test_slow_sql_functions_get_their_share_of_sessions(billing: Connectio
         await until_history(db, 63, seconds=60)
 
 
-async def test_hanging_callbacks_get_their_share_of_a_hosts_connections(db: Connection, running: Running) -> None:
+async def test_hanging_callbacks_get_only_their_share_of_a_hosts_connections(db: Connection, running: Running) -> None:
     end = asyncio.Event()
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -140,7 +140,7 @@ async def test_hanging_callbacks_get_their_share_of_a_hosts_connections(db: Conn
         await until_history(db, 63, seconds=60)
 
 
-async def test_slow_handlers_get_their_share_of_payload_memory(db: Connection, running: Running) -> None:
+async def test_slow_handlers_get_only_their_share_of_payload_memory(db: Connection, running: Running) -> None:
     app, end = App(), asyncio.Event()
 
     @app.handler("hang")

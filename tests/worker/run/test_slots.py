@@ -27,7 +27,7 @@ def go() -> Iterator[threading.Event]:
     event.set()
 
 
-async def test_waiting_for_a_thread_does_not_count_to_the_timeout(db: Connection, running: Running) -> None:
+async def test_timeout_excludes_waiting_for_a_thread(db: Connection, running: Running) -> None:
     app, calls = App(), Counter[str]()
 
     @app.handler("slow")
@@ -42,7 +42,7 @@ async def test_waiting_for_a_thread_does_not_count_to_the_timeout(db: Connection
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_waiting_for_an_http_connection_does_not_count_to_the_timeout(
+async def test_timeout_excludes_waiting_for_an_http_connection(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def test_waiting_for_an_http_connection_does_not_count_to_the_timeout(
     assert not recorder.named("target.sidelined")
 
 
-async def test_waiting_for_a_database_connection_does_not_count_to_the_timeout(
+async def test_timeout_excludes_waiting_for_a_database_connection(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.scheduler.assembly._HANDLER_CONNECTIONS", 1)
@@ -75,7 +75,7 @@ async def test_waiting_for_a_database_connection_does_not_count_to_the_timeout(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_row_that_waits_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_row_waiting_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
     app = App()
     app.handler("blocking")(lambda: go.wait(30) and None)
 
@@ -92,7 +92,7 @@ async def test_row_that_waits_for_a_thread_takes_no_lane(db: Connection, running
         await until_history(db, 6)
 
 
-async def test_row_that_waits_too_long_is_postponed_to_make_room(
+async def test_row_waiting_too_long_for_a_slot_is_postponed(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app = App()
@@ -115,7 +115,7 @@ async def test_row_that_waits_too_long_is_postponed_to_make_room(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_handler_that_timed_out_leaves_its_slot_to_the_next(
+async def test_timed_out_handler_frees_its_slot_for_the_next_row(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     app, begun = App(), list[str]()
@@ -133,7 +133,7 @@ async def test_handler_that_timed_out_leaves_its_slot_to_the_next(
         assert begun == ["first", "second"]
 
 
-async def test_client_with_too_many_leftover_threads_is_postponed_with_reason(
+async def test_rows_of_a_client_with_too_many_leftover_threads_are_postponed(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app, begun = App(), list[int]()

@@ -30,13 +30,13 @@ def filled(*counts: tuple[str, int], wanted: bool = True) -> StartOrder:
     return rounds
 
 
-def test_row_behind_hundreds_of_another_client_starts_in_round_one() -> None:
+def test_row_behind_another_clients_hundreds_starts_in_the_first_round() -> None:
     rounds = filled(("many", 300), ("one", 1))
     assert len(rounds) == 301
     assert started(rounds).index("one-00") == 8
 
 
-def test_rows_of_each_client_start_in_their_order() -> None:
+def test_each_clients_rows_start_in_their_order() -> None:
     found = started(filled(("a", 50), ("b", 20), ("a", 0)))
     assert [name for name in found if name.startswith("a")] == [f"a-{n:02}" for n in range(50)]
     assert [name for name in found if name.startswith("b")] == [f"b-{n:02}" for n in range(20)]
@@ -51,7 +51,7 @@ def test_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
     assert started(rounds) == [*(f"a-{n:02}" for n in range(3, 8)), "b-00", *(f"a-{n:02}" for n in range(8, 31))]
 
 
-def test_client_starts_at_once_after_a_finished_round() -> None:
+def test_row_added_after_a_finished_round_starts_at_once() -> None:
     rounds = filled(("a", 8))
     assert len(started(rounds)) == 8
     rounds.add(row("a", 8))

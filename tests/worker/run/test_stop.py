@@ -31,7 +31,7 @@ def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
 Slow = tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]
 
 
-async def test_run_that_was_ended_is_stopped(db: Connection, running: Running, slow: Slow) -> None:
+async def test_deleted_run_is_stopped_by_a_notification(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")
@@ -58,7 +58,7 @@ async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, runn
     assert ends == [(id, 1, "already paid"), (next_id, 1, "cancelled")]
 
 
-async def test_run_is_stopped_even_without_a_notification(db: Connection, running: Running, slow: Slow) -> None:
+async def test_deleted_run_is_stopped_even_without_a_notification(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app, lease=2.0), asyncio.timeout(20):
         await db.execute("select pgsched.schedule('python:slow')")
@@ -67,7 +67,7 @@ async def test_run_is_stopped_even_without_a_notification(db: Connection, runnin
         await stopped.wait()
 
 
-async def test_next_of_an_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, running: Running) -> None:
+async def test_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), asyncio.Event(), asyncio.Event(), list[str]()
 
     @app.handler("slow")
@@ -92,7 +92,7 @@ async def test_next_of_an_ordering_key_waits_until_a_cancelled_call_ends(db: Con
     assert await value(db, "select count(*) from pgsched.blocked_keys") == 0
 
 
-async def test_next_of_an_ordering_key_waits_for_a_leftover_thread(db: Connection, running: Running) -> None:
+async def test_ordering_key_waits_for_a_cancelled_calls_leftover_thread(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), threading.Event(), threading.Event(), list[str]()
 
     @app.handler("slow")
@@ -118,7 +118,7 @@ async def test_next_of_an_ordering_key_waits_for_a_leftover_thread(db: Connectio
     assert calls == ["first begins", "first ends", "second begins", "second ends"]
 
 
-async def test_ordering_key_continues_when_a_cancelled_lease_expires(db: Connection) -> None:
+async def test_ordering_key_is_unblocked_when_a_cancelled_runs_lease_expires(db: Connection) -> None:
     await db.execute(
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
         " select 'default', 'one', 0, pgsched_internal.new_id(), now() - interval '1 s'"
@@ -143,7 +143,7 @@ async def test_http_request_of_a_cancelled_run_is_aborted(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_run_that_was_not_ended_continues(db: Connection, running: Running, slow: Slow) -> None:
+async def test_run_that_has_not_ended_ignores_a_stop_notification(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, go = slow
     async with running(app) as worker, asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")

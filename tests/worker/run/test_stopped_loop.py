@@ -27,7 +27,7 @@ def test_stopped_loop_is_resumed(recorder: Recorder) -> None:
     assert len(recorder.named("loop.stopped")) == 3
 
 
-def test_exception_of_the_work_is_raised(recorder: Recorder) -> None:
+def test_exception_raised_by_the_work_propagates(recorder: Recorder) -> None:
     async def work() -> None:
         raise RuntimeError("from the work")
 

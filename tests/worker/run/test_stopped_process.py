@@ -126,7 +126,7 @@ async def test_unbegun_rows_of_a_dead_process_start_once_elsewhere(
 
 
 @pytest.mark.parametrize("end", ["stop", "exit"])
-async def test_begun_only_attempt_is_not_repeated_but_unbegun_ones_are_made(
+async def test_begun_only_attempts_are_not_repeated_but_unbegun_ones_run(
     db: Connection, running: Running, process: Process, end: str
 ) -> None:
     others = Others()

@@ -83,14 +83,14 @@ async def test_rows_whose_lease_expired_while_the_loop_was_blocked_do_not_start(
     assert recorder.named("lease.doubted") == [{"count": 5}]
 
 
-async def test_lease_that_is_valid_for_longer_is_not_doubted(
+async def test_rows_with_a_valid_lease_start_after_the_loop_was_blocked(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled
 ) -> None:
     dispatcher.submit(rows(4), time.monotonic() + 30)
     assert len(await settled.wait_for(Succeeded, 4)) == 4
 
 
-async def test_rows_claimed_after_the_doubt_start(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
+async def test_newly_claimed_rows_start_after_leases_were_doubted(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
     dispatcher.submit(rows(2), time.monotonic() + 0.2)
     await settled.wait_for(Released, 1)
     anew = rows(2, token=2)
@@ -134,7 +134,7 @@ async def test_worker_claims_nothing_while_its_own_lease_is_doubtful(dispatcher:
     assert dispatcher.free_for_held > 0
 
 
-async def test_time_in_which_another_blocks_the_loop_does_not_end_an_attempt(
+async def test_timeout_excludes_time_in_which_the_loop_was_blocked(
     dispatcher: Dispatcher, settled: Settled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, begun = asyncio.Event(), asyncio.Event()

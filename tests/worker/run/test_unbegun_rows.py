@@ -95,7 +95,7 @@ async def test_cancel_before_the_instant_makes_no_call(db: Connection, early: Ea
     assert await value(db, "select (status, attempt)::text from pgsched.history where id = %s", id) == "(cancelled,1)"
 
 
-async def test_rows_in_hand_of_a_held_client_are_held(db: Connection, early: Early, noted: Noted) -> None:
+async def test_rows_in_hand_are_held_when_their_client_is_paused(db: Connection, early: Early, noted: Noted) -> None:
     async with early() as worker:
         id = await schedule(db, client="acme")
         await in_hand(worker)
@@ -120,7 +120,7 @@ async def test_rows_in_hand_of_a_held_client_are_held(db: Connection, early: Ear
         ("pgsched.schedule('python:noted', '1', client => 'acme', key => 'b', delay => '1 h')", "0 1"),
     ],
 )
-async def test_row_that_passes_a_limit_later_can_be_changed(
+async def test_row_delayed_in_hand_by_a_limit_can_be_changed(
     db: Connection, running: Running, noted: Noted, change: str, left: str
 ) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 1, per => '1 s')")
@@ -172,7 +172,7 @@ async def test_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_row_that_passes_a_limit_later_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
+async def test_row_delayed_in_hand_by_a_limit_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 5, per => '1 s')")
     await db.execute(
         "insert into pgsched.executions (client_id, target, fire_at)"
@@ -184,7 +184,7 @@ async def test_row_that_passes_a_limit_later_keeps_its_instant(db: Connection, r
     assert await value(db, moved) == 0
 
 
-async def test_rows_in_hand_of_a_sidelined_host_are_held(db: Connection, early: Early) -> None:
+async def test_rows_in_hand_are_held_when_their_host_is_sidelined(db: Connection, early: Early) -> None:
     async with early() as worker:
         await db.execute("select pgsched.schedule('http://shop.example/', delay => '18 s')")
         await in_hand(worker)
@@ -193,7 +193,7 @@ async def test_rows_in_hand_of_a_sidelined_host_are_held(db: Connection, early: 
         await in_hand(worker, 0)
 
 
-async def test_rows_in_hand_of_a_paused_queue_are_handed_back(db: Connection, early: Early) -> None:
+async def test_rows_in_hand_are_handed_back_when_their_queue_is_paused(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await schedule(db)
         await in_hand(worker)
@@ -203,7 +203,7 @@ async def test_rows_in_hand_of_a_paused_queue_are_handed_back(db: Connection, ea
 
 
 @pytest.mark.parametrize(("verb", "state"), [("pause('job', %s::text)", "paused"), ("cancel(%s)", "cancelled")])
-async def test_run_in_hand_of_a_cancelled_or_paused_job_is_removed(
+async def test_run_in_hand_is_removed_when_its_job_is_paused_or_cancelled(
     db: Connection, early: Early, verb: str, state: str
 ) -> None:
     async with early() as worker:
@@ -226,7 +226,7 @@ async def test_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, earl
         await in_hand(worker)
 
 
-async def test_run_in_hand_starts_as_its_job_was_edited(db: Connection, early: Early) -> None:
+async def test_run_in_hand_takes_the_payload_of_its_edited_job(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -239,7 +239,7 @@ async def test_run_in_hand_starts_as_its_job_was_edited(db: Connection, early: E
         assert row.payload == b'"new"'
 
 
-async def test_run_in_hand_that_is_not_in_the_new_schedule_is_removed(db: Connection, early: Early) -> None:
+async def test_run_in_hand_outside_the_edited_schedule_is_removed(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -250,7 +250,7 @@ async def test_run_in_hand_that_is_not_in_the_new_schedule_is_removed(db: Connec
         assert await value(db, "select count(*) from pgsched.executions where fire_at < now() + interval '1 h'") == 0
 
 
-async def test_run_in_hand_of_a_job_with_max_runs_counts_once(db: Connection, early: Early) -> None:
+async def test_recalled_run_counts_once_towards_max_runs(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db, '{"max_runs": 2}')
         await in_hand(worker)

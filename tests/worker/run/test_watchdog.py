@@ -29,7 +29,7 @@ async def test_handler_that_blocks_the_loop_is_logged_with_its_stack(
     assert float(over["seconds"] or 0) > float(blocked["seconds"] or 0) >= 1.0
 
 
-async def test_brief_blocks_are_not_logged(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_brief_blocks_of_the_loop_are_not_logged(db: Connection, running: Running, recorder: Recorder) -> None:
     app = App()
 
     @app.handler("brief")
@@ -42,7 +42,7 @@ async def test_brief_blocks_are_not_logged(db: Connection, running: Running, rec
     assert not [said for said in recorder.named("loop.blocked") if said.get("target")]
 
 
-def test_process_with_a_replaced_clock_ends_itself() -> None:
+def test_worker_with_a_replaced_monotonic_clock_exits() -> None:
     """Nothing would ever be due or overdue there."""
     ended = subprocess.run([sys.executable, "-c", _REPLACED], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == ExitStatus.BROKEN

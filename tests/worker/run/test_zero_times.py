@@ -15,7 +15,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-async def test_execution_due_in_the_year_1_is_delivered_beside_others(
+async def test_execution_due_in_year_1_is_delivered_and_delays_no_others(
     db: Connection, running: Running, recorder: Recorder, way: dict[str, str]
 ) -> None:
     await db.execute("select pgsched.set_limit('key', 'default/m', rate => 1000)")
@@ -31,7 +31,7 @@ async def test_execution_due_in_the_year_1_is_delivered_beside_others(
     assert await value(db, "select min(scheduled_for) = '0001-01-01T00:00:00Z' from pgsched.history")
 
 
-async def test_execution_due_in_the_year_1_can_be_pulled(db: Connection) -> None:
+async def test_execution_due_in_year_1_can_be_pulled(db: Connection) -> None:
     await db.execute("select pgsched.create_queue('zero', '{\"pulled\": true}')")
     try:
         await db.execute(

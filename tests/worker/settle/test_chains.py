@@ -61,7 +61,7 @@ async def test_chain_does_not_wait_for_polls(db: Connection, running: Running) -
     assert noted == [str(n) for n in range(20)]
 
 
-async def test_failure_skips_the_rest_and_calls_its_on_failure_target(db: Connection, running: Running) -> None:
+async def test_failure_skips_dependents_and_calls_the_on_failure_target(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         async with db.transaction():

@@ -44,7 +44,7 @@ def token_of(request: Request) -> int:
     return int(request.headers["pgsched-completion-token"])
 
 
-async def test_execution_answered_202_runs_until_it_is_completed(
+async def test_deferred_execution_runs_until_it_is_completed(
     db: Connection, running: Running, slow: Receiver
 ) -> None:
     async with running() as worker:
@@ -124,7 +124,7 @@ async def test_deferred_executions_take_no_lane(db: Connection, running: Running
         await deferred(db, 10)
 
 
-async def test_target_may_extend_its_deadline(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_target_may_extend_its_completion_deadline(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
         await deferred(db)
@@ -141,7 +141,7 @@ async def test_202_without_the_option_is_a_success_without_a_token(
     assert "pgsched-completion-token" not in slow.requests[0].headers
 
 
-async def test_queue_target_in_a_workers_queue_fails_with_the_reason(db: Connection, running: Running) -> None:
+async def test_queue_target_in_a_push_queue_fails_with_the_reason(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("insert into pgsched.executions (target, fire_at) values ('queue:', pgsched.now())")
         await until_history(db, 1, status="failed")

@@ -42,7 +42,7 @@ async def ended(db: Connection, target: str, count: int) -> None:
     await until(lambda: value(db, query, count, target))
 
 
-async def test_outcomes_are_recorded_beside_a_locked_row(db: Connection, holder: Connection, running: Running) -> None:
+async def test_locked_row_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
@@ -57,7 +57,7 @@ async def test_outcomes_are_recorded_beside_a_locked_row(db: Connection, holder:
     assert gate.runs == 1
 
 
-async def test_outcomes_are_recorded_beside_a_prepared_transaction(
+async def test_prepared_transaction_does_not_block_other_outcomes(
     db: Connection, database_url: str, running: Running
 ) -> None:
     gate = Gate()
@@ -84,7 +84,7 @@ async def test_outcomes_are_recorded_beside_a_prepared_transaction(
         "select pgsched.schedule('python:quick', client => 'shop', after => array['mine'])",
     ],
 )
-async def test_open_transaction_that_schedules_blocks_no_outcomes(
+async def test_open_transaction_that_schedules_blocks_no_other_outcomes(
     db: Connection, holder: Connection, running: Running, statement: str
 ) -> None:
     gate = Gate()
@@ -102,7 +102,7 @@ async def test_open_transaction_that_schedules_blocks_no_outcomes(
     assert gate.runs == 1
 
 
-async def test_locked_rows_take_no_room_of_others(db: Connection, holder: Connection, running: Running) -> None:
+async def test_locked_rows_do_not_use_up_the_workers_room(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app, concurrency=4):
         await db.execute("select pgsched.schedule('python:wait', client => 'shop') from generate_series(1, 4)")
@@ -120,7 +120,7 @@ async def _all(gate: Gate, count: int) -> bool:
     return gate.runs == count
 
 
-async def test_outcomes_are_recorded_beside_a_locked_job(db: Connection, holder: Connection, running: Running) -> None:
+async def test_locked_job_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         call = """select pgsched.schedule('python:wait', every => '1 hour', key => 'mine', client => 'shop',
@@ -136,7 +136,7 @@ async def test_outcomes_are_recorded_beside_a_locked_job(db: Connection, holder:
         await ended(db, "python:wait", 1)
 
 
-async def test_result_that_cannot_be_stored_loses_only_the_result(
+async def test_result_that_cannot_be_stored_does_not_lose_the_outcome(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -194,7 +194,7 @@ LOCK = "select from pgsched.jobs where key = 'mine' for update"
         ("update pgsched.jobs set labels = '{}' where key = 'mine'", "{}"),
     ],
 )
-async def test_jobs_continue_beside_a_locked_one(
+async def test_locked_job_does_not_stop_other_jobs(
     db: Connection, holder: Connection, running: Running, statement: str, rules: str
 ) -> None:
     gate = Gate()

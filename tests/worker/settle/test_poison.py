@@ -71,7 +71,7 @@ Arrange = Callable[[Connection], Awaitable[Any]]
 
 
 @pytest.mark.parametrize("arrange", [plain, under_an_ordering_key, deferred])
-async def test_row_that_cannot_be_claimed_is_parked_and_others_are_served(
+async def test_row_that_cannot_be_claimed_is_parked_and_blocks_no_others(
     db: Connection, running: Running, recorder: Recorder, arrange: Arrange
 ) -> None:
     await loosen(db)
@@ -92,7 +92,7 @@ async def test_row_that_cannot_be_claimed_is_parked_and_others_are_served(
     assert row[2:] == (None, 0, True)
 
 
-async def test_row_due_in_the_year_1_blocks_no_others(db: Connection, running: Running) -> None:
+async def test_row_due_in_year_1_blocks_no_others(db: Connection, running: Running) -> None:
     await loosen(db)
     await long_ago(db)
     await db.execute(
@@ -104,7 +104,7 @@ async def test_row_due_in_the_year_1_blocks_no_others(db: Connection, running: R
 
 
 @pytest.mark.parametrize("column", ["runs", "revision", "failures"])
-async def test_counter_at_its_maximum_blocks_no_others(db: Connection, running: Running, column: str) -> None:
+async def test_job_counter_at_its_maximum_blocks_no_other_jobs(db: Connection, running: Running, column: str) -> None:
     await db.execute(
         "select pgsched.schedule('python:quick', every => '1 second', key => 'mine', client => 'shop',"
         """ rules => '{"max_runs": 1000000, "pause_after": 2}')"""
