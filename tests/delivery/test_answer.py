@@ -30,7 +30,7 @@ def test_any_other_status_is_final(status: int) -> None:
     assert outcome.status_code == status
 
 
-def test_options_override_the_meaning_of_a_status() -> None:
+def test_retry_on_and_fail_on_override_the_default_for_a_status() -> None:
     options = Options(retry_on=frozenset({404}), fail_on=frozenset({500}))
     lost, broken = outcome_of_answer(404, options), outcome_of_answer(500, options)
     assert isinstance(lost, Failed)

@@ -42,7 +42,7 @@ async def test_a_body_is_sent_in_its_format(option: dict[str, str], payload: obj
     assert request.headers["content-length"] == str(len(sent))
 
 
-async def test_a_form_keeps_the_digits_as_stored() -> None:
+async def test_a_form_body_keeps_numbers_exactly_as_stored() -> None:
     options = Options(body=body_of({"format": "form"}))
     async with receiving() as receiver, calling() as channel:
         row = execution(receiver.url)._replace(payload=b'{"amount": 1.10, "large": 12345678901234567890}')

@@ -43,7 +43,7 @@ async def test_the_delivery_count_includes_uncounted_attempts() -> None:
     assert [one.headers["pgsched-delivery-count"] for one in receiver.requests] == ["3", "5"]
 
 
-async def test_a_callback_has_no_other_headers() -> None:
+async def test_a_callback_has_only_the_expected_standard_headers() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)
     names = {name for name in receiver.requests[0].headers if not name.startswith(("webhook-", "pgsched-"))}
@@ -53,7 +53,7 @@ async def test_a_callback_has_no_other_headers() -> None:
     }  # fmt: skip
 
 
-async def test_line_breaks_in_keys_and_jobs_are_percent_encoded() -> None:
+async def test_odd_characters_in_client_and_key_headers_are_percent_encoded() -> None:
     named: dict[str, Any] = {"client_id": "Café\r\nx: 1", "key": "order/42 100%", "job_id": ID}
     async with receiving() as receiver, calling() as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)
@@ -64,7 +64,7 @@ async def test_line_breaks_in_keys_and_jobs_are_percent_encoded() -> None:
     assert (told["pgsched-key"], told["pgsched-job"]) == ("order/42%20100%25", UUID)
 
 
-async def test_scheduled_headers_are_sent() -> None:
+async def test_headers_from_the_options_are_sent() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url, Options(headers=(("Authorization", "Bearer x"), ("X-Shop", "42"))))
     headers = receiver.requests[0].headers

@@ -127,7 +127,7 @@ async def test_a_clients_certificate_takes_precedence_over_the_setting() -> None
     assert [request.connection for request in receiver.requests] == [1, 2, 1]
 
 
-async def test_without_tls_no_certificate_is_read() -> None:
+async def test_a_plain_http_call_reads_no_certificate() -> None:
     kept = Kept()
     async with receiving() as receiver, calling(get_secret=kept) as channel:
         assert await channel.deliver(execution(receiver.url), showing("nothing"), 5) == DONE
@@ -158,7 +158,7 @@ async def test_an_invalid_certificate_fails_the_attempt_without_leaking_it(texts
     assert receiver.requests == []
 
 
-async def test_concurrent_calls_create_one_context(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_calls_share_one_tls_context(monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[str]()
 
     def making(certificate: str, *more: Any) -> ssl.SSLContext:
@@ -174,7 +174,7 @@ async def test_concurrent_calls_create_one_context(monkeypatch: pytest.MonkeyPat
     assert (len(made), len(set(contexts))) == (1, 1)
 
 
-async def test_cached_contexts_are_limited_per_client(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cached_tls_contexts_are_limited_per_client(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Counter[str]()
 
     def making(certificate: str, *more: Any) -> ssl.SSLContext:
@@ -198,7 +198,7 @@ async def test_cached_contexts_are_limited_per_client(monkeypatch: pytest.Monkey
     found.close()
 
 
-def test_no_key_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_private_key_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     certified_context(CERTIFICATE, KEY)
     assert not [*tmp_path.iterdir()]

@@ -81,7 +81,7 @@ async def test_alternative_spellings_of_localhost_are_not_called(name: str) -> N
     assert receiver.connections == 0
 
 
-async def test_a_name_is_checked_by_the_address_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_resolves_to_a_private_address_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         _resolve_to(monkeypatch, "127.0.0.1")
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -106,7 +106,7 @@ async def test_only_allowed_addresses_of_a_name_are_tried(monkeypatch: pytest.Mo
     assert [address for *_, address in answers] == [("8.8.8.8", 443)]
 
 
-def test_a_forbidden_address_gets_no_socket_even_past_the_resolver() -> None:
+def test_no_socket_is_opened_to_a_forbidden_address() -> None:
     info = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("169.254.169.254", 80))
     with pytest.raises(AddressRefused):
         Egress(allow_private=True).open_socket(info)

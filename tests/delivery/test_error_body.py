@@ -55,7 +55,7 @@ def test_decompression_stops_at_the_stored_length() -> None:
     assert error_text(bomb, b"gzip", b"") == "0" * LONGEST_ERROR
 
 
-def test_a_truncated_compressed_error_is_read() -> None:
+def test_a_truncated_compressed_error_is_read_as_far_as_possible() -> None:
     whole = gzip.compress(bytes(range(32, 127)) * 20)
     assert error_text(whole[:-12], b"gzip", b"").startswith(' !"#'.strip())
 

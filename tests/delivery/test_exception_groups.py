@@ -57,7 +57,7 @@ def test_a_groups_outcome_combines_those_of_its_members(
     assert declared(make()) == expected
 
 
-def test_a_cyclic_group_is_read_only_to_a_limit() -> None:
+def test_a_cyclic_group_without_an_outcome_is_not_read_forever() -> None:
     inner = ValueError()
     endless = group(*[inner] * 10)
     inner.__cause__ = endless
@@ -66,7 +66,7 @@ def test_a_cyclic_group_is_read_only_to_a_limit() -> None:
 
 @pytest.mark.parametrize(("error", "expected"), [(Fail("closed"), FAIL), (snooze(5), FIVE), (Retry("away"), RETRY)])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_task_group_ends_with_the_outcome_its_task_raised(
+async def test_an_outcome_raised_in_a_task_group_decides_the_attempt(
     app: App, threads: Threads, error: BaseException, expected: Outcome, is_async: bool
 ) -> None:
     async def fail() -> None:

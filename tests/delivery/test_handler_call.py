@@ -58,7 +58,7 @@ class Callable2:
     async def __call__(self, payload: Any) -> None: ...
 
 
-def test_an_object_with_an_async_call_is_async() -> None:
+def test_an_object_with_an_async_call_method_is_an_async_handler() -> None:
     assert Handler("work", Callable2()).is_async
 
 
@@ -124,7 +124,7 @@ class Shop:
     def __call__(self, payload: Any) -> None: ...
 
 
-def test_a_registered_method_is_scheduled_under_its_handlers_name() -> None:
+def test_a_registered_method_is_scheduled_under_its_handler_name() -> None:
     app, shop = App(), Shop()
     app.handler("close")(shop.close_day)
     app.cron("30 2 * * *")(shop.close_day)

@@ -64,7 +64,7 @@ async def test_a_non_http_answer_is_reported_as_malformed(answer: bytes) -> None
         b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
-async def test_an_odd_answer_counts_and_its_connection_is_reused(answer: bytes) -> None:
+async def test_an_unusual_answer_is_accepted_and_its_connection_is_reused(answer: bytes) -> None:
     outcomes, connections = await twice(answer)
     assert all(isinstance(outcome, Succeeded) for outcome in outcomes)
     assert connections == [1, 1]
@@ -80,7 +80,7 @@ async def test_an_odd_answer_counts_and_its_connection_is_reused(answer: bytes) 
         b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
     ],
 )
-async def test_an_answer_with_doubtful_framing_counts_but_the_connection_closes(
+async def test_doubtful_framing_is_accepted_but_closes_the_connection(
     answer: bytes,
 ) -> None:
     outcomes, connections = await twice(answer)
@@ -92,7 +92,7 @@ async def test_an_answer_with_doubtful_framing_counts_but_the_connection_closes(
     "surplus",
     [b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 5", b"HTTP/1.1 100 Continue\r\n\r\n", b"{}"],
 )
-async def test_surplus_bytes_never_answer_the_next_request(surplus: bytes) -> None:
+async def test_surplus_bytes_are_not_taken_as_the_next_answer(surplus: bytes) -> None:
     outcomes, connections = await twice(OK + surplus)
     assert outcomes == [DONE, DONE]
     assert connections == [1, 2]
@@ -149,14 +149,14 @@ async def test_a_body_without_a_length_ends_with_the_connection() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}"])
-async def test_the_body_of_an_answer_to_head_is_ignored(body: bytes) -> None:
+async def test_the_body_of_an_answer_to_a_head_request_is_ignored(body: bytes) -> None:
     outcomes, connections = await twice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + body, "HEAD")
     assert outcomes == [DONE, DONE]
     assert connections == [1, 2]
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n"])
-async def test_not_modified_has_no_body_whatever_its_length(answer: bytes) -> None:
+async def test_a_304_answer_has_no_body_whatever_its_content_length(answer: bytes) -> None:
     outcomes, connections = await twice(answer, "GET")
     assert [failure(outcome).status_code for outcome in outcomes] == [304, 304]
     assert connections == [1, 1]
@@ -207,7 +207,7 @@ async def test_an_endless_head_is_abandoned(first: bytes, forever: bytes, why: s
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 1024),
     ],
 )
-async def test_an_endless_body_is_not_read_and_the_status_counts(first: bytes, forever: bytes) -> None:
+async def test_an_endless_body_is_cut_off_and_the_status_counts(first: bytes, forever: bytes) -> None:
     outcome, sent = await flood(first=first, forever=forever)
     assert outcome == DONE
     assert sent < 200 * LONGEST_BODY
@@ -280,7 +280,7 @@ async def test_a_connection_closed_before_the_full_head_is_a_failure(so_far: byt
         b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
     ],
 )
-async def test_a_connection_closed_within_the_body_keeps_the_status(so_far: bytes) -> None:
+async def test_the_status_counts_if_the_connection_closes_within_the_body(so_far: bytes) -> None:
     async def ending(wire: Wire) -> None:
         await wire.request()
         await wire.say(so_far)
@@ -313,7 +313,7 @@ async def test_an_early_answer_counts_but_its_connection_is_not_reused() -> None
         (b"1" * 20_000, b'"' + b"1" * 16_384 + b'"'),
     ],
 )
-async def test_an_answer_is_kept_only_if_the_options_say_so(body: bytes, kept: bytes | None) -> None:
+async def test_an_answer_is_kept_only_with_the_option_keep_answer(body: bytes, kept: bytes | None) -> None:
     async with receiving(answering("201 Created", body)) as receiver:
         assert await deliver(receiver.url, Options(keep_answer=True)) == Succeeded(status_code=201, result=kept)
         assert await deliver(receiver.url, Options()) == Succeeded(status_code=201)

@@ -113,7 +113,7 @@ async def test_a_stalled_body_after_a_success_status_is_a_success() -> None:
     assert outcome == Succeeded(status_code=200)
 
 
-async def test_an_answer_is_read_only_as_far_as_it_is_stored() -> None:
+async def test_an_endless_error_answer_is_read_only_to_the_stored_length() -> None:
     written = 0
 
     async def endless(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -131,7 +131,7 @@ async def test_an_answer_is_read_only_as_far_as_it_is_stored() -> None:
     assert written < 200 * LONGEST_BODY
 
 
-async def test_an_unread_answer_only_closes_its_connection() -> None:
+async def test_an_answer_too_long_to_read_succeeds_and_closes_the_connection() -> None:
     async with receiving(answering("200 OK", b"x" * 500_000)) as receiver, calling() as channel:
         for _ in range(2):
             assert await channel.deliver(execution(receiver.url), Options(), 5) == Succeeded(status_code=200)

@@ -103,7 +103,7 @@ async def test_a_call_with_one_attempt_never_uses_a_reused_connection() -> None:
     assert target.requests == [(1, "/a"), (2, "/b")]
 
 
-async def test_calls_with_one_attempt_stay_within_the_slots() -> None:
+async def test_mixed_calls_with_one_and_two_attempts_each_arrive_once() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         many = [call(channel, target, f"/{n}", max_attempts=1 + n % 2) for n in range(20)]
         assert await asyncio.gather(*many) == [DONE] * 20
@@ -141,7 +141,7 @@ async def test_calls_waiting_for_a_connection_are_served_in_order() -> None:
     assert target.requests == [(1, f"/{n}") for n in range(20)]
 
 
-async def test_a_cancelled_waiter_does_not_delay_the_next() -> None:
+async def test_a_cancelled_waiting_call_does_not_delay_the_next_one() -> None:
     async with one_at_a_time() as (target, channel, first, answer):
         leaving = asyncio.create_task(call(channel, target, "/leaving"))
         staying = asyncio.create_task(call(channel, target, "/staying"))
@@ -153,7 +153,7 @@ async def test_a_cancelled_waiter_does_not_delay_the_next() -> None:
     assert [path for _, path in target.requests] == ["/first", "/staying"]
 
 
-async def test_a_callback_does_not_begin_without_a_connection() -> None:
+async def test_a_callback_without_a_free_connection_does_not_begin() -> None:
     arrived, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(wire: Wire) -> None:
@@ -327,7 +327,7 @@ async def test_waiting_for_answers_uses_no_tasks() -> None:
     assert ours == []
 
 
-async def test_bytes_sent_before_the_request_are_not_its_answer() -> None:
+async def test_bytes_received_before_the_request_are_not_taken_as_its_answer() -> None:
     left = asyncio.Event()
 
     async def rash(wire: Wire) -> None:

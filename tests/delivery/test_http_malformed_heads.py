@@ -35,7 +35,7 @@ HEADS = [b"HTTP/1.1 200 OK\r\n" + rest for rest in ODD] + [line + b"\r\nContent-
 
 
 @pytest.mark.parametrize("answer", HEADS)
-async def test_the_status_counts_and_the_connection_closes(answer: bytes) -> None:
+async def test_the_status_of_a_malformed_head_counts_and_the_connection_closes(answer: bytes) -> None:
     async def answering_and_closing(wire: Wire) -> None:
         await wire.request()
         await wire.say(answer)
@@ -58,7 +58,7 @@ async def test_interim_answers_before_a_malformed_head_are_ignored() -> None:
         assert await deliver(target.url) == Failed(error="answered 503 Busy", retryable=True, status_code=503)
 
 
-async def test_a_failure_has_its_reason_and_retry_after() -> None:
+async def test_a_malformed_failure_head_keeps_its_reason_and_retry_after() -> None:
     head = b"HTTP/1.1 503 Not now\r\nRetry-After : 30\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n"
     async with peer(saying(head + b"busy")) as target:
         outcome = await deliver(target.url)
@@ -68,7 +68,7 @@ async def test_a_failure_has_its_reason_and_retry_after() -> None:
     assert outcome.retry_after.total_seconds() == 30
 
 
-async def test_surplus_bytes_never_answer_the_next_request() -> None:
+async def test_surplus_bytes_are_not_taken_as_the_next_answer() -> None:
     surplus = b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n"
     odd = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}"
     async with peer(saying(odd + surplus)) as target, calling() as channel:
@@ -127,7 +127,7 @@ async def test_a_malformed_head_cut_off_early_is_a_failure() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [200, 503])
-async def test_no_retry_after_changes_the_meaning_of_the_status(status: int, wait: bytes) -> None:
+async def test_an_invalid_retry_after_does_not_change_the_outcome(status: int, wait: bytes) -> None:
     answer = b"HTTP/1.1 %d X\r\nRetry-After: %b\r\nContent-Length: 0\r\n\r\n" % (status, wait)
     async with peer(saying(answer)) as target:
         outcome = await deliver(target.url)

@@ -55,7 +55,7 @@ async def test_a_proxy_that_refuses_the_tunnel_is_a_retryable_failure(answer: by
     assert said in outcome.error
 
 
-async def test_a_407_from_the_proxy_is_not_the_targets_status() -> None:
+async def test_a_407_from_the_proxy_is_reported_as_missing_credentials() -> None:
     answer = b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n"
     async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
         outcome = await channel.deliver(execution("http://shop.example/"), Options(), 5)

@@ -114,7 +114,7 @@ def slow_names(monkeypatch: pytest.MonkeyPatch, names: Names) -> Iterator[thread
     go_on.set()
 
 
-async def test_unanswered_lookups_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
+async def test_hanging_lookups_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
     found = Resolver(Egress(allow_private=True), is_shared=lambda: True)
     asking = [asyncio.create_task(found.resolve(f"slow-{n}.example", 80, "mallory")) for n in range(40)]
     answer = await found.resolve("shop.example", 80, "shop")
@@ -171,7 +171,7 @@ async def test_a_name_is_checked_again_each_time_it_is_resolved(names: Names, mo
 
 
 @pytest.mark.parametrize("first", ["127.0.0.2", "::1"])
-async def test_the_next_address_is_tried_if_one_does_not_answer(names: Names, first: str) -> None:
+async def test_the_next_address_is_tried_if_the_first_refuses(names: Names, first: str) -> None:
     names.addresses = (first, "127.0.0.1")
     async with receiving() as receiver, calling() as channel:
         assert await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5) == DONE
@@ -213,7 +213,7 @@ async def test_no_answer_from_any_address_is_a_retryable_failure(names: Names) -
     assert outcome.error.startswith(f"cannot connect to shop.example:{receiver.port}: ConnectionRefusedError")
 
 
-async def test_an_ipv6_address_is_called() -> None:
+async def test_an_ipv6_address_can_be_called() -> None:
     async with peer(saying(OK), host="::1") as target, calling() as channel:
         assert await channel.deliver(execution(f"http://[::1]:{target.port}/"), Options(), 5) == DONE
 

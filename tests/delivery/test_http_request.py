@@ -106,14 +106,14 @@ async def test_content_length_matches_the_body(method: str, payload: bytes | Non
     assert ("content-type" in headers) == (length not in (None, "0"))
 
 
-async def test_a_callback_without_a_body_is_signed_as_empty() -> None:
+async def test_a_callback_without_a_body_is_signed_over_an_empty_body() -> None:
     async with receiving() as receiver, calling(secrets=lambda client: [b"s" * 32]) as channel:
         await channel.deliver(execution(receiver.url), Options(method="GET"), 5)
     [request] = receiver.requests
     assert request.headers["webhook-signature"] == sign(b"s" * 32, request.headers["webhook-id"], NOW, b"")
 
 
-def test_targets_of_one_host_keep_their_own_paths() -> None:
+def test_each_target_of_a_host_is_requested_with_its_own_path() -> None:
     first, second = (_head(f"http://shop.example/{n}") for n in (1, 2))
     assert first.startswith(b"POST /1 HTTP/1.1\r\nHost: shop.example\r\n")
     assert second.startswith(b"POST /2 HTTP/1.1\r\nHost: shop.example\r\n")

@@ -31,7 +31,7 @@ async def _all(target: Server, pauses: list[float]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", RECEIVERS)
-async def test_closing_idle_connections_loses_and_repeats_no_calls(kind: str) -> None:
+async def test_no_call_is_lost_or_repeated_when_idle_connections_close(kind: str) -> None:
     around = random.Random(7)
     pauses = [max(0.0, around.uniform(_IDLE - 0.005, _IDLE + 0.003)) for _ in range(_CALLS)]
     with server(kind, idle=_IDLE) as target:
@@ -40,7 +40,7 @@ async def test_closing_idle_connections_loses_and_repeats_no_calls(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", ["nginx 1.22", "nginx 1.26"])
-async def test_reloading_a_proxy_loses_and_repeats_no_calls(kind: str) -> None:
+async def test_no_call_is_lost_or_repeated_when_a_proxy_reloads(kind: str) -> None:
     with server("node") as behind, server(kind, behind=behind.port) as target:
         calls = asyncio.create_task(_all(target, [0.01] * 3 * _CALLS))
         for _ in range(5):

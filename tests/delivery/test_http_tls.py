@@ -63,7 +63,7 @@ async def test_a_certificate_for_another_name_is_still_refused() -> None:
         ("bank.example", "shop", False),
     ],
 )
-async def test_a_certificate_is_presented_only_to_its_hosts(whom: str, client: str, shown: bool) -> None:
+async def test_a_certificate_is_presented_only_to_its_configured_hosts(whom: str, client: str, shown: bool) -> None:
     outcome = await _call(
         server_tls(ask_for_certificate=True),
         client=client,
@@ -73,7 +73,7 @@ async def test_a_certificate_is_presented_only_to_its_hosts(whom: str, client: s
     assert (outcome == DONE) is shown
 
 
-async def test_a_client_never_uses_a_connection_with_anothers_certificate() -> None:
+async def test_a_client_never_uses_another_clients_certified_connection() -> None:
     certificates = certificate_contexts(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
     async with (
         receiving(tls=server_tls()) as receiver,
@@ -86,7 +86,7 @@ async def test_a_client_never_uses_a_connection_with_anothers_certificate() -> N
 
 
 @pytest.mark.parametrize("text", ["", "no certificate"])
-def test_an_unusable_file_is_named_in_the_error(text: str, tmp_path: Path) -> None:
+def test_an_unusable_certificate_file_is_named_in_the_error(text: str, tmp_path: Path) -> None:
     file = tmp_path / "own.pem"
     if text:
         file.write_text(text)

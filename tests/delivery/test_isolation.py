@@ -112,13 +112,13 @@ async def test_one_child_serves_consecutive_calls(isolation: Isolation) -> None:
     assert result_of(await call(isolation, lost("pid"))) == first
 
 
-async def test_a_call_that_ends_a_fresh_child_has_failed(isolation: Isolation) -> None:
+async def test_a_call_that_ends_a_fresh_child_fails(isolation: Isolation) -> None:
     died = Failed(error="the handler's process ended (exit status 3)", retryable=True)
     assert await call(isolation, lost("dies")) == died
     assert result_of(await call(isolation, lost("pid")))
 
 
-async def test_a_call_whose_used_child_dies_gets_a_fresh_one(isolation: Isolation) -> None:
+async def test_a_call_whose_reused_child_dies_is_released(isolation: Isolation) -> None:
     await call(isolation, lost("dies_later"))
     innocent = lost("sleeps")
     outcome = await call(isolation, innocent)
@@ -127,7 +127,7 @@ async def test_a_call_whose_used_child_dies_gets_a_fresh_one(isolation: Isolatio
     assert result_of(await call(isolation, lost("pid", losses=LOSSES + 1))) != used
 
 
-async def test_the_only_attempt_runs_in_a_fresh_child(isolation: Isolation) -> None:
+async def test_an_only_attempt_runs_in_a_fresh_child(isolation: Isolation) -> None:
     used = result_of(await call(isolation, lost("pid")))
     assert result_of(await call(isolation, lost("pid"), replace(_OPTIONS, max_attempts=1))) != used
 
@@ -143,7 +143,7 @@ async def test_a_call_past_its_deadline_is_killed(isolation: Isolation, name: st
     assert isolation.taken == 0
 
 
-async def test_starting_a_child_does_not_use_up_the_attempts_time(isolation: Isolation) -> None:
+async def test_starting_a_child_does_not_use_up_the_attempts_timeout(isolation: Isolation) -> None:
     began = time.monotonic()
     with pytest.raises(NoFreeSlot):
         await isolation.deliver(lost("pid"), _OPTIONS, 30.0)

@@ -128,7 +128,7 @@ async def test_a_message_succeeds_only_once_brokers_confirm_it(cluster: KafkaClu
     assert len(cluster.read("orders", 2)) == 2
 
 
-async def test_slow_brokers_are_awaited(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+async def test_confirmation_by_slow_brokers_is_awaited(cluster: KafkaCluster, channel: KafkaChannel) -> None:
     await send(channel)
     cluster.delay(200)
     started = asyncio.get_running_loop().time()
@@ -211,12 +211,12 @@ async def test_settings_cannot_disable_confirmation_or_ordering(
     assert (given["acks"], given["enable.idempotence"], given["linger.ms"]) == ("all", True, 1)
 
 
-async def test_without_the_kafka_extra_it_is_left_to_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_kafka_extra_a_message_is_left_to_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     assert await send(KafkaChannel("127.0.0.1:9092", {})) == Undeliverable(capability="kafka:")
 
 
-async def test_without_brokers_it_is_left_to_another_worker() -> None:
+async def test_without_brokers_a_message_is_left_to_another_worker() -> None:
     assert await send(KafkaChannel(None, {})) == Undeliverable(capability="kafka:")
 
 

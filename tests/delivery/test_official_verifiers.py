@@ -49,7 +49,7 @@ async def test_the_node_library_accepts_either_secret_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
-async def test_without_a_payload_only_a_signed_body_is_an_empty_object(method: str) -> None:
+async def test_a_missing_payload_is_an_empty_object_only_in_a_signed_body(method: str) -> None:
     made = {True: b"{}" if method in ("POST", "PUT", "PATCH") else b"", False: b""}
     for signed, body in made.items():
         keys = [b"s" * 32] if signed else []

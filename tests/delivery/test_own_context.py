@@ -131,7 +131,7 @@ def app() -> App:
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_a_handler_does_not_see_variables_of_another_client(app: App, handler: Callable[..., Any]) -> None:
+async def test_a_handler_does_not_see_another_clients_context_variables(app: App, handler: Callable[..., Any]) -> None:
     app.handler("work")(handler)
     lane = Lane(app)
     assert [answered(await lane.run(client)) for client in ("acme", "globex", "acme")] == [True, True, True]
@@ -147,7 +147,7 @@ async def test_the_applications_decimal_context_is_kept_and_not_shared(app: App,
         assert decimal.getcontext().prec == 28
 
 
-async def test_a_handler_sees_variables_set_around_its_worker(app: App) -> None:
+async def test_a_handler_sees_context_variables_set_outside_the_worker(app: App) -> None:
     token = GIVEN.set("at the start")
 
     @app.handler("work")
@@ -185,7 +185,7 @@ async def test_middleware_and_its_handler_share_one_context(app: App, handler: C
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
-async def test_an_exceptions_message_is_made_in_the_attempts_context(app: App, in_thread: bool) -> None:
+async def test_an_exception_is_formatted_in_its_attempts_context(app: App, in_thread: bool) -> None:
     class Told(Exception):
         def __str__(self) -> str:
             return exchange("said")
@@ -203,7 +203,7 @@ async def test_an_exceptions_message_is_made_in_the_attempts_context(app: App, i
     assert read() == "nobody 28"
 
 
-async def test_a_cancelled_attempt_leaves_nothing_behind(app: App) -> None:
+async def test_a_cancelled_attempt_leaves_no_context_variables_behind(app: App) -> None:
     begun, ended = asyncio.Event(), []
 
     @app.handler("work")
@@ -234,7 +234,7 @@ class Incomparable:
 
 
 @pytest.mark.parametrize("made", [list, Incomparable])
-async def test_a_replaced_object_is_discarded_however_it_compares(app: App, made: Callable[[], object]) -> None:
+async def test_a_task_is_abandoned_even_if_a_replaced_object_compares_equal(app: App, made: Callable[[], object]) -> None:
     weights: ContextVar[object] = ContextVar("weights")
     weights.set(at_start := made())
 

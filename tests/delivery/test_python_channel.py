@@ -75,7 +75,7 @@ async def test_an_async_handler_receives_the_payload(app: App, threads: Threads)
     assert got == [{"order": 42}]
 
 
-async def test_a_handler_is_called_only_for_its_clients(app: App, threads: Threads) -> None:
+async def test_a_handler_is_called_only_for_its_allowed_clients(app: App, threads: Threads) -> None:
     called = []
 
     @app.handler("work", clients=["shop"])
@@ -138,7 +138,7 @@ async def test_a_row_without_a_payload_passes_none(app: App, threads: Threads) -
     assert await run(app, threads, payload=None) == Succeeded(result=b"true")
 
 
-async def test_the_connection_is_that_of_the_completion(app: App, threads: Threads) -> None:
+async def test_a_handler_shares_its_connection_with_the_completion(app: App, threads: Threads) -> None:
     got, completion = [], Transactions()
 
     @app.handler("work")
@@ -170,7 +170,7 @@ async def test_retry_without_a_delay_is_a_retryable_failure(app: App, threads: T
     assert await run(app, threads) == Failed(error="not yet", retryable=True)
 
 
-async def test_a_stale_lease_is_not_a_success(app: App, threads: Threads) -> None:
+async def test_a_handler_with_a_stale_lease_does_not_succeed(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work(connection: Any) -> None: ...
 
@@ -186,7 +186,7 @@ async def test_an_exception_is_a_retryable_failure(app: App, threads: Threads) -
     assert await run(app, threads) == Failed(error="ValueError: no such merchant", retryable=True)
 
 
-async def test_fail_is_final(app: App, threads: Threads) -> None:
+async def test_a_raised_fail_is_a_final_failure(app: App, threads: Threads) -> None:
     @app.handler("work")
     def work() -> None:
         raise Fail("the account is closed")
@@ -218,7 +218,7 @@ async def test_an_oversized_result_fails_for_good(app: App, threads: Threads) ->
     assert not outcome.retryable
 
 
-async def test_an_after_that_is_not_a_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
+async def test_a_snooze_by_other_than_a_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ class Mute(Exception):
 
 @pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_no_exception_escapes_from_a_handler(
+async def test_any_exception_of_a_handler_is_a_retryable_failure(
     app: App, threads: Threads, error: BaseException, is_async: bool
 ) -> None:
     def raising() -> None:

@@ -58,7 +58,7 @@ async def test_a_secret_in_a_kept_answer_is_redacted() -> None:
         "a/hush+b/hush==&quot;&#x27;&amp;&lt;",
     ],
 )
-def test_a_secret_is_found_in_every_encoding(told: str) -> None:
+def test_a_secret_is_redacted_in_every_encoding(told: str) -> None:
     assert redacted(["a/hush+b/hush==\"'&<"], f"x {told} y".encode()) == "x … y".encode()
 
 

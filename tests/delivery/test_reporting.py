@@ -88,7 +88,7 @@ async def test_a_coroutine_reports_progress_and_a_checkpoint(threads: Threads, k
     assert await run(app, threads, kept) == Succeeded(result=b'{"after":400}')
 
 
-async def test_a_threads_checkpoint_returns_once_it_is_stored(threads: Threads, kept: Kept) -> None:
+async def test_a_checkpoint_in_a_thread_returns_once_it_is_stored(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")
@@ -155,7 +155,7 @@ def test_a_progress_note_that_is_not_text_is_refused() -> None:
         by_hand().progress(0.5, 3)  # type: ignore[arg-type]
 
 
-async def test_a_note_is_one_short_line_without_control_characters(threads: Threads, kept: Kept) -> None:
+async def test_a_progress_note_is_one_short_line_without_control_characters(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")
@@ -221,7 +221,7 @@ def test_an_invalid_heartbeat_is_refused(heartbeat: Any) -> None:
         App().handler("work", heartbeat=heartbeat)
 
 
-def test_a_sync_handler_may_have_no_heartbeat() -> None:
+def test_a_heartbeat_for_a_sync_handler_is_refused() -> None:
     def work() -> None: ...
 
     with pytest.raises(InvalidInput, match="has a heartbeat but is not async"):

@@ -133,7 +133,7 @@ async def test_an_exception_of_a_decorated_async_handler_is_handled(app: App, th
 
 
 @pytest.mark.parametrize("decorator", [sync, as_async])
-async def test_middleware_wraps_an_awaited_result(
+async def test_middleware_wraps_a_returned_coroutine(
     app: App, threads: Threads, said: list[str], decorator: Callable[..., Any]
 ) -> None:
     @app.middleware
@@ -153,7 +153,7 @@ async def test_middleware_wraps_an_awaited_result(
     assert said == ["entered", "worked", "left"]
 
 
-async def test_async_middleware_wraps_an_awaited_result(app: App, threads: Threads, said: list[str]) -> None:
+async def test_async_middleware_wraps_a_returned_coroutine(app: App, threads: Threads, said: list[str]) -> None:
     @app.middleware
     @asynccontextmanager
     async def around(context: Context) -> AsyncIterator[None]:
@@ -170,7 +170,7 @@ async def test_async_middleware_wraps_an_awaited_result(app: App, threads: Threa
     assert said == ["worked", "left"]
 
 
-async def test_an_awaited_result_commits_with_its_completion(app: App, threads: Threads, said: list[str]) -> None:
+async def test_a_returned_coroutine_commits_with_its_completion(app: App, threads: Threads, said: list[str]) -> None:
     completion = Transactions()
 
     @app.handler("work")
@@ -183,7 +183,7 @@ async def test_an_awaited_result_commits_with_its_completion(app: App, threads: 
     assert (said, completion.ended) == ([], ["committed"])
 
 
-async def test_the_end_of_an_attempt_cancels_a_threads_awaited_result(app: App, threads: Threads) -> None:
+async def test_cancelling_an_attempt_cancels_a_coroutine_its_thread_returned(app: App, threads: Threads) -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     @app.handler("work")

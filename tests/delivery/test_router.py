@@ -53,7 +53,7 @@ async def test_a_client_may_use_only_its_allowed_channels() -> None:
     assert (http.targets, python.targets) == (["HTTPS://c"], ["python:work"])
 
 
-async def test_closing_closes_each_channel_once() -> None:
+async def test_closing_the_router_closes_each_channel_once() -> None:
     http, python = Noting(), Noting()
     await Channels(http=http, python=python).close()
     assert (http.closed, python.closed) == (1, 1)

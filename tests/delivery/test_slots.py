@@ -14,7 +14,7 @@ def taken_by_each(slots: Slots, clients: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("most", "each"), [(64, [48, 12, 3, 1]), (10, [7, 2, 1]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_a_client_may_take_three_for_each_slot_left_free(most: int, each: list[int]) -> None:
+def test_a_client_may_take_three_slots_for_each_one_left_free(most: int, each: list[int]) -> None:
     assert taken_by_each(Slots("slots", most, is_shared=lambda: True), len(each)) == each
 
 
@@ -33,7 +33,7 @@ def test_no_client_takes_more_than_its_share() -> None:
         slots.take("bank")
 
 
-def test_a_freed_slot_is_announced_to_the_others() -> None:
+def test_each_freed_slot_is_announced() -> None:
     slots, told = Slots("slots", 4, is_shared=lambda: True), list[int]()
     for _ in range(3):
         slots.take("mallory")

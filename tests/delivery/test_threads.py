@@ -53,7 +53,7 @@ async def stuck() -> AsyncIterator[Stuck]:
     made.threads.shutdown()
 
 
-async def test_clients_also_share_the_abandoned_threads(stuck: Stuck) -> None:
+async def test_abandoned_threads_are_also_shared_among_clients(stuck: Stuck) -> None:
     assert await stuck.fill("mallory") == 6 + 3
     assert stuck.threads.free_for("shop") == 1
     assert await stuck.fill("shop") == 1 + 1
@@ -70,7 +70,7 @@ async def test_a_function_that_returns_frees_its_thread(stuck: Stuck) -> None:
     assert stuck.threads.free == 4
 
 
-async def test_a_process_whose_threads_never_return_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_whose_threads_never_return_is_reported_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
     spent = asyncio.Event()
     stuck = Stuck(Threads(2, spent=spent.set))
@@ -86,7 +86,7 @@ async def test_a_process_whose_threads_never_return_is_spent(monkeypatch: pytest
         stuck.threads.shutdown()
 
 
-def test_a_clients_limit_grows_step_by_step() -> None:
+def test_a_clients_thread_limit_grows_step_by_step() -> None:
     growth = Growth()
     assert growth.most("mallory") == 2
     growth.look({"mallory": 2}, {"mallory": 0.0}, 0.05, 0.01)
@@ -94,7 +94,7 @@ def test_a_clients_limit_grows_step_by_step() -> None:
     assert growth.most("shop") == 2
 
 
-def test_the_limit_shrinks_while_functions_use_the_cpu() -> None:
+def test_the_thread_limit_shrinks_while_functions_use_the_cpu() -> None:
     growth = Growth()
     growth.look({"mallory": 4, "shop": 9}, {"mallory": 0.03, "shop": 0.001}, 0.05, 0.04)
     assert growth.most("mallory") == 3
@@ -103,7 +103,7 @@ def test_the_limit_shrinks_while_functions_use_the_cpu() -> None:
     assert growth.most("mallory") == 2
 
 
-def test_the_limit_grows_for_computation_that_releases_the_gil() -> None:
+def test_the_thread_limit_grows_for_code_that_releases_the_gil() -> None:
     growth = Growth()
     growth.look({"mallory": 4}, {"mallory": 0.15}, 0.05, 0.16)
     assert growth.most("mallory") == 6

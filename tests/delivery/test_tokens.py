@@ -138,7 +138,7 @@ async def test_a_hanging_token_endpoint_times_out_at_the_deadline() -> None:
     assert "within 0.2 s" in outcome.error
 
 
-async def test_a_service_account_signs_for_the_targets_origin() -> None:
+async def test_a_service_account_token_is_issued_for_the_targets_origin() -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

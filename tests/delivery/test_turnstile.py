@@ -22,7 +22,7 @@ async def counts(turnstile: Turnstile, count: int) -> list[int]:
     return [number for number in found if number]
 
 
-async def test_a_few_pass_in_each_turn() -> None:
+async def test_four_waiters_pass_in_each_turn() -> None:
     assert await counts(Turnstile(), 10) == [4, 4, 2]
 
 

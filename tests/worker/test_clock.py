@@ -5,7 +5,7 @@ import pytest
 from pgsched.worker.clock import DatabaseClock
 
 
-def test_clock_is_never_ahead_of_the_reading() -> None:
+def test_estimated_time_is_never_ahead_of_the_database_clock() -> None:
     clock = DatabaseClock()
     clock.observe(1_000_000_000, sent=5.0, received=5.5)
     assert clock.monotonic(1_000_000_000) == pytest.approx(5.5)

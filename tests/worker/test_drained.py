@@ -18,7 +18,7 @@ async def _drained(worker: Any) -> bool:
     return not worker.parts.assignment.open
 
 
-async def test_drained_worker_finishes_its_execution_and_starts_no_other(
+async def test_drained_worker_finishes_its_execution_and_starts_no_more(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
@@ -82,7 +82,7 @@ def _seen(id: int, **more: Any) -> Seen:
     return Seen(id=id, now=0.0, gone=False, lost=False, **given, **more)
 
 
-def test_partitions_of_a_drained_worker_go_to_the_others() -> None:
+def test_partitions_of_a_drained_worker_go_to_other_workers() -> None:
     assignment = Assignment(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
     assignment.number = 1
     both = [_seen(1), _seen(2)]

@@ -25,7 +25,7 @@ class Heard:
         return [event for event, _ in self.lines]
 
 
-def test_database_outage_is_one_line_when_lost_and_one_when_back() -> None:
+def test_database_outage_is_logged_once_when_lost_and_once_when_back() -> None:
     heard = Heard()
     for _ in range(10):
         for service in ("claimer", "settler", "listener"):
@@ -51,7 +51,7 @@ def test_changed_error_during_an_outage_is_logged_once() -> None:
     assert heard.lines[1][1]["error"] == refused
 
 
-def test_next_outage_is_logged_again() -> None:
+def test_each_outage_is_logged() -> None:
     heard = Heard()
     for _ in range(2):
         heard.events.emit("service.failed", service="claimer", **AWAY)
@@ -59,7 +59,7 @@ def test_next_outage_is_logged_again() -> None:
     assert heard.names == ["database.lost", "database.back"] * 2
 
 
-def test_new_error_of_a_service_is_logged_and_a_repeated_one_counted() -> None:
+def test_repeated_error_of_a_service_is_logged_once_until_it_recovers() -> None:
     heard = Heard()
     for error in ("ValueError: a", "ValueError: a", "ValueError: b", "ValueError: b"):
         heard.events.emit("service.failed", service="planner", away=False, error=error)
@@ -77,7 +77,7 @@ def test_ongoing_fault_is_logged_again_with_its_count() -> None:
     assert said == [{"service": "planner", "error": "ValueError", "times": 8}]
 
 
-def test_database_error_is_one_fault_of_all_services_even_if_it_flaps() -> None:
+def test_flapping_database_error_is_logged_once_for_all_services() -> None:
     heard = Heard()
     for number in range(50):
         for service in ("claimer", "settler"):
@@ -103,14 +103,14 @@ def test_at_most_a_thousand_distinct_errors_are_remembered() -> None:
     assert len(heard.lines) == 3_000
 
 
-def test_other_events_are_passed_on() -> None:
+def test_events_that_are_not_faults_are_passed_on() -> None:
     heard = Heard()
     for _ in range(3):
         heard.events.emit("lease.doubted", count=1)
     assert heard.names == ["lease.doubted"] * 3
 
 
-def test_refused_outcomes_are_summed_up_in_few_lines() -> None:
+def test_refused_outcomes_are_logged_as_sums() -> None:
     heard = Heard()
     for _ in range(400):
         heard.events.emit("lease.refused", count=1)
@@ -123,7 +123,7 @@ def test_refused_outcomes_are_summed_up_in_few_lines() -> None:
     assert said == [{"count": 401}, {"count": 1}]
 
 
-async def test_worker_without_a_database_logs_it_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_worker_without_a_database_logs_the_outage_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pgsched")
     tried: list[str] = []
     events = Events(lambda event, fields: tried.append(event), logging_listener(logging.getLogger("pgsched")))

@@ -18,7 +18,7 @@ class Panic(BaseException):
     """Raised by foreign code, and not an ``Exception``."""
 
 
-async def test_lane_survives_a_base_exception_of_a_handler(db: Connection, running: Running) -> None:
+async def test_lane_survives_a_base_exception_raised_by_a_handler(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("panic")
@@ -58,7 +58,7 @@ async def test_handler_that_ignores_cancellation_does_not_block_the_drain(
     end.set()
 
 
-async def test_backlog_of_many_claims_is_worked_off(db: Connection, running: Running) -> None:
+async def test_backlog_of_many_batches_drains(db: Connection, running: Running) -> None:
     app, done = App(), set[str]()
 
     @app.handler("mark")
@@ -88,7 +88,7 @@ async def test_row_that_no_worker_could_read_is_refused(db: Connection, statemen
         await db.execute(statement.encode())
 
 
-async def test_edited_job_continues_after_its_run_in_flight(db: Connection) -> None:
+async def test_successor_of_an_edited_job_follows_its_run_in_flight(db: Connection) -> None:
     job = await value(db, "select pgsched.schedule('python:x', every => '1 second', key => 'tick')")
     await plan_jobs(db, batch=10, seconds=60)
     await db.execute(
@@ -103,7 +103,7 @@ async def test_edited_job_continues_after_its_run_in_flight(db: Connection) -> N
     assert await value(db, query, job) - in_hand == timedelta(seconds=1)
 
 
-async def test_live_worker_keeps_its_rows_after_an_outage_beyond_the_lease(db: Connection, running: Running) -> None:
+async def test_live_worker_keeps_its_rows_after_an_outage_longer_than_its_lease(db: Connection, running: Running) -> None:
     app, reached, go, calls = App(), asyncio.Event(), asyncio.Event(), list[int]()
 
     @app.handler("slow")

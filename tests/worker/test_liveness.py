@@ -111,7 +111,7 @@ async def test_foreign_advisory_locks_do_not_make_a_worker_lost(
     assert not recorder.named("worker.lost")
 
 
-async def test_step_of_the_database_clock_runs_nothing_twice(
+async def test_database_clock_step_runs_no_execution_twice(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     slow = Slow()
@@ -129,7 +129,7 @@ async def test_step_of_the_database_clock_runs_nothing_twice(
     assert not recorder.named("worker.lost")
 
 
-async def test_reaper_spares_leases_once_the_clock_was_set_back(db: Connection, running: Running) -> None:
+async def test_reaper_spares_valid_leases_after_the_clock_is_set_back(db: Connection, running: Running) -> None:
     slow = Slow()
     async with running(slow.app) as judge, running(slow.app):
         await schedule(db, 10)

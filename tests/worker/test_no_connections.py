@@ -79,7 +79,7 @@ async def _deliver(owner: Connection, count: int) -> None:
     await until_history(owner, count)
 
 
-async def test_worker_that_has_its_connections_keeps_working(
+async def test_connected_worker_keeps_working_when_no_connection_slots_are_left(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -93,7 +93,7 @@ async def test_worker_that_has_its_connections_keeps_working(
         await worker.drain()
 
 
-async def test_worker_that_finds_no_connection_reports_it_and_recovers(
+async def test_worker_without_a_connection_slot_reports_it_and_recovers(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -115,7 +115,7 @@ async def test_worker_that_finds_no_connection_reports_it_and_recovers(
         await worker.drain()
 
 
-async def test_worker_gets_reserved_connections_whatever_others_take(
+async def test_worker_gets_reserved_connections_when_all_others_are_taken(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "reserved", recorder)
@@ -131,7 +131,7 @@ async def test_worker_gets_reserved_connections_whatever_others_take(
         await worker.drain()
 
 
-async def test_worker_renews_on_another_session_if_its_own_was_ended(
+async def test_worker_renews_on_another_session_if_its_renewal_session_ends(
     small: EmbeddedPostgres, owner: Connection, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)

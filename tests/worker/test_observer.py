@@ -70,7 +70,7 @@ async def run(url: str, db: Connection, observers: list[Observer], *, until: tup
             await until_history(db, count, status=status)
 
 
-async def test_observers_receive_rows_by_the_batch_from_claim_to_settle(
+async def test_observers_receive_claimed_and_settled_rows_in_batches(
     db: Connection, database_url: str, noting: Noting
 ) -> None:
     await db.execute(MANY, ["python:do", "{}", None, 500])
@@ -81,7 +81,7 @@ async def test_observers_receive_rows_by_the_batch_from_claim_to_settle(
     assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.settles)
 
 
-async def test_each_batch_has_its_statement_count_and_duration(
+async def test_each_observed_batch_has_a_statement_count_and_a_duration(
     db: Connection, database_url: str, noting: Noting
 ) -> None:
     await db.execute(MANY, ["python:do", "{}", None, 100])
@@ -119,7 +119,7 @@ async def test_rows_that_a_drain_hands_back_count_as_released(
     assert noting.outcomes == {"released": 1}
 
 
-async def test_several_observers_receive_the_same(db: Connection, database_url: str) -> None:
+async def test_all_observers_receive_the_same_batches(db: Connection, database_url: str) -> None:
     one, other = Noting(), Noting()
     await db.execute(MANY, ["python:do", "{}", None, 10])
     await run(database_url, db, [one, other], until=(("succeeded", 10),))

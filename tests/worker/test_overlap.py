@@ -18,7 +18,7 @@ LATE = "select max(finished_at - scheduled_for) < interval '2 s' from pgsched.hi
 
 
 @pytest.mark.timed
-async def test_runs_that_end_before_the_next_instant_do_not_overlap(running: Running, db: Connection) -> None:
+async def test_runs_that_end_before_the_next_instant_do_not_count_as_overlaps(running: Running, db: Connection) -> None:
     app = App()
 
     @app.handler("long")

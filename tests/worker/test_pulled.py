@@ -31,12 +31,12 @@ async def test_workers_do_not_claim_from_a_pulled_queue(db: Connection, running:
         assert len(claim(orders)) == 1
 
 
-def test_worker_that_is_to_serve_a_pulled_queue_is_refused(orders: Consumer) -> None:
+def test_worker_for_a_pulled_queue_is_refused(orders: Consumer) -> None:
     with pytest.raises(Conflict, match="consumers pull from the queue 'orders'"):
         check_queues(orders, ["default", "orders"])
 
 
-async def test_runs_of_a_job_are_handed_out_and_each_has_a_successor(
+async def test_runs_in_a_pulled_queue_are_claimed_and_each_has_a_successor(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     async with running():
@@ -53,7 +53,7 @@ async def test_runs_of_a_job_are_handed_out_and_each_has_a_successor(
         assert await value(db, query, job) == 1
 
 
-async def test_unfetched_run_still_overlaps(db: Connection, running: Running, orders: Consumer) -> None:
+async def test_unclaimed_run_counts_as_an_overlap(db: Connection, running: Running, orders: Consumer) -> None:
     async with running():
         call(orders, "schedule", target="queue:", queue="orders", every="1 s")
         query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"
@@ -61,7 +61,7 @@ async def test_unfetched_run_still_overlaps(db: Connection, running: Running, or
         assert await value(db, WAITING) == 1
 
 
-async def test_dropping_pulled_queues_does_not_fail_the_service(
+async def test_dropping_pulled_queues_causes_no_service_failure(
     db: Connection, running: Running, orders: Consumer, recorder: Recorder
 ) -> None:
     for number in range(4):
@@ -82,7 +82,7 @@ async def orders_are_passed_on(db: Connection) -> None:
     await until(lambda: value(db, f"select ({WAITING}) > %s + 1", known))
 
 
-async def test_execution_of_a_dead_consumer_fails_without_other_consumers(
+async def test_lease_of_a_dead_consumer_expires_without_another_claim(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     put(orders, options={"max_attempts": 1})

@@ -51,13 +51,13 @@ async def test_settle_wakes_the_releaser_after_a_notice_of_a_dependent(releaser:
     assert releaser._wake.is_set()
 
 
-async def test_two_turns_are_a_moment_apart(releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_second_turn_shortly_after_the_first_is_postponed(releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.upkeep.dependent_releaser._APART", 60.0)
     assert await releaser.turn() == 7.0
     assert 7.0 < await releaser.turn() <= 60.0
 
 
-async def test_expired_row_behind_a_gate_ends_and_the_next_one_sets_the_pause(
+async def test_held_row_expires_and_the_next_row_to_expire_sets_the_pause(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     for seconds in (5, 63):

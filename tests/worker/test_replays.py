@@ -60,7 +60,7 @@ async def test_bulk_cancel_ends_waiting_executions_and_stops_a_running_one(
     assert await value(db, "select count(*) from pgsched.history where status = 'cancelled'") == 61
 
 
-async def test_replay_long_after_its_instant_does_not_expire(
+async def test_replay_of_a_long_past_instant_does_not_expire(
     running: Running, db: Connection, database_url: str
 ) -> None:
     app, seen = App(), list[datetime]()
@@ -100,7 +100,7 @@ async def test_dead_letter_is_delivered_once_even_if_its_delivery_fails(running:
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_upkeep_moves_dead_letters_out_of_old_days(
+async def test_upkeep_moves_dead_letters_out_of_old_history(
     running: Running, db: Connection, recorder: Recorder, database_url: str
 ) -> None:
     with psycopg.connect(database_url, autocommit=True) as session:

@@ -69,7 +69,7 @@ async def test_each_end_and_each_attempt_is_counted_once(db: Connection, databas
     assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
-def test_attempt_is_timed_in_a_minute_without_ends() -> None:
+def test_attempt_duration_is_recorded_in_a_minute_without_ends() -> None:
     minutes = Minutes(DatabaseClock(), lambda _: True)
     minutes.ended(AttemptsEnded(clients={}, timed=[Timed(0, "shop", 0.002, 0.5, 3)]))
     [counted] = minutes.take()
@@ -91,7 +91,7 @@ async def test_counts_of_a_failed_write_are_kept_for_the_next_turn(db: Connectio
     assert sorted(found, key=str) == [("shop", 3, 0, 3, 0), (None, 3, 0, 3, 0)]
 
 
-def test_only_the_busiest_unknown_clients_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_busiest_unknown_clients_are_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.worker.settle.minute_counts._MOST_STRANGERS", 2)
     minutes = Minutes(DatabaseClock(), {"known"}.__contains__)
     for client in ("a", "b", "c", "known", "c", "a"):  # b is the least busy
@@ -103,7 +103,7 @@ def test_only_the_busiest_unknown_clients_are_counted_apart(monkeypatch: pytest.
     assert minutes.take() == []
 
 
-def test_minutes_and_queues_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minutes_and_queues_are_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = DatabaseClock()
     minutes, now = Minutes(clock, lambda _: True), [0]
     monkeypatch.setattr(clock, "now", lambda: now[0])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.smoke
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
 
 
-async def test_insert_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
+async def test_inserted_row_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         id = await value(db, "select pgsched.schedule('python:count', '{}')::text")
@@ -40,7 +40,7 @@ async def test_rolled_back_insert_is_never_delivered(db: Connection, running: Ru
 
 
 @pytest.mark.timed
-async def test_nothing_starts_before_its_instant_or_long_after(db: Connection, running: Running) -> None:
+async def test_executions_start_neither_before_nor_long_after_their_instant(db: Connection, running: Running) -> None:
     app, late = App(), list[float]()
 
     @app.handler("stamp")
@@ -154,7 +154,7 @@ async def test_final_failure_is_not_retried(db: Connection, running: Running) ->
     assert await value(db, "select attempt from pgsched.history") == 1
 
 
-async def test_result_of_a_handler_is_kept(db: Connection, running: Running) -> None:
+async def test_handler_result_is_kept_in_history(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("sum")
@@ -258,7 +258,7 @@ async def test_transactional_handler_with_a_stale_lease_leaves_no_trace(
     assert await value(db, "select attempt from pgsched.history") == 2
 
 
-async def test_late_result_of_a_row_leased_again_is_refused(
+async def test_late_result_under_a_stale_lease_is_refused(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
@@ -358,7 +358,7 @@ async def test_worker_survives_the_loss_of_any_connection(db: Connection, runnin
         await until_history(db, 2)
 
 
-async def test_listener_reconnects_by_itself(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_listener_reconnects_after_losing_its_connection(db: Connection, running: Running, recorder: Recorder) -> None:
     listening = "select count(*) from pg_stat_activity where application_name like 'pgsched listen %%'"
     app, _ = counting_app()
     async with running(app):
@@ -370,7 +370,7 @@ async def test_listener_reconnects_by_itself(db: Connection, running: Running, r
 
 
 @pytest.mark.timed
-async def test_row_waits_at_most_one_poll_without_notifications(db: Connection, running: Running) -> None:
+async def test_unnotified_row_waits_at_most_one_poll_interval(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app, poll_interval=0.5, notify=False):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))

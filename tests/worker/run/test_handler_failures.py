@@ -176,7 +176,7 @@ ODD: dict[str, Callable[[], Exception]] = {
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_endless_exception_is_an_ordinary_failure(
+async def test_pathological_exception_is_an_ordinary_failure(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
