@@ -73,7 +73,9 @@ def taken_or_refused(call: Callable[[], Any], name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["target", *ScheduleOptions.__annotations__])
-def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
+def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(
+    connection: psycopg.Connection[Any], name: str
+) -> None:
     recurs: dict[str, Any] = {"cron": "@daily"} if name in ("timezone", "gap", "overlap", "rules") else {}
     for value in ODD:
         asked: Any = {"target": "notify:a", **recurs, name: value}
@@ -82,7 +84,9 @@ def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(connection: 
 
 
 @pytest.mark.parametrize("name", Request.__annotations__)
-def test_odd_fields_of_a_request_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
+def test_odd_fields_of_a_request_raise_nothing_but_pgsched_errors(
+    connection: psycopg.Connection[Any], name: str
+) -> None:
     for value in ODD:
         asked: Any = [{"target": "notify:a", name: value}]
         taken_or_refused(functools.partial(schedule_many, connection, asked), name, value)

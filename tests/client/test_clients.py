@@ -175,7 +175,9 @@ def test_a_bulk_action_without_a_filter_is_refused(client: Client) -> None:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_each_invalid_edit_raises_the_matching_error_and_changes_nothing(client: Client, kind: type[Exception], changes: Any) -> None:
+def test_each_invalid_edit_raises_the_matching_error_and_changes_nothing(
+    client: Client, kind: type[Exception], changes: Any
+) -> None:
     job = client.schedule("notify:a", every="1h").id
     for verb in (client.edit, client.preview):
         with pytest.raises(kind):

@@ -79,7 +79,9 @@ def test_a_dead_letter_is_discarded(client: Client, db: psycopg.Connection[Any],
     assert [found.id for found in client.list_dead_letters(client=whose, state="discarded").items] == [one]
 
 
-async def test_the_async_client_lists_replays_and_discards_dead_letters(address: str, db: psycopg.Connection[Any], whose: str) -> None:
+async def test_the_async_client_lists_replays_and_discards_dead_letters(
+    address: str, db: psycopg.Connection[Any], whose: str
+) -> None:
     replayed, discarded, _ = (dead_letter(db, client=whose) for _ in range(3))
     async with AsyncClient(address) as client:
         assert len([found.id async for found in client.iter_dead_letters(client=whose)]) == 3

@@ -89,7 +89,9 @@ async def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: 
     ]
 
 
-async def test_one_invalid_request_refuses_all_but_leaves_the_connection_usable(connection: Any, db: Connection) -> None:
+async def test_one_invalid_request_refuses_all_but_leaves_the_connection_usable(
+    connection: Any, db: Connection
+) -> None:
     for kind, asked in REFUSED:
         with pytest.raises(kind) as raised:
             await schedule_many_async(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
@@ -122,7 +124,9 @@ async def test_a_latin1_connection_schedules_with_and_without_copy_rights(
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
-async def test_sqlalchemy_requests_exist_only_if_the_caller_commits(database_url: str, db: Connection, kind: type) -> None:
+async def test_sqlalchemy_requests_exist_only_if_the_caller_commits(
+    database_url: str, db: Connection, kind: type
+) -> None:
     url = database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.connect() as connection:

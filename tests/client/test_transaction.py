@@ -102,7 +102,9 @@ def test_a_job_can_be_scheduled_in_a_transaction(opens: Opens, database_url: str
     ]
 
 
-def test_a_predecessor_may_be_scheduled_in_the_same_transaction(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_predecessor_may_be_scheduled_in_the_same_transaction(
+    opens: Opens, database_url: str, db: Connection
+) -> None:
     with opens(database_url) as transaction:
         first = schedule(transaction, "notify:a", key="first")
         last = schedule(transaction, "notify:b", after=[first, "first"], after_outcome="any")

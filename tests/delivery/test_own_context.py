@@ -234,7 +234,9 @@ class Incomparable:
 
 
 @pytest.mark.parametrize("made", [list, Incomparable])
-async def test_a_task_is_abandoned_even_if_a_replaced_object_compares_equal(app: App, made: Callable[[], object]) -> None:
+async def test_a_task_is_abandoned_even_if_a_replaced_object_compares_equal(
+    app: App, made: Callable[[], object]
+) -> None:
     weights: ContextVar[object] = ContextVar("weights")
     weights.set(at_start := made())
 

@@ -151,7 +151,9 @@ def _shown(found: list[datetime]) -> str:
         ("30 2 * * *", "UTC", "", "2026-03-29T00:00", "29/02:30 30/02:30"),
     ],
 )
-def test_instants_across_dst_changes_follow_the_policies(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
+def test_instants_across_dst_changes_follow_the_policies(
+    expression: str, zone: str, policy: str, after: str, expected: str
+) -> None:
     count = len(expected.split())
     assert _shown(Recurrence(specs=(_cron(expression, zone, policy),)).instants(_at(after), count)) == expected
 

@@ -93,7 +93,9 @@ def _shown(found: list[datetime]) -> list[str]:
         ),
     ],
 )
-def test_rules_determine_the_first_instants_of_2026(columns: dict[str, Any], rules: dict[str, Any], expected: list[str]) -> None:
+def test_rules_determine_the_first_instants_of_2026(
+    columns: dict[str, Any], rules: dict[str, Any], expected: list[str]
+) -> None:
     assert _shown(_job(rules, **columns).instants(NEW_YEAR, 3)) == expected
 
 

@@ -193,7 +193,9 @@ _LINES = st.lists(
 
 @thoroughly
 @given(_LINES, st.lists(st.integers(0, 40), max_size=8), st.sampled_from([b"\n", b"\r\n", b"\n\n"]))
-async def test_chunk_boundaries_do_not_change_how_a_batch_is_read(lines: list[bytes], lengths: list[int], end: bytes) -> None:
+async def test_chunk_boundaries_do_not_change_how_a_batch_is_read(
+    lines: list[bytes], lengths: list[int], end: bytes
+) -> None:
     text = end.join(lines)
     whole = [line async for some in cut(_pieces(text, [])) for line in some]
     assert [line async for some in cut(_pieces(text, lengths)) for line in some] == whole

@@ -121,7 +121,9 @@ def test_a_deeply_nested_or_wrongly_tagged_file_is_refused(tmp_path: Path) -> No
     st.dictionaries(st.sampled_from([*_ENVIRONMENT]) | garbled(*_ENVIRONMENT), st.text(max_size=5), max_size=3),
     st.data(),
 )
-def test_environment_variables_are_read_as_settings_or_refused(environment: Mapping[str, str], data: st.DataObject) -> None:
+def test_environment_variables_are_read_as_settings_or_refused(
+    environment: Mapping[str, str], data: st.DataObject
+) -> None:
     given = {
         name: data.draw(garbled(_ENVIRONMENT[name])) if name in _ENVIRONMENT else text
         for name, text in environment.items()
@@ -162,9 +164,7 @@ def test_another_schedulers_job_is_imported_or_refused(text: str) -> None:
 @example([{}], {"😀": "a\x7f\x80\U000e0001"})
 @example([{}], {"a": "\ud800"})
 @given(st.lists(objects(_CLOUD_JOB["httpTarget"]), min_size=1, max_size=2), JSON)
-def test_imported_jobs_are_the_same_when_printed_as_toml_or_json(
-    targets: list[dict[str, Any]], payload: Any
-) -> None:
+def test_imported_jobs_are_the_same_when_printed_as_toml_or_json(targets: list[dict[str, Any]], payload: Any) -> None:
     jobs = [_CLOUD_JOB | {"httpTarget": _CLOUD_JOB["httpTarget"] | target} for target in targets]
     jobs[0]["httpTarget"]["body"] = b64encode(json.dumps(payload).encode()).decode()
     text = json.dumps(jobs)

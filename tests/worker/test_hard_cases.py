@@ -103,7 +103,9 @@ async def test_successor_of_an_edited_job_follows_its_run_in_flight(db: Connecti
     assert await value(db, query, job) - in_hand == timedelta(seconds=1)
 
 
-async def test_live_worker_keeps_its_rows_after_an_outage_longer_than_its_lease(db: Connection, running: Running) -> None:
+async def test_live_worker_keeps_its_rows_after_an_outage_longer_than_its_lease(
+    db: Connection, running: Running
+) -> None:
     app, reached, go, calls = App(), asyncio.Event(), asyncio.Event(), list[int]()
 
     @app.handler("slow")

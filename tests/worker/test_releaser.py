@@ -51,7 +51,9 @@ async def test_settle_wakes_the_releaser_after_a_notice_of_a_dependent(releaser:
     assert releaser._wake.is_set()
 
 
-async def test_second_turn_shortly_after_the_first_is_postponed(releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_second_turn_shortly_after_the_first_is_postponed(
+    releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pgsched.upkeep.dependent_releaser._APART", 60.0)
     assert await releaser.turn() == 7.0
     assert 7.0 < await releaser.turn() <= 60.0

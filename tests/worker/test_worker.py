@@ -258,9 +258,7 @@ async def test_transactional_handler_with_a_stale_lease_leaves_no_trace(
     assert await value(db, "select attempt from pgsched.history") == 2
 
 
-async def test_late_result_under_a_stale_lease_is_refused(
-    db: Connection, running: Running, recorder: Recorder
-) -> None:
+async def test_late_result_under_a_stale_lease_is_refused(db: Connection, running: Running, recorder: Recorder) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("slow")
@@ -358,7 +356,9 @@ async def test_worker_survives_the_loss_of_any_connection(db: Connection, runnin
         await until_history(db, 2)
 
 
-async def test_listener_reconnects_after_losing_its_connection(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_listener_reconnects_after_losing_its_connection(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     listening = "select count(*) from pg_stat_activity where application_name like 'pgsched listen %%'"
     app, _ = counting_app()
     async with running(app):

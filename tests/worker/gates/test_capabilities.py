@@ -92,7 +92,9 @@ async def test_executions_are_held_when_the_last_capable_worker_leaves(running: 
         await until(lambda: value(db, HELD + " having count(*) = 4", "worker:python:greet"))
 
 
-async def test_thousands_of_undeliverable_executions_delay_no_deliverable_ones(running: Running, db: Connection) -> None:
+async def test_thousands_of_undeliverable_executions_delay_no_deliverable_ones(
+    running: Running, db: Connection
+) -> None:
     app, calls = app_with("greet")
     await db.execute(SCHEDULE.replace("now()", "now() - interval '1 minute'"), ["python:nobody", 20_000])
     await db.execute(SCHEDULE, ["python:greet", 20])

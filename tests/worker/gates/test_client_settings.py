@@ -63,7 +63,9 @@ async def test_queue_defaults_apply_where_the_client_sets_nothing(db: Connection
     assert await value(db, attempts) == [2, 1]
 
 
-async def test_changed_client_defaults_reach_a_running_worker(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_changed_client_defaults_reach_a_running_worker(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     async with running(failing_app()) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")

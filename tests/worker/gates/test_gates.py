@@ -156,9 +156,7 @@ async def test_executions_behind_a_limit_expire_without_using_its_rate(running: 
         await until_history(db, 40, status="expired")
 
 
-async def test_rolled_back_admission_is_not_counted(
-    running: Running, db: Connection, database_url: str
-) -> None:
+async def test_rolled_back_admission_is_not_counted(running: Running, db: Connection, database_url: str) -> None:
     await limit(db, "client:shop", concurrency=3)
     row = execution("python:noop", client_id="shop")
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:

@@ -215,9 +215,7 @@ async def test_skipped_dependent_lets_later_executions_of_its_key_run(running: R
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 
 
-async def test_open_client_transaction_delays_no_other_key(
-    running: Running, db: Connection, database_url: str
-) -> None:
+async def test_open_client_transaction_delays_no_other_key(running: Running, db: Connection, database_url: str) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])

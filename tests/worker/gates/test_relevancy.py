@@ -80,7 +80,9 @@ _WAITS_FOR = (
 
 
 @pytest.mark.parametrize("what", LATER)
-async def test_execution_released_after_its_relevancy_window_expires(running: Running, db: Connection, what: str) -> None:
+async def test_execution_released_after_its_relevancy_window_expires(
+    running: Running, db: Connection, what: str
+) -> None:
     app, begun = App(), []
 
     @app.handler("note")

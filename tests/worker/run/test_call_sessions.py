@@ -36,7 +36,9 @@ select bool_and(state = 'idle' and query like '%%discard temp%%') from pg_stat_a
 @pytest.mark.parametrize(
     "escape", ["reset role", "set role none", "reset session authorization", "set session authorization default"]
 )
-async def test_function_that_resets_its_role_gains_no_rights(billing: Connection, running: Running, escape: str) -> None:
+async def test_function_that_resets_its_role_gains_no_rights(
+    billing: Connection, running: Running, escape: str
+) -> None:
     await acting(
         billing,
         f"{escape}; begin delete from pgsched.executions; exception when insufficient_privilege"

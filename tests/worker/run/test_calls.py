@@ -199,7 +199,9 @@ async def test_each_run_of_a_job_is_planned_and_recorded(billing: Connection, ru
     assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
 
 
-async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(billing: Connection, running: Running) -> None:
+async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(
+    billing: Connection, running: Running
+) -> None:
     await billing.execute("update pgsched.clients set keep = 'failures'")
     async with running(sql_login=LOGIN):
         await schedule(billing)

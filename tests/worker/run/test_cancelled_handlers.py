@@ -91,7 +91,9 @@ async def test_endless_cancellation_affects_at_most_one_more_row(db: Connection,
     assert await value(db, "select max(attempt) from pgsched.history") <= 2
 
 
-async def test_timeout_swallowed_by_a_handler_does_not_cancel_the_next_row(db: Connection, running: Running, app: App) -> None:
+async def test_timeout_swallowed_by_a_handler_does_not_cancel_the_next_row(
+    db: Connection, running: Running, app: App
+) -> None:
     @app.handler("overruns")
     async def overruns() -> None:
         try:

@@ -327,7 +327,9 @@ async def test_row_option_relevant_for_overrides_the_clients_default(
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_backfilled_row_ignores_its_clients_relevancy_window(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+async def test_backfilled_row_ignores_its_clients_relevancy_window(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
     gate.opened.set()
     late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(late)

@@ -65,7 +65,9 @@ async def test_handler_timeout_is_logged_with_the_place_where_it_waited(
     assert "in wait_for_the_bank" in str(told["traceback"])
 
 
-async def test_base_exception_raised_by_a_handler_is_logged(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_base_exception_raised_by_a_handler_is_logged(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     app = App()
 
     class Panic(BaseException):

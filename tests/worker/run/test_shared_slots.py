@@ -55,7 +55,9 @@ async def served_beside(db: Connection, slow: str, target: str, quick: str) -> N
     assert await value(db, "select count(*) from pgsched.history where client_id = 'slow'") == 0
 
 
-async def test_slow_handlers_get_only_their_share_of_threads(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_slow_handlers_get_only_their_share_of_threads(
+    db: Connection, running: Running, go: threading.Event
+) -> None:
     app = App()
     app.handler("hang")(lambda: go.wait(60) and None)
     app.handler("quick")(lambda: None)

@@ -90,7 +90,9 @@ async def test_rows_with_a_valid_lease_start_after_the_loop_was_blocked(
     assert len(await settled.wait_for(Succeeded, 4)) == 4
 
 
-async def test_newly_claimed_rows_start_after_leases_were_doubted(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
+async def test_newly_claimed_rows_start_after_leases_were_doubted(
+    dispatcher: Dispatcher, channel: Blocking, settled: Settled
+) -> None:
     dispatcher.submit(rows(2), time.monotonic() + 0.2)
     await settled.wait_for(Released, 1)
     anew = rows(2, token=2)

@@ -44,9 +44,7 @@ def token_of(request: Request) -> int:
     return int(request.headers["pgsched-completion-token"])
 
 
-async def test_deferred_execution_runs_until_it_is_completed(
-    db: Connection, running: Running, slow: Receiver
-) -> None:
+async def test_deferred_execution_runs_until_it_is_completed(db: Connection, running: Running, slow: Receiver) -> None:
     async with running() as worker:
         id = await put(db, slow.url)
         await deferred(db)
