@@ -82,7 +82,7 @@ async def test_a_cached_key_is_checked_without_a_database_query(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-def test_cached_and_slow_lookups_are_less_than_a_second_old() -> None:
+def test_cached_and_slow_lookup_results_are_under_a_second_old() -> None:
     assert max(authentication._KEPT_FOR, authentication._OLDEST) < 1.0
 
 

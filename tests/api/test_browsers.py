@@ -75,7 +75,7 @@ async def test_a_foreign_host_header_is_refused_except_on_healthz(api: httpx.Asy
     assert (await api.get("/healthz", headers={"Host": "evil.test"})).status_code == 200
 
 
-def test_an_endless_request_head_is_refused_before_it_is_complete(served: tuple[str, Process]) -> None:
+def test_an_endless_request_head_is_cut_off(served: tuple[str, Process]) -> None:
     address = urlsplit(served[0])
     with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\nlarge: ")

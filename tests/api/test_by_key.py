@@ -77,7 +77,7 @@ async def test_a_key_used_by_two_clients_needs_the_client_parameter(
         assert (missing.status_code, missing.json()["code"]) == (404, "pgsched.not_found"), name
 
 
-async def test_keys_with_any_characters_are_found(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_is_found_by_a_key_with_any_characters(api: httpx.AsyncClient, db: Connection) -> None:
     ids = {key: str(schedule(db, key=key, every="1 hour")) for key in (*NAMES, _ID, "pause", "batch", "key:x")}
     found = {}
     for key in ids:
@@ -92,7 +92,7 @@ async def test_the_same_key_finds_each_clients_own_job(api: httpx.AsyncClient, d
         assert (await api.get(f"/v1/jobs/k?client={client}")).json()["id"] == ids[client]
 
 
-async def test_the_client_parameter_beside_an_id_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_id_together_with_the_client_parameter_is_refused(api: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour")
     assert "unknown parameter" in (await api.get(f"/v1/jobs/{id}?client=default")).json()["detail"]
 

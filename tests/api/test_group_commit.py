@@ -47,7 +47,7 @@ async def test_a_statement_takes_waiting_requests_up_to_one_megabyte(database_ur
     assert groups == [(16,), (34,)]  # one megabyte, and the rest
 
 
-async def test_a_key_repeated_in_a_group_is_created_once_and_then_replaced(
+async def test_repeats_of_a_key_in_a_group_replace_the_created_execution(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     answers = await asyncio.gather(*[_post(api, key="k", payload={"n": n}) for n in range(10)])

@@ -102,7 +102,9 @@ async def test_repeated_scrapes_share_one_measurement(database_url: str, monkeyp
     assert len(asked) == 1
 
 
-async def test_a_scrape_does_not_wait_for_a_running_doctor(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scrape_does_not_wait_for_a_running_doctor_check(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = []
 
     async def once(*given: Any, **named: Any) -> Report:

@@ -115,7 +115,7 @@ async def test_a_job_edit_is_previewed_and_saved(page: httpx.AsyncClient, db: Co
     assert (wrong.status_code, 'role="alert"' in wrong.text, 'value="0 25 * * *"' in wrong.text) == (422, True, True)
 
 
-async def test_cron_replaces_every_and_every_replaces_cron(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_job_can_replace_every_with_cron_and_back(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
     half = timedelta(minutes=30)
     for given, wanted in (({"cron": "0 9 * * *"}, ("0 9 * * *", None)), ({"every": "30m", "cron": ""}, (None, half))):

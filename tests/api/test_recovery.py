@@ -107,7 +107,9 @@ async def test_an_installation_can_be_held_manually(api: httpx.AsyncClient, db: 
 @pytest.mark.parametrize(
     "policy", [{"skip_older_than": "soon"}, {"rate": 0}, {"hold_clients": [""]}, {"skip": "1h"}], ids=str
 )
-async def test_an_invalid_policy_is_refused(api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]) -> None:
+async def test_an_invalid_release_policy_is_refused(
+    api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]
+) -> None:
     assert (await _release(api, **policy)).status_code in {400, 422}
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 

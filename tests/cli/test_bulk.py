@@ -151,7 +151,7 @@ def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_watch_prints_a_line_per_change_of_progress(
+def test_watch_prints_a_line_whenever_the_progress_changes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "_LINES_APART", 0)

@@ -266,7 +266,7 @@ def test_status_shows_attempts_and_forecast_uses_the_peak_rate(ask: Any, run: An
     ("bucket", "said"), [(0, "0.00099 s"), (24, "299 s"), (29, "1,794 s"), (31, "3,591 s"), (32, "3,600 s or more")]
 )
 @pytest.mark.usefixtures("ask")
-def test_status_shows_the_p99_of_durations(run: Any, db: Db, bucket: int, said: str) -> None:
+def test_status_shows_the_p99_duration(run: Any, db: Db, bucket: int, said: str) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, duration)"
         " values (date_trunc('minute', now() - interval '2 minutes', 'UTC'), '', 'default', 1,"

@@ -57,7 +57,7 @@ def test_each_command_has_exactly_the_documented_flags() -> None:
     }
 
 
-def test_every_command_has_json_and_help() -> None:
+def test_every_command_has_the_json_and_help_flags() -> None:
     for name, command in COMMANDS.items():
         assert any("--json" in option.opts for option in command.params), name
         assert command.help, name

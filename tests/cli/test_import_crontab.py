@@ -213,7 +213,7 @@ def _read(run: Run, *flags: str) -> Result:
         "_www /opt/a.sh",
     ],
 )
-def test_a_system_crontab_without_its_flag_is_refused(run: Run, entry: str) -> None:
+def test_a_system_crontab_without_the_system_flag_is_refused(run: Run, entry: str) -> None:
     Path("there").write_text(f"# /etc/crontab\n17 * * * * {entry}\n")
     answer = _read(run)
     assert answer.exit_code == 2

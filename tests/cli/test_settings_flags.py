@@ -76,7 +76,7 @@ def test_the_database_url_of_a_running_up_is_used(tmp_path: Path) -> None:
     assert running_url(tmp_path / "postgres") is None
 
 
-def test_a_configured_database_url_overrides_the_one_of_a_running_up(tmp_path: Path) -> None:
+def test_a_configured_database_url_takes_precedence_over_a_running_up(tmp_path: Path) -> None:
     with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None

@@ -91,7 +91,7 @@ def test_javascript_blocks_compile(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in _with("python") if any(map(_runs, blocks_of(page)))], ids=_named)
-def test_python_blocks_marked_as_runnable_run(
+def test_python_blocks_marked_as_runnable_run_without_errors(
     page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = [block for block in blocks_of(page) if block.language == "python" and _runs(block)]

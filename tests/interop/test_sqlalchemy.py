@@ -52,7 +52,7 @@ def test_a_row_inserted_by_a_reflected_model_is_scheduled_at_commit(engine: sa.E
     assert scheduled(webshop) == [("https://shop.example/ship", {"order": 42}, "webshop")]
 
 
-def test_inserting_many_rows_schedules_all(engine: sa.Engine, webshop: Connection) -> None:
+def test_inserting_many_rows_schedules_every_row(engine: sa.Engine, webshop: Connection) -> None:
     execution = reflected(engine)
     with Session(engine) as session, session.begin():
         session.add_all(

@@ -172,7 +172,7 @@ def test_clear_removes_every_job_execution_and_key(pgsched_kit: Kit, db: Connect
         assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
 
 
-def test_a_call_the_client_may_not_make_fails_at_once_with_a_reason(
+def test_a_disallowed_call_fails_at_once_with_a_reason(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls
 ) -> None:
     @pgsched_app.handler("refund", clients=["support"])
