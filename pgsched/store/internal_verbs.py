@@ -12,9 +12,8 @@ from pgsched.store.core.verb import BigInt, SmallInt, internal_verb
 from pgsched.store.verbs import Connection
 
 Step = Literal["going on", "adopted", "busy", "none", "apart"]
-"""Outcome of one step of ``adopt_strays``: more steps remain; it was the last; another session holds a lock; the
-default partition has no rows; or its rows fall in days without tables while later tables exist, or today's or
-tomorrow's table is missing.
+"""Outcome of one step of ``adopt_strays``, in this order: more steps remain; this was the last step; another session
+holds a lock; the default partition is empty; or the days of its rows cannot become one table, at least not yet.
 """
 
 
@@ -98,7 +97,7 @@ async def rotate_signing_secret(
 ) -> bool: ...
 
 
-# What follows an end, and work in parts
+# Consequences of an end, and work done in chunks
 
 
 @internal_verb

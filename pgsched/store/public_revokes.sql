@@ -1,8 +1,9 @@
--- Revokes from PUBLIC what any login could exhaust the server with, in a database on a server that pgsched runs itself:
--- the lock table, by advisory locks, large objects (dropping one takes a lock), temporary tables, and locks on tables
--- that the login may not read (pg_partition_tree, table_to_xmlschema); the write-ahead log, and with it the disk, by
--- messages; and the directory of snapshots, by files. pgsched's own roles keep these rights, because handlers may use
--- them. Any other role must be granted what it needs. Run by a superuser after the roles exist; may be repeated.
+-- Revokes from PUBLIC the rights with which any login could exhaust a server that pgsched runs itself. The lock table
+-- could be filled by advisory locks, large objects (dropping one takes a lock), temporary tables, and functions that
+-- lock tables the login may not read (pg_partition_tree, table_to_xmlschema); the write-ahead log, and with it the
+-- disk, by messages; and the directory of snapshots, by exported ones. pgsched's own roles keep these rights, because
+-- handlers may use them. Any other role must be granted what it needs. Run by a superuser after the roles exist; may be
+-- repeated.
 do $$
 declare
   takes pg_catalog.regprocedure;
@@ -20,5 +21,5 @@ begin
   execute pg_catalog.format('grant temporary on database %I to pgsched_owner, pgsched_worker', pg_catalog.current_database());
 end $$;
 
--- The lock table belongs to the server: what is revoked here must also be revoked in the databases beside this one.
+-- All databases of the server share the lock table, so other logins must be kept out of these databases too.
 revoke connect, temporary on database postgres, template1 from public;

@@ -1,10 +1,10 @@
 """The public functions of the database, in the schema ``pgsched``, that Python calls.
 
-``core/verb.py`` says how a declaration is called. ``store/interface`` says what each function does and what it refuses,
-and ``docs/reference/sql.md`` tells users.
+``core/verb.py`` explains how a declaration is called. ``store/interface`` says what each function does and what it
+refuses; ``docs/reference/sql.md`` is the reference for users.
 
-A ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to the audit log; if the actor is None, the
-log names the role that the session acts as. JSON is passed as text, or as a mapping.
+A returned ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to the audit log; if the actor is
+None, the log names the role that the session acts as. JSON is passed as text, or as a mapping.
 """
 
 from datetime import datetime, timedelta
@@ -53,7 +53,7 @@ async def edit(
 async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
 
 
-# Dead letters, and many at once
+# Dead letters and bulk operations
 
 
 @verb

@@ -1,1 +1,1 @@
-"""Connections, transactions and errors, which all subjects share."""
+"""Connections, transactions and errors, shared by all other packages of the store."""

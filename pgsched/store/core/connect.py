@@ -19,21 +19,23 @@ Connection = AsyncConnection[tuple[Any, ...]]
 
 PATIENCE: LiteralString = "250ms"
 _INSTANCE = "fallback_application_name"
-_PREPARED = 1000  # statement texts, each for one partition of a queue or for all of them: a few dozen for each queue
+_PREPARED = 1000  # statement texts: a few dozen per queue, each for one of its partitions or for all of them
 
 
 def signed(url: str, instance: str) -> str:
-    """Returns the address with the worker's instance name added, by which other workers see that it is alive."""
+    """Returns the address with the worker's instance name added. Other workers see by that name that the worker is
+    alive.
+    """
     return make_conninfo(url, **{_INSTANCE: instance})
 
 
 async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralString = PATIENCE) -> Connection:
-    """Opens a connection for one role of a worker, in autocommit and with prepared statements. ``raw`` speaks
-    ``store.core.wire``.
+    """Opens a connection for one role of a worker, in autocommit and with prepared statements. If ``raw``, it uses the
+    formats of ``store.core.wire``.
 
-    Hot statements name their partitions and match by index. The session's planner settings prevent full and unordered
-    scans of tables with stale statistics, and make PostgreSQL keep a plan once it is made. A statement waits for a lock
-    no longer than ``patience``: rows that others may lock are skipped, so this is a safety net. Raises
+    Hot statements name their partitions and find rows by index. The session's planner settings prevent full and
+    unordered scans even if statistics are stale, and make PostgreSQL keep each plan. No statement waits for a lock
+    longer than ``patience``; this is a safety net, because statements skip rows that others may have locked. Raises
     psycopg.OperationalError if the server cannot be reached.
     """
     connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
@@ -60,17 +62,16 @@ def _ways(url: str, role: str) -> dict[str, Any]:
 
 _LAST_STATEMENT = 1.0
 _UNUSED = 60.0
-"""Seconds after which an idle connection that is seldom needed is closed. No pass of a service uses one for this long.
-"""
+"""A seldom needed connection is closed after this many seconds without use. No pass of a service takes that long."""
 
 
 class Link:
     """A role's connection, opened when it is first needed and reopened after it breaks.
 
-    Each new connection is passed to ``greet`` before any caller gets it, and then to ``warm``, together with whether it
-    is the first one, for which nothing is waiting yet. If either raises, the connection is closed. A connection that is
-    needed ``seldom`` does not stay open. Links with the same ``lineage`` share what they know of servers, and leave one
-    that has been replaced.
+    Each new connection is passed to ``greet`` and then to ``warm`` before any caller gets it. ``warm`` also receives
+    whether it is the first connection, when no work is waiting yet. If either raises, the connection is closed. A
+    connection needed only ``seldom`` is closed when idle. Links with the same ``lineage`` share what they know about
+    servers, and leave a server that has been replaced.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Link:
 
     @property
     def open(self) -> Connection | None:
-        """The open connection, if there is one as far as we know."""
+        """The connection, if there is one and it is open as far as we know."""
         return None if self._connection is None or self._connection.closed else self._connection
 
     async def _connect(self) -> Connection:
@@ -129,8 +130,8 @@ class Link:
             await self.drop()
 
     async def drop(self, error: Exception | None = None) -> None:
-        """Closes the connection, unless the error left it usable. A connection to a server that is read only, such as a
-        primary that has become a standby, is always closed: the next may lead to the new primary.
+        """Closes the connection, unless the error left it usable. A connection to a read-only server, such as a primary
+        that has become a standby, is always closed: the next connection may reach the new primary.
         """
         connection = self._connection
         if connection is None:
@@ -141,8 +142,8 @@ class Link:
             if status == psycopg.pq.TransactionStatus.IDLE:
                 return
         self._connection = None
-        # Another service may still be running a statement on it. Let that finish first, or a new connection could get
-        # the same file descriptor while the event loop still watches it for the old one.
+        # Another service may still be running a statement on this connection. Let it finish first: otherwise a new
+        # connection could get the same file descriptor while the event loop still watches it for the old one.
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_STATEMENT), connection.lock:

@@ -1,9 +1,9 @@
 """Finds the row that made a batch fail, so that the rest of the batch can continue in the same pass.
 
-A batch is one transaction over many rows of many clients, so one bad row fails them all. The batch is then split in
-half, and each half again, down to single rows. With k bad rows among n, that takes about k log n transactions; if all
-goes well, it costs nothing. The caller decides what to do with a bad row: a locked one waits (``is_a_lock``), and any
-other is parked (``store.live.parked_rows``).
+A batch is one transaction over many rows of many clients, so one bad row makes them all fail. A failed batch is split
+in half, and each half again, down to single rows. Finding k bad rows among n takes about k log n transactions; a batch
+without bad rows costs nothing extra. The caller decides what to do with a bad row: a locked row waits (``is_a_lock``),
+and any other is parked (``store.live.parked_rows``).
 """
 
 import re
@@ -17,9 +17,9 @@ import psycopg
 from pgsched.errors import PgschedError
 
 _PATIENCE = 5.0
-# SQLSTATE classes that one row can cause: values, rules, program limits, errors raised by functions, our own,
-# corruption, and conflicts with a concurrent transaction. Not included: connections, privileges, names, lack of disk or
-# memory, shutdown.
+# SQLSTATE classes that a single row can cause: invalid values, broken constraints, program limits, errors raised by
+# functions (ours included), corruption, and conflicts with concurrent transactions. Not included: connections,
+# privileges, unknown names, lack of disk or memory, shutdown.
 _OF_A_ROW = ("21", "22", "23", "27", "2F", "38", "39", "40", "44", "54", "P0", "PS", "XX")
 _LOCKS = frozenset({"55P03", "40001", "40P01"})
 _TOO_LONG = "57014"
@@ -47,7 +47,7 @@ class Culprit(NamedTuple, Generic[Row]):
 
 @dataclass(slots=True)
 class Parted(Generic[Row]):
-    """The rows that were not done. The ``untried`` were not attempted because time ran out."""
+    """The rows that were not processed: the culprits, and those left ``untried`` because time ran out."""
 
     culprits: list[Culprit[Row]] = field(default_factory=list)
     untried: list[Row] = field(default_factory=list)
@@ -64,13 +64,13 @@ def is_of_a_row(error: BaseException) -> bool:
 
 
 def is_a_lock(error: BaseException) -> bool:
-    """Whether another transaction held a lock, so that a retry may succeed a moment later."""
+    """Whether the statement failed because another transaction held a lock: a retry may succeed a moment later."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 
 def is_a_brief_lock(error: BaseException) -> bool:
-    """Whether another transaction held a lock that is not on a row, such as the lock to extend a table. Such locks are
-    brief, and splitting the batch would take them more often, so the batch is retried as a whole.
+    """Whether the statement failed because of a lock that is not on a row, such as the lock to extend a table. Such
+    locks are brief, and splitting the batch would take them more often, so the batch is retried as a whole.
     """
     return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
 
@@ -87,10 +87,10 @@ async def by_halves(
     failed: Exception | None = None,
     patience: float = _PATIENCE,
 ) -> Parted[Row]:
-    """Does the work for all rows except those that make it fail. ``failed`` is the error of an attempt with all of
-    them.
+    """Does the work for all rows except those that make it fail. ``failed`` is the error of an earlier attempt with all
+    the rows.
 
-    ``work`` must be all or nothing: if it raises, it has done nothing. Raises any error that no single row can cause.
+    ``work`` must be atomic: if it raises, it has changed nothing. Raises any error that no single row can cause.
     """
     parted = Parted[Row]()
     end = time.monotonic() + patience

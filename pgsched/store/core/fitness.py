@@ -1,4 +1,4 @@
-"""Checks that a database is fit for pgsched: its settings, and that no rows are replicated into it."""
+"""Checks that a database is fit for pgsched: that its settings suit, and that no rows are replicated into it."""
 
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ class DatabaseSettings(NamedTuple):
 
 
 def check_fitness(connection: psycopg.Connection[Any]) -> None:
-    """Raises InvalidSettings if pgsched cannot run in the database, and Unavailable if it takes no writes."""
+    """Raises InvalidSettings if pgsched cannot run in the database, and Unavailable if the database takes no writes."""
     connection.execute("do 'begin end'")
     row = connection.execute(statement("core/database_settings")).fetchone()
     assert row is not None
@@ -46,8 +46,7 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
 
 
 def check_not_following(connection: psycopg.Connection[Any]) -> None:
-    """Raises Conflict if executions are replicated into this database, because workers on the source call their
-    targets.
+    """Raises Conflict if executions are replicated into this database, because the source's workers call their targets.
     """
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(
@@ -79,5 +78,5 @@ def problem_of(found: DatabaseSettings) -> str | None:
 
 
 async def takes_writes(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the database accepts writes. A replica does not, nor does one that is set to read only."""
+    """Whether the database accepts writes. A replica does not, nor does a read-only database."""
     return bool(await query.value(connection, "core/takes_writes"))

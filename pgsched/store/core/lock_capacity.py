@@ -1,10 +1,10 @@
 """Finds out whether the server's lock table is large enough.
 
-All sessions of a server share it. A transaction that reads ``pgsched.status`` holds a lock on each partition and each
-of its indexes until it ends. While the table is full, no transaction that writes can begin.
+All sessions of a server share this table. While it is full, no transaction can start writing. A transaction that reads
+the view ``pgsched.status`` locks every partition and all their indexes until the transaction ends.
 
-All readers of the view hold the same locks. The server records each lock once, and its holders in a second table that
-is twice as large: readers fill that one.
+All readers of the view hold the same locks. The server records each lock once, but each of its holders separately, in a
+second table that is twice as large. Readers of the view fill the second table.
 """
 
 import math
@@ -26,7 +26,8 @@ _HOLDERS = 2
 
 
 class LockCapacity(NamedTuple):
-    """One reader of the view holds ``held`` locks; the server has room for ``each`` times ``sessions`` in total."""
+    """One reader of the view holds ``held`` locks; the server has room for ``each`` times ``sessions`` locks in total.
+    """
 
     held: int
     each: int
@@ -46,7 +47,7 @@ class LockCapacity(NamedTuple):
 
 
 def public_revokes() -> str:
-    """Returns the script that stops other logins from filling the table, for a database on a server of our own."""
+    """Returns the script that keeps other logins from filling the lock table, for a server that pgsched runs itself."""
     return files("pgsched.store").joinpath("public_revokes.sql").read_text(encoding="utf-8")
 
 
@@ -56,7 +57,7 @@ async def find_room(connection: AsyncConnection[Any]) -> LockCapacity:
 
 
 async def remarks(connection: AsyncConnection[Any]) -> list[str]:
-    """Returns remarks for the operator about the server's room for locks, or an empty list if all is well."""
+    """Returns remarks for the operator about the size of the server's lock table, or an empty list if all is well."""
     advice = (await find_room(connection)).advice()
     found = [advice] if advice else []
     [(is_open,)] = await (await connection.execute(statement("core/open_to_public"))).fetchall()

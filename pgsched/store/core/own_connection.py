@@ -1,7 +1,7 @@
-"""Runs one transaction on a connection of its own: how commands, checks and migrations reach a database.
+"""Runs a transaction on a new connection, as commands, checks and migrations do.
 
-This works through any pooler. Nothing is prepared, because a prepared statement would stay on the server's connection,
-where another client may use the same name. Settings end with the transaction.
+This works through any pooler. No statement is prepared: it would stay on the server connection, where another client
+may use the same name. Settings last only for the transaction.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -25,7 +25,9 @@ _WAYS: dict[str, Any] = KEPT_ALIVE | {
 
 @contextmanager
 def transaction(url: str) -> Iterator[Connection[Any]]:
-    """Commits when the block ends; rolls back if it raises. Raises psycopg.OperationalError if no server answers."""
+    """Commits when the block ends; rolls back if the block raises. Raises psycopg.OperationalError if no server
+    answers.
+    """
     with connect(url) as connection:
         connection.execute(command_locally(connection))
         yield connection
@@ -48,7 +50,9 @@ async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
 
 @asynccontextmanager
 async def lending(url: str) -> AsyncIterator[Lend]:
-    """Lends one connection to one caller after another, each in its own transaction. Reconnects if it breaks."""
+    """Lends one connection to its callers in turn, each in a transaction of its own. Reconnects if the connection
+    breaks.
+    """
     kept: AsyncConnection[Any] | None = None
 
     @asynccontextmanager

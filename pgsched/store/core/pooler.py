@@ -1,9 +1,9 @@
-"""Finds out whether a pooler is in between, and whether a session keeps its server connection.
+"""Finds out whether a connection goes through a pooler, and whether a session keeps its server connection.
 
 A pooler in transaction mode (PgBouncer's ``pool_mode = transaction``, and similar modes of others) lends a server
-connection for one transaction. Nothing that belongs to a session then works: names that show that a worker lives,
-notifications, prepared statements, settings. No pooler reveals its mode, but it can be observed: a true session keeps
-the same server process throughout, and no other session has that process meanwhile.
+connection for one transaction. Then nothing that belongs to a session works: the names by which workers are known to be
+alive, notifications, prepared statements, settings. No pooler reveals its mode, but it can be observed: a true session
+keeps one server process throughout, and no other session gets that process meanwhile.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ _ROUNDS, _PATIENCE, _LOOK = 4, 15.0, 5.0
 
 
 async def is_pooled(connection: AsyncConnection[Any]) -> bool:
-    """Whether the server process differs from the one that the connection reported when it was opened: poolers report
-    one of their own. The connection must be in autocommit.
+    """Whether the connection goes through a pooler. When a connection opens, a pooler reports a process id of its own,
+    which differs from that of the server process. The connection must be in autocommit.
     """
     return await _process(connection) != connection.info.backend_pid
 
 
 async def check_sessions(url: str, setting: str = "database_url") -> None:
-    """Raises InvalidSettings, naming the setting, if the address leads to a pooler without sessions, and
-    psycopg.OperationalError if it cannot be reached.
+    """Raises InvalidSettings, naming the setting, if the address leads to a pooler that does not keep sessions, and
+    psycopg.OperationalError if the database cannot be reached.
     """
     if not await has_sessions(url):
         raise InvalidSettings(
@@ -39,10 +39,10 @@ async def check_sessions(url: str, setting: str = "database_url") -> None:
 
 
 async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
-    """Checks repeatedly that the address leads to sessions, because a pooler may be reconfigured while it runs.
+    """Checks repeatedly that the address keeps sessions, because a pooler may be reconfigured while it runs.
 
-    Returns if no pooler is in between. Raises InvalidSettings once a pooler stops keeping sessions. Ignores an
-    unreachable database and an exhausted pool, which prove nothing.
+    Returns if there is no pooler. Raises InvalidSettings once a pooler stops keeping sessions. Ignores an unreachable
+    database and an exhausted pool, which prove nothing.
     """
     while True:
         await asyncio.sleep(every)
@@ -57,8 +57,8 @@ async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
 async def has_sessions(url: str) -> bool:
     """Whether connections to this address keep their server process to themselves.
 
-    Two connections take turns. A pool that lends per transaction gives the second what the first has just returned or,
-    if it rotates, gives the first a different process next time.
+    Two connections take turns. A pooler that lends per transaction gives the second connection the process that the
+    first has just returned or, if it rotates processes, gives the first a different process next time.
     """
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -77,7 +77,7 @@ async def _have_sessions(url: str) -> bool:
         for _ in range(_ROUNDS):
             try:
                 taken = await _in_transaction(second)
-            except psycopg.errors.ProtocolViolation:  # no transactions at all: a pool that lends per statement
+            except psycopg.errors.ProtocolViolation:  # a pooler that lends per statement refuses transactions
                 return False
             if taken == own:
                 return False

@@ -1,7 +1,7 @@
-"""Sends a statement by its name, and reads the result: one value, a column, or rows as objects.
+"""Runs a statement by its name, and reads the result: one value, a column, or rows as objects.
 
-Instants are read in UTC, and JSON digit for digit. Each function opens its own cursor, so the caller's row settings do
-not matter. Each raises InvalidInput for text that PostgreSQL cannot store.
+Instants are read in UTC, and JSON exactly as stored. Each function opens its own cursor, so the connection's row
+factory does not matter. Each raises InvalidInput for text that PostgreSQL cannot store.
 """
 
 from datetime import UTC, datetime
@@ -23,7 +23,9 @@ _TIMESTAMPTZ = postgres.types["timestamptz"].oid
 
 
 class _Instant(TimestamptzLoader):
-    """Reads an instant in UTC: None for infinity, and Python's first or last datetime for one out of its range."""
+    """Reads an instant in UTC. Infinity becomes None; an instant outside Python's range becomes its first or last
+    datetime.
+    """
 
     def load(self, data: Buffer) -> datetime | None:  # type: ignore[override]
         text = bytes(data)
@@ -36,7 +38,7 @@ class _Instant(TimestamptzLoader):
 
 
 class _Json(Loader):
-    """Reads JSON as stored, digit for digit."""
+    """Reads JSON exactly as stored."""
 
     def load(self, data: Buffer) -> msgspec.Raw:
         return msgspec.Raw(bytes(data))
@@ -87,7 +89,7 @@ async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any],
 
 
 def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:
-    """Returns a cursor that reads instants in UTC, and JSON digit for digit."""
+    """Returns a cursor that reads instants in UTC, and JSON exactly as stored."""
     cursor = connection.cursor(row_factory=factory)
     read_exactly(cursor)
     return cursor
@@ -95,6 +97,6 @@ def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> 
 
 def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
     """Makes a connection or cursor return instants in UTC, and JSON as text."""
-    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # otherwise inherited from its connection
+    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # a cursor may have inherited it
         reader.adapters.register_loader("timestamptz", _Instant)
         reader.adapters.register_loader("jsonb", _Json)

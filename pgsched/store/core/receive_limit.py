@@ -1,12 +1,11 @@
-"""A session that receives no more than a bound, whatever its server sends.
+"""Limits how much a session receives, whatever its server sends.
 
-libpq reads a message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer of the largest
-message's size for as long as the session lasts. If clients' functions decide what is sent, they control that memory: an
-error has a message, a detail and a hint of any length, and no session setting prevents it, because a function can
-change settings. So everything the server sends passes through a meter on its way to libpq, which ends the session at
-the bound.
+libpq reads each message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer as large as the
+largest message until the session ends. A client's function that decides what is sent controls that memory: an error's
+message, detail and hint can have any length. No session setting prevents this, because a function can change settings.
+So everything the server sends passes through a meter on its way to libpq, and the meter ends the session at the limit.
 
-The meter replaces the connection's socket once that is open, whether TCP or Unix, with or without TLS.
+The meter replaces the connection's socket once the socket is open, whether TCP or Unix, with or without TLS.
 """
 
 import asyncio
@@ -40,7 +39,9 @@ class Metered(AsyncConnection[Any]):
 
 
 class Meter:
-    """Relays data in both directions. ``received`` counts what the server has sent since the last ``begin``."""
+    """Relays data in both directions. ``received`` is the number of bytes that the server has sent since the last
+    ``begin``.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -57,7 +58,7 @@ class Meter:
 
     @property
     def is_over(self) -> bool:
-        """Whether the server has exceeded the bound."""
+        """Whether the server has exceeded the limit."""
         return self.received > MOST
 
     def begin(self) -> None:
@@ -83,7 +84,7 @@ class Meter:
 
 
 class _Way:
-    """Relays one direction: unsent data holds back further reads."""
+    """Relays data in one direction. Reads nothing more while data is unsent."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, source: socket.socket, drain: socket.socket, count: Any, over: Any

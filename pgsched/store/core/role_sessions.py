@@ -1,12 +1,12 @@
-"""Sessions in which clients' functions run: each belongs to the role of the client that it serves.
+"""Sessions in which clients' functions run, each with the privileges of one client's role.
 
 A function can do whatever its session can: ``reset role`` gives it the login's privileges, a deferred trigger or a held
-cursor runs at commit, and its settings persist. So a session has only the privileges of its role. By default it logs in
-as that role. If one login serves several roles, the role is set for each transaction, and functions are trusted with
-everything that login may do.
+cursor runs at commit, and its settings persist. So a session has only the privileges of its role, and by default it
+logs in as that role. If one login serves several roles, the role is set for each transaction, and functions are trusted
+with everything that the login may do.
 
-A returned session is cleared of settings, locks, cursors, listening and temporary tables, or closed. A session whose
-server sends more errors, notices and notifications than one call may have is ended (``receive_limit``).
+A returned session is closed, or cleared of settings, locks, cursors, subscriptions and temporary tables. A session is
+ended if its server sends more errors, notices and notifications than one call may receive (``receive_limit``).
 """
 
 import asyncio
@@ -48,11 +48,11 @@ class SaidTooMuch(Exception):
 
 
 class Sessions:
-    """Lends sessions, ``most`` at a time. Idle ones are kept, and closed to make room for other roles.
+    """Lends sessions, up to ``most`` at a time. Idle sessions are kept, and closed to make room for other roles.
 
-    ``login`` holds the connection parameters that override those of ``url``; ``{role}`` in it is replaced by the role.
-    After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid connection
-    parameters. ``trusted`` sessions are not metered, because only our own code decides what is sent to them.
+    ``login`` holds the connection parameters that override those of ``url``; ``{role}`` in ``login`` is replaced by the
+    role's name. After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid
+    connection parameters. ``trusted`` sessions are not metered, because only our own code decides what is sent to them.
     """
 
     def __init__(self, url: str, login: str, *, most: int, trusted: bool = False) -> None:
@@ -69,10 +69,11 @@ class Sessions:
         self._refused: dict[str, tuple[float, str]] = {}
 
     async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
-        """Runs the work in an autocommit session of this role's login. If the session breaks, repeats it once in a new
-        one, as most that break are idle ones of a server that was restarted. So the work must be fenced.
+        """Runs ``transaction`` in an autocommit session of this role's login. If the session breaks, runs it once more
+        in a new session, because most sessions that break were idle while the server was restarted. So the transaction
+        must be fenced.
 
-        Raises Unavailable if no session can be had, and SaidTooMuch.
+        Raises Unavailable if no session is available, and SaidTooMuch.
         """
         try:
             async with self._lend(role) as connection:
@@ -144,8 +145,8 @@ class Sessions:
             raise
 
     async def _check(self, login: dict[str, str]) -> None:
-        """Checks once, if the login leads to another address, that it has sessions: one client's settings must not
-        reach another.
+        """Checks once, if the login leads to another address, that the address keeps sessions: one client's settings
+        must not reach another client.
         """
         if self._leads_elsewhere:
             try:
@@ -190,7 +191,7 @@ def _is_break(error: psycopg.Error) -> bool:
 
 
 def cut(connection: Connection) -> None:
-    """Cuts off a session whose server does not answer: waiting on it then raises OperationalError."""
+    """Cuts off a session whose server does not respond: whoever waits for the session then gets an OperationalError."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 

@@ -1,14 +1,13 @@
-"""What pgsched's sessions set for themselves, whatever the server, the database or its role sets.
+"""The settings that pgsched's sessions make, whatever is set for the server, the database or the role.
 
 An operator may give a database another ``datestyle``, and a tenant who may create objects in a schema of the
 ``search_path`` may redefine ``=`` for our types. Neither may change what our statements mean or how results are read.
 Settings are made after connecting, because connection poolers refuse ``options`` in a startup packet, and with
-statements in which nothing is looked up by name. How commits are flushed, and whether the database accepts writes, is
-left to the operator.
+statements that look up no names. The operator decides how commits are flushed and whether the database accepts writes.
 
-Settings of a session stay with the server connection, which a pooler may give to another client after each transaction.
-So only workers, which need sessions in any case, and connections that are not shared set them for a session. All other
-code sets them for each transaction.
+A session's settings stay with the server connection, which a pooler may give to another client after each transaction.
+So only two kinds of connections make them for the whole session: those of workers, which need sessions anyway, and
+those that are not shared. All other code makes them for each transaction.
 """
 
 from typing import Any, LiteralString
@@ -37,8 +36,8 @@ READING: LiteralString = (
 """Settings that decide how values are read and written, and how transactions see each other."""
 _TRANSACTION_TIMEOUT_SINCE = 170_000
 _UNBOUNDED: LiteralString = "set transaction_timeout = 0; "
-"""Statements, locks and idle transactions have our own bounds; this timeout would end transactions that keep within
-them.
+"""We limit statements, lock waits and idle transactions ourselves; ``transaction_timeout`` would end transactions that
+stay within these limits.
 """
 PINNED: LiteralString = READING + "; set search_path = pg_catalog, pg_temp"
 """``READING``, and where names without a schema are looked up."""
@@ -57,16 +56,16 @@ PINNED_LOCALLY = locally(PINNED)
 KEPT_ALIVE_BY_THE_SERVER: LiteralString = (
     "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; "
 )
-# The statements of a worker's role are short by design. One that takes longer has met a lock or a bad plan: better an
-# error and a new connection than a stuck worker.
+# A worker's statements are short by design. One that takes this long has met a lock or a bad plan: an error and a new
+# connection are better than a stuck worker.
 WORKER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + (
     "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
     "set enable_seqscan = off; set enable_bitmapscan = off; "
     "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
     "set plan_cache_mode = force_generic_plan; "
 )
-# What a claim inserts (successors) goes into a partition that its own worker reads, so it needs no notification, and no
-# queue limit applies to it.
+# A claim inserts successors into partitions that its own worker reads, so they need no notification, and no queue limit
+# applies to them.
 SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
 # A slow client may take up to two minutes to send a batch, all in one transaction.
 REQUEST: LiteralString = (
@@ -81,13 +80,13 @@ _COMMAND = (
 )
 # The execution's timeout limits how long a handler's transaction takes.
 HANDLER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + "set client_connection_check_interval = '2s'; "
-# Whatever else its login may do, a request acts as the API.
+# A request acts as the API, whatever else its login may do.
 AS_API: LiteralString = "set role pgsched_api"
 _REQUEST_AS_API: LiteralString = f"{REQUEST}{PINNED}; {AS_API}"
 # Diagnosis of a server that may be in trouble should add little load.
 DOCTOR_LOCALLY = locally("set statement_timeout = '3s'; set lock_timeout = '500ms'; set jit = off")
-# The server notices on its own that a client is gone, even in the middle of a function that would never end. Names are
-# looked up as the role is configured: they are the names in its functions, not ours.
+# The server notices that a client is gone, even in the middle of a function that never ends. The role's own
+# ``search_path`` applies, because its functions look up their names, not ours.
 _CALL: LiteralString = (
     KEPT_ALIVE_BY_THE_SERVER
     + (
@@ -100,12 +99,13 @@ QUIETLY: LiteralString = "set local client_min_messages = warning"
 
 
 def waiting_for_locks(patience: LiteralString) -> LiteralString:
-    """Returns the SET statement for the time that statements of the session wait for a lock, such as ``250ms``."""
+    """Returns the SET statement that limits how long the session's statements wait for a lock, such as ``250ms``."""
     return f"set lock_timeout = '{patience}'; "
 
 
 async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> None:
-    """Makes the pinned settings for the session, in autocommit, because an open transaction keeps its isolation level.
+    """Makes the pinned settings for the session. The connection must be in autocommit, because an open transaction
+    keeps its isolation level.
 
     ``more`` adds SET statements to the same round trip, each ending in a semicolon.
     """
@@ -113,9 +113,7 @@ async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> Non
 
 
 async def pin_handler(connection: AsyncConnection[Any]) -> None:
-    """Like ``pin`` but without the ``search_path``, for sessions in which handlers look up their own names besides
-    ours.
-    """
+    """Like ``pin`` but without the ``search_path``, for sessions in which handlers also look up names of their own."""
     await _set(connection, HANDLER + READING)
 
 
@@ -149,7 +147,7 @@ def session_of_command(connection: Connection[Any]) -> LiteralString:
 
 
 def request_locally(connection: AsyncConnection[Any]) -> LiteralString:
-    """Returns a request's settings for its transaction, when a pooler lends the connection."""
+    """Returns a request's settings for its transaction, for connections that a pooler lends."""
     return locally(_unbounded(connection) + _REQUEST_AS_API)
 
 

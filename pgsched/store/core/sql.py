@@ -1,10 +1,12 @@
-"""Loads SQL statements: one per file, named by subject and verb, and read once.
+"""Loads SQL statements, each read once from a file of its own, which is named by subject and verb.
 
-Some have an extra clause from one call to the next; ``core/clauses.sql`` contains these by name, with their reasons.
+Some statements have optional clauses that differ from call to call; ``core/clauses.sql`` contains these by name, with
+their reasons.
 
-Hot-path statements work on several partitions at once. Their file has two halves, divided by a line ``-- then``: what
-happens in each partition, on the partition's own table, and what is done with the rows of all. Naming the tables keeps
-the other partitions out of planning and lets the plan be kept; using one statement saves a round trip per partition.
+A hot-path statement works on several partitions at once. A line ``-- then`` divides its file into two halves: what
+happens in each partition, on the partition's own table, and what is then done with the rows of all of them. Naming the
+tables keeps the other partitions out of planning and lets PostgreSQL keep the plan; a single statement saves a round
+trip per partition.
 """
 
 import re
@@ -18,8 +20,8 @@ from pgsched.domain.queue_partitions import first_of, partitions_of
 
 @cache
 def statement(name: str) -> LiteralString:
-    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. It ships with the package, so it counts as
-    literal.
+    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. The file ships with the package, so its
+    text counts as literal.
     """
     return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
 
@@ -32,8 +34,9 @@ def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order
 
 @lru_cache(maxsize=1024)
 def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
-    """Returns a statement with its placeholders filled in: ``{clauses}`` becomes these clauses of ``core/clauses.sql``,
-    ``{order}`` becomes " desc" if rows are read from the end, and ``{claimed}`` the clause of that name.
+    """Returns a statement with its placeholders filled in: ``{clauses}`` becomes the named clauses of
+    ``core/clauses.sql``, ``{order}`` becomes " desc" if rows are read from the end, and ``{claimed}`` the clause of
+    that name.
     """
     text = "".join("\n" + _clauses()[clause] for clause in clauses)
     found = statement(name).replace("{claimed}", _clauses()["claimed"])
@@ -42,8 +45,8 @@ def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralStrin
 
 @lru_cache(maxsize=256)
 def statement_among(name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = ()) -> LiteralString:
-    """Like ``statement_with``, for rows of these partitions: ``{partitions}`` is replaced by their numbers. With a
-    parameter, a cached plan would read the rows of all partitions and discard the others'.
+    """Like ``statement_with``, for rows of these partitions: ``{partitions}`` is replaced by their numbers. If the
+    numbers were a parameter, a cached plan would read the rows of all partitions and discard most of them.
     """
     numbers = ", ".join(map(str, sorted(partitions)))
     text: LiteralString = statement_with(name, clauses).replace("{partitions}", f"'{{{numbers}}}'::smallint[]")
@@ -61,7 +64,7 @@ def statement_over(
     name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = (), order: LiteralString = ""
 ) -> LiteralString:
     """Like ``statement_with``, over these partitions: ``{p}`` is replaced by each one's number, and ``{rows}`` by the
-    rows of all.
+    rows of all of them.
     """
     each, then = statement_with(name, clauses, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
@@ -71,8 +74,8 @@ def statement_over(
 
 
 def together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
-    """Groups partitions into the tables that one statement names: a single one, or all of a queue. This way there are
-    few texts, and they stay prepared.
+    """Groups partitions into those that one statement names: a single partition, or all of a queue. This keeps the
+    number of statement texts small, so they stay prepared.
     """
     queues: dict[int, list[int]] = {}
     for partition in partitions:

@@ -1,13 +1,13 @@
 """Keeps a process off a primary that has been replaced.
 
-Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off continues on the old one
-when it comes back: it accepts writes, unaware that a standby has been promoted. So pgsched asks for the server's
-timeline on each new connection. The newest one seen counts: a connection to a server with an older timeline is closed,
-even if it was opened earlier, and if the address names several hosts, the others are tried. A server that does not
-reveal its timeline, as some managed ones do not, is accepted.
+Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off continues on the old
+timeline when it comes back: it accepts writes, unaware that a standby has been promoted. So pgsched asks each new
+connection for its server's timeline. The newest timeline seen is the valid one: a connection to a server with an older
+timeline is closed, even if it was opened earlier. If the address names several hosts, the others are then tried. A
+server that does not reveal its timeline is accepted; some managed servers do not.
 
-Each process remembers only what it has seen itself. If all its connections lead to the old primary, it learns of the
-new one through ``look_at_all``, provided that the address names both.
+Each process knows only what it has seen itself. If all its connections lead to the old primary, it learns of the new
+one through ``look_at_all``, provided that the address names both.
 """
 
 import os
@@ -29,7 +29,7 @@ _UNKNOWN = 0, 0
 
 
 class Lineage:
-    """The newest timeline seen of each server, and the timelines of the open connections."""
+    """The newest timeline seen in each cluster, and the timelines of the open connections."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
@@ -91,13 +91,15 @@ def hosts_of(url: str) -> list[str]:
 
 
 def _break(connection: AsyncConnection[Any]) -> None:
-    """Shuts down its socket, so that waiting for an answer fails at once: a commit may wait forever for a standby."""
+    """Shuts down the connection's socket, so that waiting for a response fails at once: a commit may wait forever for a
+    standby.
+    """
     with suppress(psycopg.OperationalError, OSError), socket.socket(fileno=os.dup(connection.fileno())) as found:
         found.shutdown(socket.SHUT_RDWR)
 
 
 async def _read(connection: AsyncConnection[Any]) -> tuple[int, int]:
-    with suppress(psycopg.errors.Error):  # it is a standby, or does not reveal its timeline
+    with suppress(psycopg.errors.Error):  # the server is a standby, or hides its timeline
         async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
             await cursor.execute(statement("core/timeline"), prepare=False)
             if row := await cursor.fetchone():

@@ -7,9 +7,9 @@ A declaration has no body. Calling it sends ``select pgsched.drop_queue(name => 
 names and types are those of the function in the database, and ``tests/store/core/test_verbs.py`` compares the two. Only
 the arguments that the caller passes are sent, so the database's defaults apply to the others.
 
-The return type says how the result is read: a tuple, NamedTuple or dataclass is a row, a list has all rows, and
-anything else is the first value. Instants and JSON are read as in ``core/query.py``. A mapping is sent as JSON. Raises
-InvalidInput for text that PostgreSQL cannot store.
+The return type says how the result is read: a tuple, NamedTuple or dataclass is one row, a list is all rows, and
+anything else is the first value of the first row. Instants and JSON are read as in ``core/query.py``. A mapping is sent
+as JSON. Raises InvalidInput for text that PostgreSQL cannot store.
 """
 
 import inspect
@@ -32,7 +32,7 @@ _Answer = TypeVar("_Answer")
 
 
 class verb(Generic[_Given, _Answer]):
-    """Makes a declaration call the function of that name in the schema ``pgsched``."""
+    """Decorates a declaration so that calling it calls the function of the same name in the schema ``pgsched``."""
 
     schema: ClassVar[LiteralString] = "pgsched"
 

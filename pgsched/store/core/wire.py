@@ -1,8 +1,8 @@
-"""How hot-path and bulk-load rows cross the wire: in binary, and decoded no further than delivery needs.
+"""The wire format of rows on the hot path and in bulk loads: binary, and decoded no further than delivery needs.
 
 UUIDs stay sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), and JSON stays text
-until it is needed. Arrays are packed here in one step, as a general dumper goes element by element. The formats are
-PostgreSQL's binary send and receive formats.
+until it is needed. Arrays are packed here in one step, because a general dumper goes element by element. The formats
+are PostgreSQL's binary send and receive formats.
 """
 
 import struct
@@ -52,12 +52,12 @@ def to_datetime(instant: int) -> datetime:
 
 
 def to_instant(moment: datetime) -> Instant:
-    """Returns the wire's count for an aware datetime."""
+    """Returns an aware datetime as a wire count."""
     return Instant(microseconds(moment))
 
 
 def microseconds(moment: datetime) -> int:
-    """Returns the wire's count as a plain int."""
+    """Returns an aware datetime as a wire count, in a plain int."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
@@ -146,7 +146,7 @@ def register(connection: AsyncConnection[Any]) -> None:
 
 
 def register_arrays(context: AdaptContext) -> None:
-    """Registers dumpers only: the connection or cursor of a handler or a caller reads with psycopg's own types."""
+    """Registers the dumpers only: a handler's or caller's connection or cursor still reads with psycopg's own types."""
     adapters = context.adapters
     adapters.register_dumper(Uuids, _UuidsDumper)
     adapters.register_dumper(Tokens, _TokensDumper)

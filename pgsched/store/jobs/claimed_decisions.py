@@ -1,11 +1,11 @@
 """Decides what to do with the claimed rows of jobs, and finds jobs that changed during the claim.
 
-Reading rules and searching for rare instants can take several hundredths of a second per job. A claim spends little
-more than that on all jobs with rules, simplest first; the rest are put off and decided a moment later.
+Parsing rules and searching for rare instants can take tens of milliseconds per job. A claim spends little more than
+that on all jobs with rules together, simplest first; the rest are put off and decided a moment later.
 
-A session that changes a job locks it, and skips a row that a claim holds. So if the claim locks the job first, the
-change sees it already planned; if the change comes first, the claim leaves the job alone: the row runs, and whoever
-plans the job next plans what follows, which for a cancelled job is nothing.
+A session that changes a job locks the job, and skips rows that a claim holds. If the claim locks the job first, the
+change finds the job already planned. If the change comes first, the claim leaves the job alone: its row runs, and
+whoever plans the job next also plans the next row, unless the job is cancelled.
 """
 
 import time
@@ -27,8 +27,9 @@ _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of CPU time
 
 
 class DecidedChanges(NamedTuple):
-    """The rows whose jobs have changed since they were planned, with the instants that a job had missed when it was
-    cancelled; and the rows that cannot be decided, because another session has locked their jobs.
+    """``rows``: the rows whose jobs have changed since the rows were planned, each with the instants that its job had
+    missed if it was cancelled. ``locked``: the rows that cannot be decided, because another session has locked their
+    jobs.
     """
 
     rows: dict[bytes, SkippedRange | None]
@@ -39,9 +40,10 @@ NOTHING_CHANGED = DecidedChanges({}, frozenset())
 
 
 class DecidedRow(NamedTuple):
-    """A claimed row and the decision about it, valid as long as its job is not being changed.
+    """A claimed row and the decision about it, valid unless its job is being changed.
 
-    If it simply runs, ``decision`` is the instant of its successor as a wire count, or None.
+    If the row simply runs, ``decision`` is the instant of its successor as a wire count, or None if it has no
+    successor.
     """
 
     row: ClaimedExecution
@@ -57,7 +59,7 @@ class DecidedRow(NamedTuple):
         return successor is None or rules.max_runs is not None or rules.after_completion
 
     def is_behind(self, now: int) -> bool:
-        """Whether further instants have passed."""
+        """Whether later instants of the job have passed too."""
         found = self.decision
         if not isinstance(found, InstantDecision):
             return False
@@ -70,7 +72,9 @@ async def decide_rows(
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
 ) -> tuple[list[DecidedRow], list[ClaimedExecution]]:
-    """Decides the rows whose jobs are valid. Also returns the rows for which there was no time; all others run."""
+    """Decides the rows whose jobs are valid. Returns the decided rows, and the rows for which there was no time. Any
+    other row simply runs.
+    """
     found, left = list[DecidedRow](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
@@ -85,15 +89,17 @@ async def decide_rows(
             decision = definition.decided(row, now) if definition.revision == row.plan else None
             found.append(DecidedRow(row, definition, definition.parsed(), decision))
         except (InvalidSchedule, OverflowError) as error:
-            # It was valid when it was planned, but time zone rules change. The rest of this claim continues.
+            # The schedule was valid when the row was planned, but time zone rules change. The rest of the claim
+            # continues.
             await mark_invalid(connection, definition.id, row.plan, error)
     return found, left
 
 
 async def changed_since(connection: AsyncConnection[Any], decided: Sequence[DecidedRow], now: int) -> DecidedChanges:
-    """Locks the jobs that need more than a successor, except those that are locked elsewhere.
+    """Checks which jobs have changed. Locks the jobs that need more than a successor, unless another session has locked
+    them.
 
-    If nothing has passed since the row's instant, no check is needed: its successor is not inserted.
+    A job that only needs a successor is not checked: if the job has changed, the successor is not inserted.
     """
     behind = {one.definition.raw_id: one for one in decided if _is_to_be_looked_at(one, now)}
     if not behind:

@@ -1,11 +1,10 @@
-"""Plans the next rows of recurring jobs in the transaction that claims the current ones, and decides which of those
-run.
+"""Plans the next rows of recurring jobs in the transaction that claims their current rows, and decides which of the
+claimed rows run.
 
-Each claimed instant is decided first, because others may have passed since it was planned
-(``domain.misfire_and_overlap``). Rows that would run but must not overlap are checked against unfinished runs of their
-job: they are skipped, or wait for that run to end, or end it. A row that runs or is skipped gets its successor
-inserted; a row that waits does not, because its next claim decides again. So a job has one waiting row at any time,
-however far behind it is.
+Each claimed instant is decided first, because later instants may have passed since it was planned
+(``domain.misfire_and_overlap``). A row that must not overlap an unfinished run of its job is skipped, waits for that
+run to end, or ends it. The successor of a row that runs or is skipped is inserted; a waiting row gets none yet, because
+its next claim decides again. So a job always has exactly one waiting row, however far behind it is.
 
 Nothing here waits for a lock that a client can hold. If another session has locked a row's job or its earlier run, the
 row is given back unchanged, to be claimed a moment later.
@@ -33,10 +32,9 @@ _MOST_LOOKED_UP = 50
 
 
 class Planned(NamedTuple):
-    """The earliest start planned in each partition (wire count); the ids of the claimed rows that do not run; and, by
-    id, the rows whose start differs from the one they were claimed with.
-
-    The rows that do not run include those put off because another session has locked what they need.
+    """``instants``: the earliest start planned in each partition (wire count). ``idle``: the ids of the claimed rows
+    that do not run, including those put off because another session has locked what they need. ``restored``: by id, the
+    rows whose start differs from the one they were claimed with.
     """
 
     instants: dict[int, int]
@@ -60,9 +58,9 @@ async def plan_successors(
     far ahead claims read.
 
     A job that was edited, paused or cancelled meanwhile is left alone: whoever changed it plans it, starting after the
-    row that runs here. A successor that already exists fails the transaction with UniqueViolation, unless ``again``.
+    row that runs here. If a successor already exists, the transaction fails with UniqueViolation, unless ``again``.
     """
-    # If there are several rows of a job, the latest is followed; one of them may have an older revision.
+    # If a job has several claimed rows, the successor follows the latest. One of the rows may have an older revision.
     started = await as_planned(connection, claimed)
     restored = {row.id: row for row, before in zip(started, claimed, strict=True) if row is not before}
     latest = sorted(started, key=lambda row: (row.plan or 0, row.scheduled_for))
@@ -88,7 +86,7 @@ async def plan_successors(
 
 
 async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions, runs: Sequence[Run]) -> None:
-    """Puts off runs whose instants are in the future, until then."""
+    """Puts off runs whose instants are still in the future, each until its instant."""
     early = await early_rows(connection, [run.row for run in runs])
     for run in runs:
         if run.row.id in early:
@@ -115,9 +113,7 @@ def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now:
 
 
 async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that need not wait for another job. The others are handled here: only a few of them in one
-    claim.
-    """
+    """Returns the runs that need not wait for another job. Handles the others here, but only a few in each claim."""
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:
@@ -143,9 +139,7 @@ async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, 
 
 
 async def _unhindered(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that can start now. The others have an unfinished earlier run of their job, and are handled
-    here.
-    """
+    """Returns the runs that can start now. Handles the others here: an earlier run of their job is unfinished."""
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
@@ -191,8 +185,8 @@ async def _let_run(connection: AsyncConnection[Any], decisions: Decisions, runs:
 async def _queue(
     connection: AsyncConnection[Any], decisions: Decisions, runs: Iterable[tuple[Run, bytes]]
 ) -> set[bytes]:
-    """Makes rows wait for the end of the run before them. Returns the ids of those that wait, as that run may have
-    ended.
+    """Makes each row wait for the end of the run before it. Returns the ids of the rows that wait; a row does not if
+    that run has ended.
     """
     queued: set[bytes] = set()
     for run, earlier in runs:

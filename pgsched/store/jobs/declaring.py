@@ -1,7 +1,8 @@
-"""Brings the jobs in the database in line with a declaration, and shows beforehand what that changes.
+"""Brings the jobs in the database in line with a declaration, and previews the changes.
 
-Declared jobs are marked with the name of their declaration, which changes or cancels only jobs with that mark. A job
-that was made otherwise under one of its keys is taken over if that is requested, and refused if not.
+Declared jobs are marked with the name of their declaration, and a declaration changes or cancels only jobs with its own
+mark. If one of its keys belongs to a job made in another way, that job is taken over if requested; otherwise the
+declaration is refused.
 """
 
 import asyncio
@@ -46,8 +47,8 @@ class StandingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What changes about one job. ``fields`` are those that differ, ``before`` and ``after`` its next instants. A job
-    that is ``left`` is no longer declared, and stays.
+    """The change to one job. ``fields`` names the fields that differ; ``before`` and ``after`` are the job's next
+    instants. A job that is ``left`` is no longer declared, but stays.
     """
 
     what: Literal["added", "changed", "removed", "left", "unchanged"]
@@ -63,9 +64,9 @@ class Change:
 async def compare(
     connection: AsyncConnection[Any], name: str, jobs: Sequence[DeclaredJob], *, prune: bool, force: bool
 ) -> list[Change]:
-    """Returns what applying these jobs under this name would change, by client and key; writes nothing.
+    """Returns what applying these jobs under this name would change, ordered by client and key; writes nothing.
 
-    Raises Conflict for a key that is in use by a job made otherwise, unless it is forced to take that over.
+    Raises Conflict if a job made in another way has one of the keys, unless ``force`` takes that job over.
     """
     named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
     standing = await rows(connection, StandingJob, "jobs/jobs_declared", declared_by=name, **named)
@@ -81,8 +82,8 @@ async def compare(
 async def apply(
     connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None, undo: bool = False
 ) -> None:
-    """Applies what ``compare`` found, in one transaction. ``undo`` rolls it back, for a check of what the database
-    accepts. Raises what scheduling and editing raise.
+    """Applies what ``compare`` found, in one transaction. With ``undo``, rolls the transaction back, to check what the
+    database accepts. Raises the errors of scheduling and editing.
     """
     async with connection.transaction(force_rollback=undo):
         for change in changes:
@@ -138,7 +139,9 @@ def _known(id: UUID | None) -> UUID:
 
 
 def _changes(job: DeclaredJob) -> str:
-    """Returns all parameters of a job as ``pgsched.edit`` reads them: what is not declared is reset to its default."""
+    """Returns all parameters of a job as ``pgsched.edit`` reads them. Parameters that are not declared are reset to
+    their defaults.
+    """
     given = job.given()
     del given["client"], given["key"]
     del given["every" if job.every is None else "cron"]

@@ -1,7 +1,9 @@
-"""Caches the definitions of claimed jobs, which are read once per revision.
+"""Caches the definitions of claimed jobs, so that each revision is read only once.
 
-They are stored by id and revision, so the cache is never stale: a row planned from an old revision is not inserted.
-Jobs whose instants follow from cron or interval alone are planned on wire counts, without a datetime.
+Definitions are stored by id and revision, so the cache is never stale: a row planned from an old revision is not
+inserted.
+
+A job with only a cron expression or an interval is planned on wire counts, without a datetime.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +30,7 @@ from pgsched.store.core.wire import Uuids, to_datetime, to_instant
 
 _ENTRY = 1000  # bytes for a job without rules
 _TIMES_ITS_TEXT = 24
-_NO_RULES = b"{}"  # an insert may write it where pgsched.schedule writes none; it need not be read either
+_NO_RULES = b"{}"  # an insert may write this, pgsched.schedule writes null; neither needs parsing
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
 
@@ -45,7 +47,9 @@ class ClaimedDefinition(Definition):
     origin: int
 
     def resolved(self) -> "ClaimedDefinition":
-        """Returns the definition with each H replaced by its value, so that planning need not compute them again."""
+        """Returns the definition with each ``H`` replaced by its value, so that planning need not compute the value
+        again.
+        """
         if self.cron is None:
             return self
         try:
@@ -63,19 +67,19 @@ class ClaimedDefinition(Definition):
 
     @property
     def weight(self) -> int:
-        """The approximate number of bytes used, including what is parsed from its rules."""
+        """The approximate number of bytes that the definition uses, including its parsed rules."""
         return _ENTRY + _TIMES_ITS_TEXT * len(self.rules or b"")
 
     def following(self, instant: int) -> int | None:
         """Returns the instant after this one, for a job without rules. Raises InvalidSchedule."""
         if self.interval is not None:
             return max(instant + self.interval - (instant - self.origin) % self.interval, self.origin)
-        second = instant - instant % 1_000_000  # whole seconds, so that instants within a second share a search
+        second = instant - instant % 1_000_000  # whole seconds, so that instants within a second share a cache entry
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
     def decided(self, row: ClaimedExecution, now: int) -> InstantDecision | int | None:
-        """Decides about the row and what follows it. If it simply runs, returns the next instant as a wire count, or
-        None.
+        """Decides what to do with the row and what follows it. If the row simply runs, returns the job's next instant
+        as a wire count, or None if there is none.
 
         Raises InvalidSchedule.
         """
@@ -98,7 +102,7 @@ def fires_late(row: ClaimedExecution, rules: Rules) -> bool:
 
 @lru_cache(maxsize=16384)
 def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -> int | None:
-    """Memoised by text: jobs with the same schedule and instant share the entry."""
+    """Memoised by the schedule's text, so that jobs with the same schedule share entries."""
     found = next_instant(from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap), to_datetime(instant))
     return None if found is None else to_instant(found)
 
@@ -111,15 +115,17 @@ class Definitions:
         self._counting: dict[bytes, bool] = {}
 
     def counts_failures(self, job_id: bytes) -> bool:
-        """Whether a job may pause after consecutive failures, so that successes count too. True for an unknown job."""
+        """Whether consecutive failures may pause the job, so that its successes must be counted too. True for an
+        unknown job.
+        """
         return self._counting.get(job_id, True)
 
     async def of_rows(
         self, connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]
     ) -> dict[bytes, ClaimedDefinition]:
-        """Returns the definitions of the rows' jobs by row id, without jobs that no longer exist.
+        """Returns the definitions of the rows' jobs by row id, leaving out jobs that no longer exist.
 
-        Each is at the row's revision, or else at the job's current one.
+        Each definition is at the row's revision, or else at the job's current one.
         """
         rows = list(rows)
         known = {row.id: found for row in rows if (found := self._known.get((row.job_id, row.plan)))}

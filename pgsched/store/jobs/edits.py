@@ -23,11 +23,11 @@ from pgsched.store.schedule import calls
 
 
 def changes_of(given: Mapping[str, Any]) -> str:
-    """Returns the JSON text that ``pgsched.edit`` reads. ``every`` may be a timedelta; ``msgspec.Raw`` is passed
+    """Returns the changes as JSON text for ``pgsched.edit``. ``every`` may be a timedelta; ``msgspec.Raw`` is passed
     unchanged.
 
     Raises InvalidInput for text that PostgreSQL cannot store, and InvalidSchedule for invalid durations and rules.
-    Whether the members fit together is checked later, against the job.
+    Whether the fields fit together is checked later, against the job.
     """
     found = dict(given)
     for name, text in found.items():
@@ -48,7 +48,7 @@ async def edit_job(
     """Edits a job and plans it, in one transaction. Returns False if nothing changed. Raises InvalidSchedule, and
     Conflict for a declared job unless forced.
 
-    If the session may not plan, a worker does so right after the commit.
+    If the session may not plan, a worker plans the job right after the commit.
     """
     async with connection.transaction():
         if not await calls.is_job(connection, job_id):
@@ -71,7 +71,8 @@ async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> date
 async def preview_job(
     connection: AsyncConnection[Any], job_id: UUID, changes: str, *, start: datetime | None, count: int
 ) -> EditPreview:
-    """Returns how an edit would change when a job fires, from ``start`` or now on; writes nothing.
+    """Previews how an edit would change when a job fires, from ``start`` on or, if it is None, from now on. Writes
+    nothing.
 
     A paused job is shown as if it were active. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
     """

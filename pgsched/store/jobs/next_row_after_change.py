@@ -1,7 +1,7 @@
 """Determines the next row of a job that is new or was changed, and accounts for earlier instants that have no row.
 
-A change discards runs that were to begin before it, and keeps those still to begin. With jitter or a window, that may
-be a run whose instant has passed.
+A change discards runs that should have begun before it, and keeps runs that are still to begin. With jitter or a
+window, a run may still be to begin although its instant has passed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _Found = TypeVar("_Found")
 class PlannedJob(Definition):
     """What planning needs to know of a recurring job.
 
-    ``accounted_to``: instants up to it are accounted for; planning is about later ones.
+    All instants up to ``accounted_to`` are accounted for; planning considers only later ones.
     """
 
     planned_revision: int
@@ -53,10 +53,11 @@ class PlannedJob(Definition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRow:
-    """A new row for ``instant``, or the withdrawn row that is ``kept``, with its start; or why there is none.
+    """A job's next row: a new row for ``instant``, or the withdrawn row that is ``kept``, with its ``start``. If there
+    is none, ``ended`` says why.
 
     ``left`` are the withdrawn rows that end, each with the time up to which it accounts for the job's instants;
-    ``paused`` are the instants of a pause that had no row.
+    ``paused`` are the instants during a pause that had no row.
     """
 
     instant: datetime | None = None
@@ -71,7 +72,7 @@ async def next_row(
     connection: Connection, job: PlannedJob, taken: Collection[datetime], withdrawn: Sequence[Withdrawn]
 ) -> NextRow:
     """Determines a job's next row. Raises InvalidSchedule."""
-    # A plain interval is fast: thousands of jobs arriving at once need no thread each.
+    # A plain interval is so fast that it needs no thread, even when thousands of jobs arrive at once.
     aside = _at_once if job.cron is None and job.parsed() == NO_RULES else asyncio.to_thread
     schedule = await aside(job.recurrence)
     begin, end, resumed = job.accounted_to, job.accounted_to, None
@@ -101,7 +102,7 @@ async def next_row(
 async def taken_instants(
     connection: Connection, begins: Sequence[tuple[PlannedJob, datetime]]
 ) -> dict[UUID, set[datetime]]:
-    """Returns by job id the instants later than its ``begin`` for which a job has, or had, a row."""
+    """Returns, by job id, the instants after each job's ``begin`` for which the job has, or had, a row."""
     parameters = {
         "jobs": [job.id for job, _ in begins],
         "begins": [begin for _, begin in begins],
@@ -121,8 +122,8 @@ async def _still_there(
     end: datetime,
     resumed: datetime | None,
 ) -> tuple[Withdrawn | None, datetime | None]:
-    """Returns the withdrawn row, and its start, if its instant is still in the schedule and its run would not begin
-    before a pause ended.
+    """Returns the withdrawn row to keep, and its start. Its instant must still be in the schedule, and its run must not
+    begin before a pause ended.
     """
     if not withdrawn or job.has_run_out:
         return None, None
@@ -144,8 +145,8 @@ def _left(
 async def _before_late_start(
     connection: Connection, job: PlannedJob, schedule: Recurrence, resumed: datetime, taken: Collection[datetime]
 ) -> datetime:
-    """Returns when a job was resumed, or the time just before its last instant until then if that instant's run is
-    still to start.
+    """Returns when a job was resumed. If the run of the last instant before that is still to start, returns the time
+    just before that instant.
     """
     spread = job.parsed().spread
     if spread is None or job.has_run_out:
@@ -191,7 +192,7 @@ def _without_row(
 
 async def _last_end(connection: Connection, job: PlannedJob) -> tuple[datetime, datetime]:
     """Returns the instant from which the next interval is counted, and the end of the last run. An interval that is
-    counted from the end of a run stays so however often the job is edited.
+    counted from the end of a run is still counted from there after any number of edits.
     """
     found = await first(connection, "jobs/plan_from_end", job=job.id)
     begin, end = found if found is not None else (None, None)

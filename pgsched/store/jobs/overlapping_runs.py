@@ -1,4 +1,5 @@
-"""Finds runs of a job that are still running when the next one is claimed, and waits for them or ends them."""
+"""Finds runs of a job that are unfinished when its next row is claimed, and makes the row wait for them or ends them.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
@@ -16,7 +17,7 @@ _MOST_TOLD = 200  # a notification has room for 8000 bytes
 
 
 async def earlier_runs(connection: Connection, rows: Iterable[ClaimedExecution]) -> dict[bytes, bytes]:
-    """Returns, for each row whose job has an unfinished earlier run, the id of the latest one."""
+    """Returns, for each row whose job has an unfinished earlier run, the id of the latest such run."""
     cursors = []
     for partition, found in by_partition(rows).items():
         parameters = {
@@ -29,8 +30,8 @@ async def earlier_runs(connection: Connection, rows: Iterable[ClaimedExecution])
 
 
 async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *, carries_on: bool) -> bool | None:
-    """Makes a claimed row wait for the end of the run before it. Returns False if that has ended, and None if another
-    session has locked it.
+    """Makes a claimed row wait for the end of the run before it. Returns True if it waits, False if that run has ended,
+    and None if another session has locked that run.
     """
     parameters = {
         "id": UUID(bytes=row.id),
@@ -46,7 +47,7 @@ async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *
 
 async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
     """Ends the remaining earlier runs of the job, and notifies workers to stop those that are running. Returns False if
-    one remains because another session has locked it.
+    a run remains because another session has locked it.
     """
     reason = f"overlap: replaced by the run of {instant_text(row.scheduled_for)}"
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
@@ -80,8 +81,8 @@ async def _found(connection: Connection, query: LiteralString, rows: Iterable[Cl
 
 
 async def as_planned(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> list[ClaimedExecution]:
-    """Returns the rows, each with the start that it had before it was put off. The start is restored in the database
-    too, because a row that begins before its ``fire_at`` there would count as not begun.
+    """Returns the rows with the starts that they had before they were put off. Also restores these starts in the
+    database, where a row that begins before its ``fire_at`` would count as not begun.
     """
     late = [row for row in rows if row.fire_at > row.start]
     if not late:

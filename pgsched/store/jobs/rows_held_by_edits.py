@@ -1,6 +1,6 @@
-"""Handles planned rows that are held because their jobs were changed after their instants had come.
+"""Handles planned rows that are held because their jobs were changed after the rows' instants had come.
 
-Nothing begins by a schedule that a job no longer has. If the new schedule still has the instant, the row becomes the
+No run begins by a schedule that its job no longer has. If the new schedule still has the instant, the row becomes the
 job's next row again and keeps its id; otherwise it ends as skipped.
 """
 
@@ -20,7 +20,7 @@ Connection = AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A held row. ``is_locked`` is False if another session has it locked at the moment."""
+    """A held row. ``is_locked`` is True if this session has locked the row, and False if another session has."""
 
     id: UUID
     job: UUID
@@ -30,8 +30,7 @@ class Withdrawn:
 
 
 async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
-    """Locks the withdrawn rows of these jobs. The jobs must be locked already. Returns the rows by job id, earliest
-    first.
+    """Locks the withdrawn rows of these jobs, which must already be locked. Returns the rows by job id, earliest first.
     """
     found: dict[UUID, list[Withdrawn]] = {}
     if jobs:
@@ -48,7 +47,7 @@ async def plan_withdrawn(connection: Connection, kept: Sequence[tuple[Withdrawn,
 
 
 async def skip_withdrawn(connection: Connection, left: Sequence[tuple[Withdrawn, datetime]]) -> None:
-    """Ends each of these rows, which accounts for its job's instants up to the given time."""
+    """Ends each of these rows as skipped, and lets it account for its job's instants up to the given time."""
     if left:
         parameters = _named([row for row, _ in left]) | {"lasts": [last for _, last in left]}
         await connection.execute(statement("jobs/skip_withdrawn"), parameters)

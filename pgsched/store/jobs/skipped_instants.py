@@ -17,7 +17,7 @@ Connection = AsyncConnection[Any]
 
 
 async def skip_claimed(connection: Connection, skipped: Sequence[tuple[ClaimedExecution, SkippedRange]]) -> None:
-    """Moves claimed rows into history, each as the first instant of its range."""
+    """Moves claimed rows into history as skipped. Each represents a range that begins with its own instant."""
     rows: dict[tuple[int, int], list[tuple[UUID, SkippedRange]]] = defaultdict(list)
     for row, passed in skipped:
         rows[row.partition, row.token].append((UUID(bytes=row.id), passed))
@@ -61,7 +61,7 @@ async def mark_invalid(connection: Connection, job: UUID, revision: int | None, 
     """Marks a job as invalid. ``revision`` is the one whose schedule is invalid, or None if the job is locked and
     cannot change.
 
-    The reason begins with the error code with which the same schedule is refused when it is submitted.
+    The reason begins with the error code that submitting the same schedule would return.
     """
     found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
     reason = f"{found.code}: {found}"

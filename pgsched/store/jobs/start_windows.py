@@ -18,8 +18,8 @@ _PASSED = 1_000_000  # larger than any count
 
 
 class Planning(NamedTuple):
-    """A row planned in a partition for an instant of its job, to start no earlier than ``earliest`` if its window
-    allows that; wire counts.
+    """A row to be planned in a partition for an instant of its job. It starts no earlier than ``earliest`` if its
+    window allows that. Both times are wire counts.
     """
 
     job: Definition

@@ -1,7 +1,7 @@
-"""Plans the first row of a recurring job, and the next one after each edit; after that, claims plan the rows.
+"""Plans the first row of a recurring job, and its next row after each edit. Claims plan all other rows.
 
-Schedules other than plain intervals are evaluated in a thread, because clients decide how long that takes, and the
-event loop must stay responsive.
+Schedules other than plain intervals are evaluated in a thread: a client's schedule may take long, and the event loop
+must stay responsive.
 """
 
 import time
@@ -25,7 +25,7 @@ _AT_ONCE = 100  # jobs whose existing rows are read together
 
 
 class PlanReport(NamedTuple):
-    """How many jobs were processed, (id, reason) of those with an invalid schedule, and whether there are more."""
+    """How many jobs were processed, (id, reason) of those with an invalid schedule, and whether more jobs are left."""
 
     jobs: int
     invalid: list[tuple[Any, str]]
@@ -52,9 +52,9 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: fl
 async def _plan_apart(
     connection: AsyncConnection[Any], ids: Sequence[UUID], seconds: float
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """Plans job by job after an error caused by one of them, so that only that one is left out and marked.
+    """Plans the jobs one by one after one of them caused an error, so that only that job is left out and marked.
 
-    A job that could not be processed comes first in the next pass too, and must not use up all the time.
+    A job that could not be processed also comes first in the next pass, and must not use up all the time.
     """
     invalid, taken = list[tuple[Any, str]](), 0
     until = time.monotonic() + seconds
@@ -95,7 +95,8 @@ class Repaired(NamedTuple):
 
 
 async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
-    """Marks for replanning the active jobs that have no row to continue them, among the next ``most`` jobs."""
+    """Examines the next ``most`` jobs, and marks for replanning those that are active but have no row to continue them.
+    """
     row = await first(connection, "jobs/orphaned_jobs", after=after, most=most)
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
@@ -103,8 +104,8 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
 async def repair_others(
     connection: AsyncConnection[Any], *, after: UUID, most: int
 ) -> tuple[Repaired, list[tuple[UUID, str]]]:
-    """Like ``repair_jobs``, but leaves out the jobs that make it fail and marks them invalid. Also returns their (id,
-    reason).
+    """Like ``repair_jobs``, but leaves out the jobs that make it fail and marks them invalid. Also returns (id, reason)
+    of each such job.
     """
     try:
         return await repair_jobs(connection, after=after, most=most), []
@@ -146,7 +147,7 @@ async def _plan_one(connection: AsyncConnection[Any], id: UUID, *, has_withdrawn
 async def _plan(
     connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float, *, has_withdrawn: bool = True
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """Returns how many jobs there was time for, and (id, reason) of those with an invalid schedule."""
+    """Returns how many jobs there was time for, and (id, reason) of each job with an invalid schedule."""
     plans: dict[UUID, NextRow] = {}
     invalid: list[tuple[Any, str]] = []
     for count, job in enumerate(jobs):

@@ -21,7 +21,7 @@ Connection = AsyncConnection[Any]
 async def decide_after(
     connection: Connection, row: ClaimedExecution, definition: ClaimedDefinition, after: After
 ) -> Decision:
-    """Decides about a claimed row that depends on another job's run."""
+    """Decides what to do with a claimed row that depends on another job's run."""
     instant = to_datetime(row.scheduled_for)
     begin, end = after.period(instant, definition.timezone)
     other = await _other(connection, definition.client, after.job, instant, (begin, end))

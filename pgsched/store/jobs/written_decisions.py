@@ -1,4 +1,4 @@
-"""The decisions of a claim about the rows of jobs that it took, and how they are written."""
+"""The decisions of a claim about the rows of recurring jobs, and how they are written."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from pgsched.store.jobs.start_windows import Planning, starts_of
 from pgsched.store.live.locked_rows import PutOff
 
 Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]
-"""The claimed row that is followed, its job, the instant of the successor, and the earliest start of the successor."""
+"""A claimed row, its job, and the instant and the earliest start of the row's successor."""
 
 
 class Run(NamedTuple):
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 @dataclass(slots=True)
 class Decisions:
-    """The decisions of one claim. ``idle`` are the rows that do not run, ``locked`` those of them that are put off;
+    """The decisions of one claim. ``idle`` are the rows that do not run, ``locked`` those idle rows that are put off;
     ``heard`` has the earliest start planned in each partition.
     """
 
@@ -65,7 +65,7 @@ class Decisions:
         self.skip(run, (SkippedRange(first=nominal, last=nominal, count=1, reason=reason), *run.passed))
 
     def skip(self, run: Run, ranges: tuple[SkippedRange, ...]) -> None:
-        """Skips these ranges of a job's instants, the first of which begins with the row's."""
+        """Skips these ranges of a job's instants. The first range begins with the row's instant."""
         self.idle.add(run.row.id)
         self.skipped.append((run.row, ranges[0]))
         self.further += [(run.definition.id, one) for one in ranges[1:]]
@@ -112,7 +112,7 @@ async def _insert(connection: AsyncConnection[Any], decisions: Decisions) -> Non
     if not planned:
         return
     inserted = []
-    async with connection.pipeline():  # one wait for all partitions, then the row counts are known
+    async with connection.pipeline():  # one wait for the row counts of all partitions
         for partition, successors in planned.items():
             jobs, clients, revisions, instants, begins, fires = zip(*sorted(successors), strict=True)
             insert = statement_in("jobs/plan_successors", partition, ("unless_it_stands",) if decisions.again else ())
@@ -133,7 +133,7 @@ async def _insert(connection: AsyncConnection[Any], decisions: Decisions) -> Non
 
 
 async def _starts(connection: AsyncConnection[Any], successors: Iterable[Successor]) -> dict[bytes, int]:
-    """Returns by job id when the successors start whose jobs have rules."""
+    """Returns, by job id, the starts of the successors whose jobs have rules."""
     ruled = {
         definition.raw_id: Planning(definition, row.partition, instant)
         for row, definition, instant, _ in successors
@@ -145,7 +145,9 @@ async def _starts(connection: AsyncConnection[Any], successors: Iterable[Success
 async def _put_off_locked(
     connection: AsyncConnection[Any], decisions: Decisions, partition: int, parameters: Mapping[str, Any]
 ) -> None:
-    """Puts off rows that have no successor although their jobs are unchanged: another session has locked the jobs."""
+    """Puts off rows for which no successor was inserted although their jobs are unchanged: another session has locked
+    the jobs.
+    """
     named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
     cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
     locked = {found[0] for found in await cursor.fetchall()}
@@ -159,7 +161,7 @@ async def _put_off_locked(
 async def _plan_completions(
     connection: AsyncConnection[Any], rows: Sequence[tuple[ClaimedExecution, ClaimedDefinition]]
 ) -> None:
-    """Makes each job's next row wait for the end of the claimed one."""
+    """Makes each job's next row wait for the end of its claimed row."""
     definitions = {row.id: definition for row, definition in rows}
     for partition, found in by_partition(row for row, _ in rows).items():
         jobs = [definitions[row.id] for row in found]

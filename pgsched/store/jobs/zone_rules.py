@@ -1,7 +1,7 @@
 """Finds the time zone rules by which rows were planned, and moves rows that newer rules place elsewhere.
 
 A job is locked before its row, and both stay locked until the row is correct and the move is in the audit log. Each
-step is complete in itself, so a crash leaves nothing behind but the remaining work.
+step is complete in itself, so a crash only leaves the remaining work undone.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ class Versions:
 
 
 class Rechecked(NamedTuple):
-    """How many rows were moved, and the jobs that other sessions had locked."""
+    """How many rows were moved, and the jobs left out because other sessions had locked them."""
 
     moved: int
     left: list[UUID]
 
 
 class _Move(NamedTuple):
-    """A waiting row and its new instant, or None if it has none."""
+    """A waiting row and its new instant, which is None if the job no longer has one."""
 
     row: SimpleNamespace
     zone: str
@@ -66,12 +66,14 @@ async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
 
 
 async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
-    """Tries to make this worker the one that rechecks, until it calls ``unlock`` or is lost. Returns True if it is."""
+    """Tries to make this worker the only one that rechecks, until it calls ``unlock`` or is lost. Returns True on
+    success.
+    """
     return bool(await column(connection, "jobs/lock_tzdata", worker=worker))
 
 
 async def unlock(connection: AsyncConnection[Any], worker: int) -> None:
-    """Lets others recheck."""
+    """Lets other workers recheck."""
     await connection.execute(statement("jobs/unlock_tzdata"), {"worker": worker})
 
 
@@ -82,7 +84,8 @@ async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: in
 async def recheck_others(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
 ) -> tuple[Rechecked, list[Culprit[UUID]]]:
-    """Like ``recheck``, but leaves out the jobs that make it fail; those locked elsewhere are left for later."""
+    """Like ``recheck``, but leaves out the jobs that make it fail, and leaves jobs locked by other sessions for later.
+    """
     found: list[Rechecked] = []
 
     async def work(part: Sequence[UUID]) -> None:
@@ -96,7 +99,7 @@ async def recheck_others(
 
 
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
-    """Moves the rows of these jobs that are wrong by this process's rules, in one transaction."""
+    """Moves the rows of these jobs whose instants are wrong by this process's time zone rules, in one transaction."""
     async with connection.transaction():
         taken = {
             job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
