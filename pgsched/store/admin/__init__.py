@@ -1,1 +1,1 @@
-"""Clients, queues, workers, days of history, migrations."""
+"""Administers clients, queues, workers, days of history and migrations."""

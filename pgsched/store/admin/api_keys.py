@@ -14,8 +14,8 @@ from pgsched.store.core.query import one, rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """A key, without its secret. ``clients`` is None for all clients; the former secret is accepted until
-    ``former_until``.
+    """An API key without its secret. ``clients`` is None if the key is for all clients. The former secret is accepted
+    until ``former_until``.
     """
 
     id: str
@@ -69,7 +69,7 @@ async def rotate(
 
 
 async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str | None = None) -> list[KeyRow]:
-    """Returns up to ``limit`` keys whose ids follow ``after``, in order."""
+    """Returns up to ``limit`` keys in order of id, starting after the id ``after``."""
     return await rows(connection, KeyRow, "admin/api_keys", id=None, after=after, limit=limit)
 
 

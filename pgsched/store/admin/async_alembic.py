@@ -1,7 +1,7 @@
-"""Adapts psycopg's async connection for migrations in an Alembic environment made from the async template.
+"""Lets migrations use psycopg's async connection in an Alembic environment made from the async template.
 
-SQLAlchemy runs such an environment in a greenlet beside the event loop. ``run_async`` of its connection runs a
-coroutine on the loop and returns its result.
+SQLAlchemy runs such an environment in a greenlet beside the event loop. The method ``run_async`` of SQLAlchemy's
+connection runs a coroutine on the loop and returns its result.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class AwaitedConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A savepoint, released when the block ends and rolled back when it raises."""
+        """Runs the block in a savepoint, which is released when the block ends and rolled back if it raises."""
         opened: Any = None
 
         async def begin(driver: Driver) -> None:

@@ -23,15 +23,15 @@ class ClientForWorker:
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[ClientForWorker]:
-    """Returns the clients that have settings of their own. The connection must speak ``store.core.wire``."""
+    """Returns the settings of all clients that have any. The connection must use the formats of ``store.core.wire``."""
     async with connection.cursor(row_factory=class_row(ClientForWorker)) as cursor:
         await cursor.execute(statement("admin/client_settings"), binary=True)
         return await cursor.fetchall()
 
 
 async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
-    """Returns for each queue its first partition, the defaults of its executions, and its weight. The connection must
-    speak ``store.core.wire``.
+    """Returns each queue's first partition, its default execution options, and its weight. The connection must use the
+    formats of ``store.core.wire``.
     """
     cursor = await connection.execute(statement("admin/queue_settings"), binary=True)
     return await cursor.fetchall()

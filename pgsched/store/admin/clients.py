@@ -23,7 +23,7 @@ _HINT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretHint:
-    """A signing secret, shown by its last characters; ``valid_until`` is None for the current one."""
+    """A signing secret, represented by its last characters. ``valid_until`` is None for the current secret."""
 
     hint: str
     valid_until: datetime | None
@@ -60,8 +60,8 @@ async def all_clients(
     start: str | None = None,
     client: str | None = None,
 ) -> list[ClientRow]:
-    """Returns up to ``limit`` clients that have settings, in order of name: those that follow ``after``, or from the
-    name ``start`` onwards.
+    """Returns up to ``limit`` clients that have settings, in order of name, starting after the name ``after`` or at the
+    name ``start``.
     """
     found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, start=start, limit=limit)
     return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]
@@ -100,8 +100,8 @@ async def rotate_signing_secret(
     keep_for: timedelta = KEPT_FOR,
     actor: str | None,
 ) -> str:
-    """Replaces the signing secret and returns the new one, which is not shown again. The former ones stay valid for
-    ``keep_for``.
+    """Replaces a client's signing secret and returns the new one, which is not shown again. The former ones stay valid
+    for ``keep_for``.
 
     Raises InvalidInput for an invalid signing secret, and Conflict if no keys are configured to seal it with, or if too
     many secrets are still valid.

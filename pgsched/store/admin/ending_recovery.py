@@ -1,4 +1,4 @@
-"""Applies a policy to a held installation before workers continue. The command line and the REST API both use it."""
+"""Applies a policy to a held installation before its workers continue. Used by the command line and the REST API."""
 
 import asyncio
 import time
@@ -27,8 +27,8 @@ _MOVED_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedInstallation:
-    """How many executions were cancelled, and how many were spread out at the rate. ``released`` is False if time ran
-    out: the installation is still held.
+    """How many executions were cancelled (``skipped``), and how many were rescheduled at the rate (``spread``).
+    ``released`` is False if time ran out, so that the installation is still held.
     """
 
     released: bool
@@ -47,11 +47,11 @@ class HoldPolicy:
     actor: str | None = None
 
     async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> ReleasedInstallation:
-        """Holds the installation if it is not held yet, applies the policy, and releases it. With ``cancels`` False,
-        workers do the cancelling, as in any bulk operation.
+        """Holds the installation if it is not held yet, applies the policy, and releases the installation. If
+        ``cancels`` is False, workers do the cancelling, as in any bulk operation.
 
-        Each step is a transaction of its own, so the work can be interrupted at any moment, as it is after ``within``
-        seconds, and resumed. Raises Conflict if the bulk operation is stopped before it has finished.
+        Stops after ``within`` seconds. Each step is a transaction of its own, so the work can be interrupted at any
+        moment and resumed. Raises Conflict if the bulk operation is stopped before it has finished.
         """
         until = time.monotonic() + within
         async with lend() as connection:
@@ -98,7 +98,7 @@ class HoldPolicy:
 async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
     """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
 
-    Returns how many were moved, and whether that was all. Stops at ``until`` (monotonic clock), and can be resumed.
+    Returns how many were moved, and whether none are left. Stops at ``until`` (monotonic clock), and can be resumed.
     """
     async with lend() as connection:
         places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")

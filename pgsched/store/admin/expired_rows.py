@@ -1,4 +1,6 @@
-"""Deletes what has exceeded its retention, except whole days of history (``interface/admin/day_partitions.sql``)."""
+"""Deletes rows that have exceeded their retention, except whole days of history
+(``interface/admin/day_partitions.sql``).
+"""
 
 from typing import Any
 

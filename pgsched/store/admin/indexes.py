@@ -1,7 +1,7 @@
-"""Rebuilds indexes that were dropped or left unfinished, while everything else continues.
+"""Rebuilds indexes that were dropped or left unfinished, without interrupting anything else.
 
-Each is built concurrently, so no reader or writer waits for it. PostgreSQL cannot do this for a partitioned table, so
-each partition gets its index concurrently, and these are attached to the table's index. An interrupted build is
+Each index is built concurrently, so no reader or writer waits for it. PostgreSQL cannot do this for a partitioned
+table, so each partition's index is built concurrently and then attached to the table's index. An interrupted build is
 resumed.
 """
 
@@ -21,10 +21,10 @@ _AT_ONCE = waiting_for_locks("100ms")
 
 
 def rebuild_indexes(url: str) -> list[str]:
-    """Rebuilds the indexes that the last migration recorded and the database lacks, and missing partition tables,
-    without which nothing in their queue is claimed. Returns their names.
+    """Rebuilds the indexes that the last migration recorded but the database lacks. Also rebuilds missing partition
+    tables, without which nothing in their queue is claimed. Returns the names of all of these.
 
-    Raises Unavailable if another session's lock prevents it. What was built until then stays.
+    Raises Unavailable if another session's lock prevents this. Whatever has been built stays.
     """
     with connect(url) as connection:
         connection.autocommit = True
@@ -68,8 +68,8 @@ def _concurrently(definition: str) -> str:
 
 
 def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
-    """Runs a statement. One that is run ``at_once`` takes a lock behind which others would queue, so it waits only
-    briefly for the lock, and tries again.
+    """Runs a statement. A statement run ``at_once`` takes a lock behind which others would queue, so it waits only
+    briefly for the lock, and then tries again.
     """
     deadline = time.monotonic() + at_the_most()
     connection.execute(_AT_ONCE if at_once else waiting_for_locks("60s"))

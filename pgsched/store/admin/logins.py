@@ -1,12 +1,12 @@
-"""Creates the logins for ``pgsched up``, so that nothing it runs is a superuser.
+"""Creates the logins for ``pgsched up``, so that nothing it starts runs as a superuser.
 
-``pgsched up`` migrates as the role it is given. If that is a superuser, the workers log in as a member of
-``pgsched_worker`` alone, the API as a member of ``pgsched_api``, and the client ``default`` gets a role of its own, as
-which the functions that its ``sql:`` targets name are called.
+``pgsched up`` migrates as the role it is given. If that role is a superuser, the workers log in as a member of only
+``pgsched_worker``, and the API as a member of ``pgsched_api``. The client ``default`` gets a role of its own, which
+calls the functions of its ``sql:`` targets.
 
-Passwords are kept in a file in libpq's password file format that only its owner can read; the addresses passed to
-processes name the file. So no password is on a command line or in an environment. Logins are created once for each such
-file and named after their purpose: ``pgsched_up`` or, if that belongs to another file, ``pgsched_up_`` and some digits.
+Passwords are kept in a libpq password file that only its owner can read. The addresses passed to processes name this
+file, so no password is on a command line or in an environment. Logins are created once for each such file and named
+after their purpose: ``pgsched_up``, or ``pgsched_up_`` and some digits if that name belongs to another file.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ _API = ("pgsched_api_up", "pgsched_api")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
 _LET_CREATE_TABLES = "grant create on schema public to {}"
-# These name a role, which cannot be a parameter: psycopg.sql quotes it.
+# These statements name a role, which cannot be a parameter: psycopg.sql quotes the name.
 _CREATE = "create role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls"
 
 Connection = psycopg.Connection[Any]
@@ -42,8 +42,8 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The addresses at which workers and the API log in, and the role of the client ``default``, if it has one.
-    ``told_url`` is the workers' address with its password in it, for programs that do not read libpq's password file.
+    """The addresses with which workers and the API log in, and the role of the client ``default``, if it has one.
+    ``told_url`` is the workers' address including the password, for programs that do not read libpq's password file.
     """
 
     url: str
@@ -66,11 +66,12 @@ def let_act_as_api(url: str) -> None:
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
-    """Creates the logins as the superuser of this address, or finds them in the file, and logs in as the first of them.
+    """Creates the logins as the superuser of this address, or finds them in the file, and checks that the first of them
+    can log in.
 
-    In a cluster of our own, existing roles of those names are reused, workers may create tables and functions in the
-    schema public, and other logins are kept from filling the server's lock table. Raises OSError, and psycopg.Error,
-    also if the server rejects the new login.
+    If the cluster ``is_ours``, existing roles with those names are reused, workers may create tables and functions in
+    the schema public, and other logins are kept from filling the server's lock table. Raises OSError, and
+    psycopg.Error, for example if the server rejects the new login.
     """
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
@@ -141,9 +142,11 @@ def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bo
 
 @contextmanager
 def _entries(passwords: Path) -> Iterator[dict[str, str]]:
-    """Yields the passwords in the file by role, and writes new ones at the end. One process at a time."""
+    """Yields the file's passwords by role, and appends new ones when the block ends. Only one process at a time may do
+    so.
+    """
     passwords.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores one that others can read
+    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores it if others can read it
         fcntl.flock(file, fcntl.LOCK_EX)
         lines = [line.strip().split(":") for line in file]
         entries = {line[3]: line[4] for line in lines if len(line) == 5}

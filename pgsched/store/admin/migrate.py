@@ -29,11 +29,11 @@ def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> C
 
 def migrate(url: str, *, anew: bool = False) -> list[str]:
     """Upgrades the database. Safe to repeat, and to run in several processes at once. With ``anew``, functions, views,
-    triggers and rights are replaced even if they are already this release's.
+    triggers and rights are replaced even if they already match this release.
 
     Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as a role
     that may, then migrate again. Raises Unavailable if the database cannot be reached or is read only, InvalidSettings
-    if it does not suit pgsched, and SchemaMismatch if a later release has migrated it.
+    if its settings do not suit pgsched, and SchemaMismatch if a later release has migrated it.
     """
     try:
         with transaction(url) as connection:
@@ -68,7 +68,7 @@ def _upgrade(url: str) -> None:
 
 
 def _advance_sequences(connection: psycopg.Connection[Any]) -> None:
-    """Advances the sequences if rows came by logical replication, which leaves sequences behind."""
+    """Advances the sequences if rows arrived by logical replication, which does not replicate sequences."""
     row = connection.execute(statement("admin/may_advance_sequences")).fetchone()
     if row and row[0]:
         connection.execute(internal_verbs.advance_sequences.text())

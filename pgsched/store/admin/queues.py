@@ -15,8 +15,8 @@ MOST_COUNTED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A queue. ``waiting`` is counted up to 10,000; the queue has ``first_partition`` and the fifteen partitions after
-    it.
+    """A queue. ``waiting`` is counted up to 10,000. The queue's partitions are ``first_partition`` and the fifteen
+    after it.
     """
 
     name: str

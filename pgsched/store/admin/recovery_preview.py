@@ -15,8 +15,8 @@ _LOOKED_AT, _SHOWN = 20_000, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """A client's executions in a queue that fire at once: those that are due, and those ``in_hand``, which workers had
-    claimed.
+    """A client's executions in a queue that fire at once: those that are due, and those that workers had claimed
+    (``in_hand``).
     """
 
     client: str
@@ -50,8 +50,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryPreview:
-    """What fires once the installation is released. ``calls`` covers what is due now or within a day, judged by at most
-    20,000 executions.
+    """What fires once the installation is released. ``calls`` covers the executions that are due now or within a day,
+    and counts at most 20,000 of them.
     """
 
     overdue: Sequence[Overdue]

@@ -1,13 +1,13 @@
 """Replaces functions, views, triggers and rights while everything else continues.
 
 A record says which release made them, at which migration and for which roles. If they match what this release would
-make, nothing is changed and no lock is taken. If a later release made them, this one refuses, because running processes
-may need them. Otherwise all tables are locked at once, for as long as the replacement takes: a fraction of a second. A
-session that waits for a table lock makes everyone else queue behind it. So each lock is waited for only briefly; if one
-cannot be had, all are released, and it tries again.
+make, nothing is changed and no lock is taken. If a later release made them, this release refuses to replace them,
+because running processes may need them. Otherwise all tables are locked at once, for as long as the replacement takes:
+a fraction of a second. A session that waits for a table lock makes all others queue behind it. So each wait is brief;
+if one of the locks is unavailable, all are released, and another attempt follows.
 
 Before a version migrates the tables, the same locks are taken in the same way. They are kept until the transaction
-ends, so neither the version nor the replacement after it waits for a lock while it holds locks that others need.
+ends, so neither the version nor the replacement after it waits for a lock while holding locks that others need.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from pgsched.version import __version__
 Connection = psycopg.Connection[Any]
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
-# A view, and a function whose body is bound on creation, must follow what they name; rights come last.
+# A view, or a function whose body is parsed on creation, must come after what it names. Rights come last.
 INTERFACE_FILES = (
     "core/defaults_and_checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions",
     "core/locks", "core/execution_by_id", "core/culprits", "jobs/upstream_runs", "jobs/recurrence_rules",
@@ -70,7 +70,7 @@ def is_current(connection: Connection) -> bool:
 
 
 def is_current_sql() -> bytes:
-    """Returns the statement that checks this, for databases that have the tables that it reads."""
+    """Returns the statement with which ``is_current`` checks this. Only works if the tables that it reads exist."""
     return _recorded("admin/interface_is_current").encode()
 
 
@@ -99,14 +99,15 @@ def forget(connection: Connection) -> None:
 
 
 def note_sql() -> str:
-    """Returns the statements, as text, that record which interface was made and the catalogue as it is then."""
+    """Returns the text of the statements that record which interface was made, and the state of the catalogue."""
     release = statement("admin/record_release").replace("{release}", f"'{__version__}'")
     release = release.replace("{serves_from}", f"'{serves_from()}'")
     return ";\n".join([_recorded("admin/record_interface"), release, statement("admin/record_catalogue")])
 
 
 def _recorded(name: str) -> str:
-    """Returns a statement about the record. It may be printed, so its only value, a digest, is inlined."""
+    """Returns a statement on the record of the interface. It may be printed, so its only value, a digest, is inlined.
+    """
     record = statement("admin/interface_record").replace("%(digest)s", f"'{digest()}'")
     return statement(name).replace("{record}", record)
 
@@ -119,7 +120,7 @@ def lock_all(connection: Connection) -> None:
 def replace(connection: Connection, *, locked: bool = False) -> None:
     """Replaces the interface in the open transaction. Raises Unavailable if another session's lock prevents it.
 
-    If all tables are already ``locked``, it gives up soon, because everyone is waiting behind it.
+    If all tables are already ``locked``, it gives up early, because everyone else is waiting.
     """
     _repeat(_try_to_replace, connection, _AT_THE_MOST_WITH_LOCKS if locked else at_the_most())
 
@@ -153,12 +154,12 @@ def _try_to_replace(connection: Connection) -> bool:
 
 
 def _try_to_lock(connection: Connection) -> bool:
-    # A version may still wait for one of its partitions: an autovacuum there ends within a second.
+    # A version may still wait for a partition: an autovacuum there gives way within a second.
     return _with_all_locked(connection, lambda: connection.execute(locally(waiting_for_locks("2s"))))
 
 
 def _with_all_locked(connection: Connection, do: Callable[[], object]) -> bool:
-    """Returns True if it was done. If not, no lock is kept."""
+    """Runs ``do`` with all tables locked. Returns False, and keeps no lock, if a lock was unavailable."""
     if connection.execute(statement("admin/interface_holders"), {"views_only": True}).fetchone():
         return False
     try:

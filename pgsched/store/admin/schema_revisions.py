@@ -4,9 +4,10 @@ They are read from the version files as text, because importing Alembic, which a
 everything else a worker or the API needs.
 
 A process of an earlier release works on a later schema as long as nothing it uses has been removed. Each version states
-in ``serves_from`` how far back that goes: it names the revision of the oldest release whose processes still work. A
-version that only adds repeats the value of the one before it; a version that removes something names a later revision.
-Migrations record the value in the database, as the earlier release does not have the file.
+in ``serves_from`` how far back this holds: it names the revision of the oldest release whose processes still work. A
+version that only adds something repeats the value of the version before it; a version that removes something names a
+later revision. Migrations record the value in the database, because the earlier release does not have the version's
+file.
 """
 
 import ast
@@ -22,7 +23,7 @@ from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
-"""The schema that contains the version table; the names of revisions begin with it."""
+"""The schema that contains the version table. Names of revisions begin with it."""
 
 
 def migrations_dir() -> Path:
@@ -93,7 +94,7 @@ async def is_served(connection: psycopg.AsyncConnection[Any], found: Sequence[st
 
 
 def serves(found: Sequence[str], since: str | None) -> bool:
-    """Whether this release works on a schema at these later revisions, which serves releases from ``since`` on."""
+    """Whether this release works on a schema that is at these later revisions and serves releases from ``since`` on."""
     return is_newer(found) and since in known_revisions()
 
 
@@ -129,5 +130,5 @@ def revisions(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 async def revisions_async(connection: psycopg.AsyncConnection[Any]) -> list[str]:
-    """Returns the same."""
+    """Async version of ``revisions``."""
     return await column(connection, "admin/revisions")

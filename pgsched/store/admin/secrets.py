@@ -45,8 +45,8 @@ async def put(
     actor: str | None,
 ) -> bool:
     """Stores a secret that may be sent only to ``hosts``; None keeps the hosts of an existing secret, and means no
-    hosts for a new one. Returns False if it replaced another. Raises InvalidInput and Refused, and Conflict if no
-    sealing keys are configured or there are too many secrets.
+    hosts for a new one. Returns False if it replaced an existing secret. Raises InvalidInput and Refused, and Conflict
+    if no sealing keys are configured or there are too many secrets.
     """
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
@@ -57,7 +57,7 @@ async def put(
 async def all_secrets(
     connection: AsyncConnection[Any], client: str, *, limit: int, after: str | None = None
 ) -> list[SecretRow]:
-    """Returns up to ``limit`` of a client's secrets whose names follow ``after``, in order."""
+    """Returns up to ``limit`` of a client's secrets in order of name, starting after the name ``after``."""
     return await rows(connection, SecretRow, "admin/secrets", client=client, after=after, limit=limit)
 
 
@@ -68,8 +68,8 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 
 
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
-    """Reseals with the first key all secrets that are sealed with another. Returns how many. Raises CannotOpen, naming
-    the secret, if a key is missing.
+    """Reseals all secrets that are not sealed with the first key. Returns how many. Raises CannotOpen, naming the
+    secret, if its key is missing.
     """
     keys, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
     while found := await rows(connection, Sealed, "admin/sealed_secrets", signing=SIGNING, **_place(last)):

@@ -1,10 +1,11 @@
-"""The steps of a migration: its own SQL file, and around it the schema, the roles and the public interface.
+"""The steps of a migration: create the schema and the roles, run the migration's SQL file, replace the public
+interface.
 
 Tables are migrated, and their versions are frozen. Functions, views, triggers and rights are *replaced* after every
 upgrade from ``interface/*.sql``, in the same transaction. An organisation with its own Alembic environment calls
 ``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on the
-settings of its sessions, and ours must not: ours run with the settings of all pgsched sessions, and each time the
-earlier settings are restored afterwards.
+settings of its sessions; ours must not. So each of ours runs with pgsched's session settings, and the earlier settings
+are restored afterwards.
 """
 
 import re
@@ -38,15 +39,17 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def run(sql: str) -> None:
-    """Runs (or, offline, prints) SQL text of any number of statements in the migration's transaction, pinned."""
+    """Runs SQL text, which may contain several statements, in the migration's transaction with pinned settings.
+    Offline, prints it.
+    """
     with pinned():
         _execute(sql)
 
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Applies the settings of pgsched sessions to the transaction, and restores the earlier ones. After an error the
-    transaction is over anyway.
+    """Applies pgsched's session settings to the transaction for a block, and then restores the earlier ones. An error
+    ends the transaction, so nothing is restored.
     """
     _execute(statement("admin/remember_settings").replace("{names}", _NAMES) + PINNED_LOCALLY + ";")
     yield
@@ -55,7 +58,7 @@ def pinned() -> Iterator[None]:
 
 def _execute(sql: str) -> None:
     if context.is_offline_mode():
-        context.get_context().impl.static_output(sql)  # verbatim: compiled as a statement, its % would be doubled
+        context.get_context().impl.static_output(sql)  # verbatim: compiling it as a statement would double its %
         return
     _driver().execute(sql.encode())
 
@@ -74,8 +77,8 @@ def _driver() -> psycopg.Connection[Any]:
 
 
 def before_upgrade() -> None:
-    """Creates the schema and, if the migrating role may, the roles. From then on no other migration runs. Locks the
-    tables if a version is to run on them. Does nothing for a read-only command, such as ``alembic current``.
+    """Creates the schema and, if the migrating role may, the roles. From then on, no other migration can run. Locks the
+    tables if a version will run on them. Does nothing for a read-only command, such as ``alembic current``.
     """
     if not _migrates():
         return
@@ -97,7 +100,7 @@ def _is_behind() -> bool:
 
 
 def after_upgrade() -> None:
-    """Replaces functions, views, triggers and rights with those of this release, unless they already are.
+    """Replaces functions, views, triggers and rights with those of this release, unless they already match.
 
     Does nothing for a read-only command, or while pgsched's tables do not exist because only the organisation's own
     versions have run.
@@ -126,14 +129,16 @@ def _migrates() -> bool:
 
 
 def _reached() -> list[str]:
-    """Returns pgsched's revisions from the version table of the environment, which may be its own, under its sessions'
-    settings.
+    """Returns pgsched's revisions from the environment's version table, which need not be ours. Reads it with the
+    settings of the environment's sessions.
     """
     return [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
 
 
 def _record_revision(reached: list[str]) -> None:
-    """Records in our own version table what was reached, for an environment that keeps its versions in another one."""
+    """Records the reached revisions in our own version table, for an environment that keeps its versions in another
+    table.
+    """
     _driver().execute(statement("admin/record_revisions"), {"reached": reached})
 
 

@@ -15,12 +15,11 @@ from pgsched.store.core.sql import statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredWorker:
-    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` lists its
-    capabilities (``domain.capability``); instants are the database's, in seconds.
+    """A worker as other workers see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` lists
+    its capabilities (``domain.capability``); instants are the database's, in seconds.
 
     ``held`` is why the installation is held, if it is. A worker is ``gone`` if none of its sessions is left, ``lost``
-    once it has been declared so and its rows may be taken back, and ``draining`` if it has been told to begin nothing
-    more.
+    once it has been declared lost and its rows may be taken back, and ``draining`` if it must begin nothing more.
     """
 
     id: int
@@ -40,7 +39,7 @@ class RegisteredWorker:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
     """What a worker registers about itself (see RegisteredWorker). ``instance`` is the name that all its sessions
-    carry, and ``former`` the number that it had before, or 0. It runs ``concurrency`` executions at once.
+    carry, and ``former`` its previous number, or 0. It runs ``concurrency`` executions at once.
     """
 
     name: str
@@ -97,8 +96,8 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The first partitions of a worker's queues that exist and are not pulled, and of those that are paused; and queue
-    names by number.
+    """The queues of a worker that exist and are not pulled. ``queues`` has their first partitions, ``paused`` those of
+    the paused ones, and ``names`` the queue names by number.
     """
 
     queues: list[int]
@@ -115,7 +114,7 @@ async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Ser
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
     """Announces that a worker will poll the queues of these partitions for a while. Returns False if another worker
-    does.
+    already polls them.
     """
     parameters = {"worker": worker, "queues": _numbers(partitions)}
     cursor = await connection.execute(statement("admin/watch_queues"), parameters)

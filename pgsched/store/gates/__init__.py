@@ -1,1 +1,1 @@
-"""What holds executions back: limits, ordering keys, circuits, full queues."""
+"""Limits, ordering keys, circuits and full queues, which hold executions back."""

@@ -1,4 +1,4 @@
-"""Circuits in the database: opens them, lets them recover, closes them. They are gates; see ``store.gates.gates``."""
+"""Opens circuits in the database, lets them recover, and closes them. Circuits are gates; see ``store.gates.gates``."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,17 +18,17 @@ async def open_circuit(
     failed_for: timedelta,
     reason: str,
 ) -> bool:
-    """Stops calls to a failing target. Once it is back, ``rate`` executions a second pass at first; ``asked`` is the
-    time that the target asked for, ``probe`` says whether it failed the probe, and ``failed_for`` how long it has been
-    failing. Returns False if calls are already stopped.
+    """Stops calls to a failing target. Once the target is back, ``rate`` executions a second pass at first. ``asked``
+    is the pause that the target asked for, ``probe`` says whether it failed the probe, and ``failed_for`` is how long
+    it has been failing. Returns False if calls are already stopped.
     """
     asked_for = {"rate": rate, "asked": asked, "probe": probe, "failed_for": failed_for, "reason": reason}
     return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))
 
 
 async def recover(connection: Connection, name: str) -> bool:
-    """Records that the target answered a probe, so that a rising number of executions pass. Returns False if that was
-    known.
+    """Records that the target answered a probe, so that executions pass at a rising rate. Returns False if that was
+    already known.
     """
     return bool(await _change(connection, "gates/recover_circuit", name=name))
 

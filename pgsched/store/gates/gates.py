@@ -1,4 +1,4 @@
-"""Gates in the database: locks them, draws on them, and feeds on the executions that they hold."""
+"""Locks gates in the database, draws on them, and feeds in the executions that they hold."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,12 +35,12 @@ async def known_gates(connection: Connection) -> list[KnownGate]:
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
-    """Returns the next ``most`` gates, by name from ``after`` on, that hold executions."""
+    """Returns, in order of name, the next ``most`` gates after ``after`` that hold executions."""
     return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
 async def read(connection: Connection, names: Iterable[str], *, worker: int) -> dict[str, Gate]:
-    """Reads the state of gates, without those that no longer exist. Their running counts exclude this worker's
+    """Reads the state of these gates, except those that no longer exist. Their running counts exclude this worker's
     executions.
     """
     return await _read(connection, names, (), worker)
@@ -54,8 +54,8 @@ class Locked(NamedTuple):
 
 
 async def lock(connection: Connection, names: Iterable[str], *, worker: int) -> Locked:
-    """Like ``read``, but locks the gates. Waits briefly for one that another worker has locked; one that an operator
-    has changed in an open transaction stays locked until that ends.
+    """Like ``read``, but locks the gates. Waits briefly for a gate that another worker has locked. A gate that an
+    operator has changed stays locked until the operator's transaction ends.
     """
     found = await _read(connection, names, ("locked",), worker)
     missing = set(names) - found.keys()
@@ -84,7 +84,9 @@ async def _read(connection: Connection, names: Iterable[str], clauses: tuple[str
 
 
 async def try_feeding(connection: Connection, gate: str) -> bool:
-    """Makes this transaction the only one to feed on from a gate. Returns False if another is doing so."""
+    """Makes this transaction the only one that feeds in executions from a gate. Returns False if another transaction is
+    doing so.
+    """
     return bool(await value(connection, "gates/feed_gate", gate=gate))
 
 
@@ -103,7 +105,7 @@ async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
 
 
 async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
-    """Stores how many executions that passed each of these gates this worker is running."""
+    """Stores, for each of these gates, how many executions that passed it this worker is running."""
     if running:
         names = sorted(running)
         counts = [running[name] for name in names]
@@ -156,7 +158,7 @@ async def hold_due(
     clients: Sequence[str] = (),
     capabilities: Sequence[str] = (),
 ) -> int:
-    """Makes due one-shots wait that belong to these clients, behind their clients' gates, or that need one of these
+    """Makes due one-shots wait: those of these clients, behind the clients' gates, and those that need one of these
     capabilities. Returns how many, at most ``batch``.
     """
     parameters = {"clients": list(clients), "capabilities": list(capabilities), "batch": batch}
@@ -178,7 +180,7 @@ async def claim_held(
     batch: int,
     left: Sequence[str] = (),
 ) -> list[ClaimedExecution]:
-    """Leases executions that a gate holds, by priority and then by time, without those that need a capability ``left``
+    """Leases executions that a gate holds, by priority and then by time, except those that need a capability ``left``
     to other workers.
     """
     clauses = ("left",) if left else ()

@@ -11,7 +11,7 @@ from pgsched.store.core.query import one, rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRow:
-    """A limit of a client, for a host, in a queue or under a key."""
+    """A limit for a client, a host, a queue or a limit key."""
 
     kind: str
     name: str

@@ -13,15 +13,17 @@ from pgsched.store.core.wire import Tokens, Uuids
 
 
 class KeyHeads(NamedTuple):
-    """The ids of claimed rows that are at the head of their keys, and the rows that cannot be decided now."""
+    """The ids of claimed rows that are first in line under their ordering keys, and the rows that cannot be decided
+    now.
+    """
 
     heads: set[bytes]
     undecided: list[ClaimedExecution]
 
 
 async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]) -> KeyHeads:
-    """Finds the claimed rows whose turn it is. Locks the order of each of their partitions, unless it is locked
-    elsewhere.
+    """Finds the claimed rows whose turn it is. Locks the ordering of each of their partitions, unless another session
+    has locked it.
     """
     partitions = by_partition(rows)
     cursor = await connection.execute(statement("gates/try_orderings"), {"partitions": sorted(partitions)})
@@ -40,7 +42,7 @@ async def let_next(
     connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
 ) -> AsyncCursor[tuple[Any, ...]]:
     """Gives the turn to the next execution of each (client, ordering key) after one has ended. The result has the
-    instants at which they fire, or None if nothing waited.
+    instants at which these executions fire, or None if nothing waited.
     """
     clients, ordering_keys = zip(*keys, strict=True)
     parameters = {"clients": list(clients), "keys": list(ordering_keys)}
@@ -50,7 +52,7 @@ async def let_next(
 async def let_next_at_commit(
     connection: AsyncConnection[Any], partition: int, client_id: str, ordering_key: str
 ) -> None:
-    """Like ``let_next``, for one key and for a transaction that other code has written in, which may take long to
+    """Like ``let_next``, for one key, in a transaction in which other code has written and which may take long to
     commit.
     """
     parameters = {"partition": partition, "client": client_id, "key": ordering_key}
@@ -80,8 +82,8 @@ FIRST = Key("", "")
 async def let_stuck(
     connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
 ) -> tuple[int, Key | None]:
-    """Gives the turn to the next execution of keys that have no head, among the next ``most`` keys of a partition.
-    Returns how many got their turn, and the key at which to continue if there may be more.
+    """Examines the next ``most`` keys of a partition. If no execution has a key's turn, gives it to the next execution.
+    Returns how many got a turn, and the key at which to continue if there may be more.
     """
     parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
     row = await (await connection.execute(statement_in("gates/let_stuck", partition), parameters)).fetchone()

@@ -1,4 +1,4 @@
-"""Counts what waits in queues that have a maximum."""
+"""Counts the executions that wait in queues that have a maximum."""
 
 from typing import NamedTuple
 
@@ -18,12 +18,12 @@ class Bounded(NamedTuple):
 
 
 async def bounded_queues(connection: Connection, worker: int) -> list[Bounded]:
-    """Returns the queues that this worker must count: all with a maximum, or none if another worker counts."""
+    """Returns the queues that this worker must count: all with a maximum, or none if another worker counts them."""
     return await rows(connection, Bounded, "gates/bounded_queues", worker=worker)
 
 
 async def count(connection: Connection, queue: Bounded) -> int:
-    """Returns how many executions wait in the queue; if there are more than its maximum, at least that many."""
+    """Returns how many executions wait in the queue or, if there are more than its maximum, a lower bound."""
     partitions = tuple(partitions_from([queue.first_partition]))
     cursor = await connection.execute(statement_over("gates/count_waiting", partitions), {"most": queue.max_waiting})
     row = await cursor.fetchone()
@@ -31,6 +31,8 @@ async def count(connection: Connection, queue: Bounded) -> int:
 
 
 async def note(connection: Connection, queue: Bounded, *, full: bool) -> bool:
-    """Records that the queue is full, or no longer is. Returns False if that was known, or its maximum has changed."""
+    """Records that the queue is full, or no longer is. Returns False if that was already known, or its maximum has
+    changed.
+    """
     parameters = {"name": queue.name, "maximum": queue.max_waiting, "full": full}
     return (await connection.execute(statement("gates/note_full"), parameters)).rowcount == 1

@@ -17,7 +17,7 @@ class Sidelined:
     """A host that is not called or is recovering, for one ``client`` or, if None, for all.
 
     ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None if the host is sidelined
-    until it is restored by hand, and while it recovers. ``openings`` is how often in a row it was found failing;
+    until it is restored by hand, and while it recovers. ``openings`` is how many times in a row it was found failing;
     ``failing_since`` is when the first attempt failed after the last success, and ``since`` when the state last
     changed; ``held`` is counted up to 10,000.
     """

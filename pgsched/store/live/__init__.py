@@ -1,1 +1,1 @@
-"""Live rows: claimed, renewed, settled, released, taken back."""
+"""Claims, renews, settles, releases and takes back live rows."""

@@ -30,5 +30,5 @@ async def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> 
 
 
 async def mark_for_isolation(connection: Connection, row: ClaimedExecution) -> None:
-    """Makes the execution run in isolation after this worker loses it."""
+    """Marks the execution to run in isolation once this worker has lost it."""
     await connection.execute(statement_in("live/mark_for_isolation", row.partition), Group.of([row]).parameters())

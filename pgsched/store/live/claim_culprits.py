@@ -1,9 +1,9 @@
 """Finds the rows that make a claim fail, and sets them aside so that the claim can be repeated without them.
 
 The rows that the claim would take are locked without reading their contents. Then the claim is tried with halves of
-them (``core.culprits``), and each try is rolled back. A row that cannot be claimed alone is parked with the reason; a
-row that could not be claimed because of another session's lock is put off. Both are committed while the locks are held,
-so that no other worker's row is mistaken for the culprit.
+them (``core.culprits``), and each try is rolled back. A row that cannot be claimed even alone is parked with the
+reason; a row that could not be claimed because of another session's lock is put off. Both are committed while the locks
+are held, so that no other worker's row is mistaken for the culprit.
 """
 
 from collections import defaultdict
@@ -48,8 +48,8 @@ async def claim_despite(
     admit: Admit | None = None,
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
-    """Repeats ``executions.claim`` after this error, which a row has caused. That row is set aside first, and listed in
-    the result.
+    """Repeats ``executions.claim`` after an error that a row has caused. First sets that row aside; the result lists
+    it.
     """
     parked: list[SetAside] = []
     for _ in range(_TRIES):
@@ -77,7 +77,7 @@ async def sift_held(
     batch: int,
     attempt: Callable[[list[ClaimedExecution]], Awaitable[object]],
 ) -> list[SetAside]:
-    """Sets aside the rows held by a gate that cannot be claimed from it, or that make the next ``attempt`` fail."""
+    """Sets aside rows that are held by a gate and cannot be claimed from it, or that make ``attempt`` fail."""
 
     async def lock() -> list[RowPlace]:
         text = statement_among("live/held_rows", tuple(partitions))
@@ -151,7 +151,7 @@ async def lock_due(
     named: Mapping[str, Any],
     order: LiteralString = "",
 ) -> list[RowPlace]:
-    """Returns the due rows that a claim would take; none for a partition in which they cannot even be locked."""
+    """Locks and returns the due rows that a claim would take. Skips a partition whose rows cannot even be locked."""
     places: list[RowPlace] = []
     for share in shares:
         if share.batch <= 0:

@@ -10,7 +10,7 @@ from pgsched.store.core.connect import Connection
 
 class Recall(StrEnum):
     """``KEPT`` if the row is unchanged, ``GONE`` if it is no longer this worker's, and ``LOCKED`` if another session
-    has locked the job, so that nothing can be said yet.
+    has locked the job, so that it is not yet known which.
     """
 
     KEPT = "kept"
@@ -19,7 +19,7 @@ class Recall(StrEnum):
 
 
 async def recall(connection: Connection, row: ClaimedExecution) -> Recall:
-    """Makes a row that has not begun follow its job, if the job was edited, paused or cancelled since the row was
-    planned.
+    """Brings a row that has not begun in line with its job, if the job was edited, paused or cancelled after the row
+    was planned.
     """
     return Recall(await internal_verbs.recall(connection, row.partition, UUID(bytes=row.id), row.token))

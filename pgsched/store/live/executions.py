@@ -1,4 +1,4 @@
-"""Live rows: claim, settle, renew, release. One function per verb; every result is fenced by (id, token)."""
+"""Claims, settles, renews and releases live rows. One function per verb; every result is fenced by (id, token)."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ DEPTH = 1000
 
 
 class PartitionShare(NamedTuple):
-    """How many rows a claim asks for in a partition; ``low`` is the instant (wire count) to begin at."""
+    """How many rows a claim asks for in a partition. ``low`` is the instant (wire count) at which it starts reading."""
 
     partition: int
     low: int
@@ -40,9 +40,9 @@ class PartitionShare(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The worker number and claim token under which rows are leased, for how long, and how far ahead of their time.
-    ``sure_until`` is the monotonic time until which claimed rows may be begun, and ``definitions`` holds the job
-    definitions that the worker has read.
+    """The terms of a claim: the worker number and token under which rows are leased, the lease's length, and how far
+    ahead of their time rows are claimed. ``sure_until`` is the monotonic time until which claimed rows may begin, and
+    ``definitions`` holds the job definitions that the worker has read.
     """
 
     owner: int
@@ -55,8 +55,8 @@ class Lease:
 
 class Claimed(NamedTuple):
     """The rows that a claim took, those of them that run, and the earliest successor planned in each partition (wire
-    count). ``sure_until`` is that of its lease, ``parked`` lists rows that could not be claimed
-    (``store.live.claim_culprits``), and ``statements`` counts the statements used, with begin and commit.
+    count). ``sure_until`` is the lease's, ``parked`` lists rows that could not be claimed
+    (``store.live.claim_culprits``), and ``statements`` counts the statements sent, including begin and commit.
     """
 
     taken: list[ClaimedExecution]
@@ -86,8 +86,8 @@ async def claim(
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
     The jobs of recurring rows are planned in the same transaction: when this returns, their successors exist, and
-    ``rows`` omits those that do not run. The claim is repeated (``again``) if another session had planned a successor.
-    A cancelled claim leaves the connection in mid-transaction.
+    ``rows`` omits those that do not run. If another session had already planned a successor, the claim is repeated with
+    ``again``. A cancelled claim leaves the connection in the middle of a transaction.
     """
     claims = _claims(lease, shares, row_filter)
     try:
@@ -117,7 +117,9 @@ async def carry_on(
     admit: Admit | None,
     again: bool,
 ) -> tuple[list[ClaimedExecution], dict[int, int]]:
-    """Processes the rows that a claim took, in its transaction. Returns those that run, and what was planned."""
+    """Processes the rows that a claim took, in the claim's transaction. Returns the rows that run, and the earliest
+    successor planned in each partition.
+    """
     running = taken
     recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
     planned = NOTHING_PLANNED
@@ -137,9 +139,9 @@ async def carry_on(
 async def claim_at_once(
     connection: Connection, lease: Lease, share: PartitionShare, row_filter: RowFilter = PLAIN
 ) -> Claimed:
-    """Leases due rows of one partition in a single round trip, for a row that has just come in. Takes no rows that
-    recur or are ordered, because there is no transaction in which to plan successors or check whose turn it is:
-    ``row_filter`` is plain.
+    """Leases due rows of one partition in a single round trip, when a row has just arrived. Takes no rows that recur or
+    are ordered, because there is no transaction in which to plan successors or check whose turn it is. So
+    ``row_filter`` must be plain.
     """
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
@@ -169,7 +171,8 @@ def _claims(
 def _claims_of_first(
     common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """Yields the statements of a claim by priority: one for each queue, whose batch is that of any of its shares."""
+    """Yields the statements of a claim by priority, one for each queue. The batch is that of any of the queue's shares.
+    """
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
         asked = {"batch": batch, "depth": DEPTH}
@@ -208,7 +211,7 @@ class AnsweredRow(NamedTuple):
 
 
 async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
-    """Moves succeeded rows into history. The result's rowcounts say how many were still this worker's."""
+    """Moves succeeded rows into history. The result's rowcounts say how many rows were still this worker's."""
     return [
         await connection.execute(statement_over("live/settle_succeeded", named), {**rows, "code": code}, binary=True)
         for named, rows in over_partitions(groups)
@@ -231,8 +234,8 @@ async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[An
 
 
 async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:
-    """Ends succeeded rows whose client keeps no history of successes. The result's rowcounts say how many were this
-    worker's.
+    """Ends succeeded rows whose client keeps no history of successes. The result's rowcounts say how many rows were
+    still this worker's.
     """
     return [
         await connection.execute(statement_over("live/settle_discarded", partitions), rows, binary=True)
@@ -241,7 +244,7 @@ async def settle_discarded(connection: Connection, groups: Groups) -> list[Answe
 
 
 def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """Yields the groups of partitions that one statement names, each with the parameters for their rows."""
+    """Yields groups of partitions that share a statement, each group with the parameters for its rows."""
     for partitions in together(groups):
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}
@@ -254,8 +257,8 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 class Finished(NamedTuple):
     """The outcome of an attempt, if it is more than a plain success: ``failed``, ``postponed``, ``late``, or a final
-    status. ``seconds`` is its duration, None if it never began. ``retryable`` and the seconds to ``wait`` are what its
-    target asked for; ``traceback`` is that of its handler.
+    status. ``seconds`` is the attempt's duration, None if it never began. ``retryable`` and the seconds to ``wait`` are
+    what the target asked for; ``traceback`` is the handler's.
     """
 
     id: bytes
@@ -271,8 +274,8 @@ class Finished(NamedTuple):
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
-    """Ends rows, or makes them wait for their next attempts, as their options decide. Returns for each status how many
-    rows were this worker's, the status, and the earliest instant at which one of them fires again.
+    """Ends rows, or makes them wait for their next attempts, as their options decide. The result has, for each status,
+    how many rows were still this worker's, the status, and the earliest instant at which one of them fires again.
     """
     ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(
@@ -294,7 +297,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
 
 
 class PostponedRow(NamedTuple):
-    """A row to put off by so many seconds without an attempt, and the reason, if its owner should see it."""
+    """A row to put off by ``seconds`` without an attempt. The ``reason`` is set if the row's owner should see it."""
 
     id: bytes
     token: int
@@ -303,14 +306,14 @@ class PostponedRow(NamedTuple):
 
 
 async def postpone(connection: Connection, partition: int, rows: Sequence[PostponedRow]) -> Answer:
-    """Puts rows off as if they had not been claimed. The result's rowcount says how many were this worker's."""
+    """Puts rows off as if they had not been claimed. The result's rowcount says how many were still this worker's."""
     ids, tokens, seconds, reasons = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds), "reasons": list(reasons)}
     return await connection.execute(statement_in("live/postpone", partition), parameters)
 
 
 async def release(connection: Connection, partition: int, group: Group) -> Answer:
-    """Hands unstarted rows back as if they had not been claimed. The result's rowcount says how many were this
+    """Hands unstarted rows back as if they had not been claimed. The result's rowcount says how many were still this
     worker's.
     """
     return await connection.execute(statement_in("live/release", partition), group.parameters(), binary=True)
@@ -324,7 +327,7 @@ async def cut_short(connection: Connection, partition: int, group: Group) -> Ans
 
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
-    """Renews the leases that are past a third of their length. Returns how many."""
+    """Renews the leases that have used up a third of their length. Returns how many."""
     parameters = {**group.parameters(), "lease": lease}
     cursor = await connection.execute(statement_in("live/renew", partition), parameters, binary=True)
     return cursor.rowcount

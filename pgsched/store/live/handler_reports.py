@@ -21,8 +21,8 @@ class HandlerReport(NamedTuple):
 
 
 async def keep(connection: AsyncConnection[Any], reports: Sequence[HandlerReport]) -> set[UUID]:
-    """Stores reports. Returns the ids of the rows whose reports were accepted; the others are no longer leased under
-    their tokens.
+    """Stores reports. Returns the ids of the rows whose reports were accepted; all other rows are no longer leased
+    under their tokens.
     """
     names = ("ids", "tokens", "fractions", "notes", "checkpoints")
     columns = zip(*reports, strict=True)

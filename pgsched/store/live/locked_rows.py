@@ -14,7 +14,7 @@ from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids
 
 class PutOff(NamedTuple):
     """A claimed row to be claimed again a moment later, or at ``until`` (wire count). It is ``marked`` if its new start
-    would wrongly suggest that it had waited for an earlier run. The ``reason`` is given if it is not a lock.
+    would wrongly suggest that it had waited for an earlier run. The ``reason`` is set if the cause is not a lock.
     """
 
     row: ClaimedExecution
@@ -24,7 +24,9 @@ class PutOff(NamedTuple):
 
 
 async def put_off(connection: AsyncConnection[Any], rows: Iterable[PutOff], ahead: timedelta) -> dict[int, int]:
-    """Gives rows back, to fire later than claims read ahead. Returns each partition's earliest start (wire count)."""
+    """Gives rows back, to fire later than claims read ahead. Returns the earliest new start in each partition (wire
+    count).
+    """
     partitions: dict[int, list[PutOff]] = defaultdict(list)
     for one in rows:
         partitions[one.row.partition].append(one)

@@ -1,6 +1,6 @@
 """Parks a row that made a batch fail: it is held, with the reason, until its owner deals with it.
 
-The owner frees it, a one-shot by rescheduling it and a job by an edit or by resuming it, or cancels it.
+The owner either cancels it or frees it: a one-shot by rescheduling it, a job's row by editing or resuming the job.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,7 @@ Disposal = Literal["held", "failed", "gone", "left"]
 
 class SetAside(NamedTuple):
     """A row that was set aside: ``held``; ended as ``failed``, because it could not be held; ``gone``, because another
-    session was faster; or ``left`` alone, because the database refuses every change to it.
+    session dealt with it first; or ``left`` alone, because the database refuses every change to it.
     """
 
     id: bytes
@@ -36,9 +36,9 @@ async def park(
     with_job: bool = True,
     before: str = "",
 ) -> SetAside:
-    """Parks a row. ``token`` is that of its lease, None if it is waiting. ``before`` is put before the reason.
+    """Parks a row. ``token`` is that of its lease, None if it is waiting. ``before`` is a prefix for the reason.
 
-    Raises errors that no row can cause, and those that say that another session has locked the row.
+    Raises errors that no row can cause, and the error that another session has locked the row.
     """
     reason = before + reason_of(error)
     parameters = {"id": UUID(bytes=id), "token": token, "reason": reason, "with_job": with_job}

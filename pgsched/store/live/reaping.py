@@ -20,7 +20,9 @@ class ReapRange(NamedTuple):
 
 
 class Reaped(NamedTuple):
-    """How many rows wait again, how many failed, and where the part ends if there may be more after it (wire count)."""
+    """How many rows wait again, how many failed, and where the range ends (wire count) if there may be more rows after
+    it.
+    """
 
     returned: int
     failed: int
@@ -35,8 +37,8 @@ async def reap(
     ended_by: float,
     only: Sequence[bytes] | None = None,
 ) -> Reaped:
-    """Takes rows back from lost workers, and rows whose lease expired before ``ended_by`` (database time): all of them,
-    or ``only`` these. The connection must speak ``store.core.wire``.
+    """Takes back the rows of lost workers, and rows whose lease expired before ``ended_by`` (database time). If
+    ``only`` is given, takes back no other rows. The connection must use the formats of ``store.core.wire``.
     """
     named = None if only is None else [UUID(bytes=id) for id in only]
     parameters = {
@@ -51,8 +53,8 @@ async def reap(
 async def reap_others(
     connection: Connection, where: ReapRange, owners: Sequence[int], *, ended_by: float
 ) -> tuple[Reaped, list[SetAside]]:
-    """Reaps, and parks any row that makes it fail. Returns what was reaped and what was parked; after a failure the
-    part must be read again. The connection must speak ``store.core.wire``.
+    """Like ``reap``, but parks any row that makes it fail. Returns what was reaped and what was parked. After a
+    failure, the range must be read again. The connection must use the formats of ``store.core.wire``.
     """
     try:
         return await reap(connection, where, owners, ended_by=ended_by), []
@@ -86,8 +88,8 @@ async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int],
 
 
 class DueEdge(NamedTuple):
-    """A part of the due rows: the partitions in which a lease has expired, and where the part ends in those that have
-    more rows after it (wire count).
+    """The result of reading a range of due rows: the partitions in which a lease has expired and, for each partition
+    that has more rows, where the range ends (wire count).
     """
 
     expired: list[int]
@@ -105,8 +107,8 @@ async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *
 
 
 class HandedBack(NamedTuple):
-    """The marks at which to continue if there may be more rows, and those at which to retry rows that another session
-    had locked; wire counts by partition.
+    """Where to continue if there may be more rows, and where to retry rows that another session had locked. Both are
+    wire counts by partition.
     """
 
     read_to: dict[int, int]

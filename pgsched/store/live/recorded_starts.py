@@ -9,18 +9,18 @@ from pgsched.store.live.executions import Answer, Group
 
 
 async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begun: bool) -> set[bytes]:
-    """Records that these rows, which may have only one attempt, have begun, or that they have not after all. A worker
-    that takes them back from a lost one relies on it.
+    """Records that these rows, which may have only one attempt, have begun or, if ``begun`` is False, have not begun
+    after all. A worker that takes rows back from a lost worker relies on this.
 
-    Returns the ids of the rows for which this is committed. The others are no longer leased under their tokens, or
-    another session has locked them.
+    Returns the ids of the rows for which this is committed. All other rows are no longer leased under their tokens, or
+    are locked by another session.
     """
     cursors = await _send(connection, "live/record_start", rows, begun=begun)
     return {id for cursor in cursors for (id,) in await cursor.fetchall()}
 
 
 async def bring_payloads(connection: Connection, rows: Sequence[ClaimedExecution]) -> dict[bytes, bytes | None]:
-    """Returns the payloads that the claim left out, so that few are in memory at a time, by row id.
+    """Returns, by row id, the payloads that the claim left out to keep few of them in memory.
 
     Rows without an entry are no longer leased under their tokens.
     """

@@ -29,7 +29,7 @@ class Counted:
     duration: list[int] = field(default_factory=nothing)
 
     def add(self, other: "Counted") -> None:
-        """Adds the counts of another one."""
+        """Adds the other object's counts to this one's."""
         self.attempts += other.attempts
         self.failed_attempts += other.failed_attempts
         self.succeeded += other.succeeded
@@ -38,7 +38,7 @@ class Counted:
 
 
 async def add(connection: AsyncConnection[Any], counted: Sequence[Counted], queue_names: Mapping[int, str]) -> None:
-    """Adds these to the rollups. A queue that no longer has a name is listed by its number."""
+    """Adds these counts to the rollups. A queue that no longer has a name is listed by its number."""
     told = [
         asdict(one) | {"minute": instant_text(one.minute), "queue": queue_names.get(one.queue, str(one.queue))}
         for one in counted

@@ -1,4 +1,6 @@
-"""Which rows claims read; and polls for the earliest waiting instant and parts of the backlog, without locking."""
+"""Decides which rows claims read. Polls for the earliest waiting instants and for parts of the backlog, without
+locking.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +18,11 @@ _FILLING = 0.1  # writers send notifications until the queue is half full
 class RowFilter:
     """Which rows a claim may read.
 
-    The filter accepts the rows of one client (``only``). Otherwise it accepts those of all clients, except the clients
-    ``apart``, the one-shots of the clients ``held`` and, if it is ``plain``, everything that recurs or has an ordering
-    key.
+    With ``only``, the filter accepts the rows of that client. Without it, the filter accepts the rows of all clients
+    except the clients ``apart``, the one-shots of the clients ``held`` and, if it is ``plain``, all rows that recur or
+    have an ordering key.
 
-    In each case it rejects rows that need a capability ``left`` to other workers (by queue number), and one-shots that
+    In both cases it rejects rows that need a capability ``left`` to other workers (by queue number), and one-shots that
     need a capability that no worker has (``missed``).
     """
 
@@ -82,7 +84,7 @@ class RowFilter:
 
     @property
     def is_by_target(self) -> bool:
-        """Whether it skips rows only because of their targets."""
+        """Whether the filter skips rows only because of their targets."""
         return not (self.held or self.apart or self.plain) and self.only is None
 
     def plainly(self) -> "RowFilter":
@@ -96,7 +98,7 @@ PLAIN = RowFilter(plain=True)
 
 class Next(NamedTuple):
     """The earliest waiting instant in each partition that has one, and the database's time, as wire counts.
-    ``is_silent``: the notification queue is filling up, so new rows may not be notified.
+    ``is_silent``: the notification queue is filling up, so new rows may cause no notifications.
     """
 
     due: dict[int, int]
@@ -107,7 +109,7 @@ class Next(NamedTuple):
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
-    """Finds the earliest waiting instants from the low marks on, no later than ``until``."""
+    """Finds the earliest waiting instant in each partition, from its low mark up to ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
@@ -119,7 +121,7 @@ async def next_due(
 
 
 async def has_priorities(connection: Connection, partitions: Sequence[int]) -> bool:
-    """Whether any execution there has a priority. The check costs a fraction of a claim by priority."""
+    """Whether any execution in these partitions has a priority. The check costs a fraction of a claim by priority."""
     text = statement_among("live/has_priorities", tuple(partitions))
     found = await (await connection.execute(text, binary=True)).fetchone()
     return found is not None and bool(found[0])
@@ -127,7 +129,7 @@ async def has_priorities(connection: Connection, partitions: Sequence[int]) -> b
 
 class WaitingRange(NamedTuple):
     """A part of the waiting rows of a partition, in wire counts. ``first`` is the earliest row that is not skipped, if
-    there is one; ``read_to`` is where the part ends if there may be more after it.
+    there is one; ``read_to`` is where the part ends if there may be more rows after it.
     """
 
     first: int | None

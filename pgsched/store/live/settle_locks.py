@@ -9,7 +9,9 @@ from pgsched.store.live.executions import Groups, over_partitions
 
 
 async def lock_free(connection: Connection, groups: Groups) -> set[bytes]:
-    """Locks until the transaction ends those of a worker's rows that are not locked elsewhere. Returns their ids."""
+    """Locks a worker's rows until the transaction ends, except those that another session has locked. Returns the ids
+    of the locked rows.
+    """
     return await _leased(connection, groups, ("free",))
 
 
@@ -19,7 +21,9 @@ async def still_leased(connection: Connection, groups: Groups) -> set[bytes]:
 
 
 async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[bytes]:
-    """Locks until the transaction ends those of these jobs that are not locked elsewhere. Returns their ids."""
+    """Locks these jobs until the transaction ends, except those that another session has locked. Returns the ids of the
+    locked jobs.
+    """
     cursor = await connection.execute(statement("live/lock_free_jobs"), {"jobs": Uuids(set(jobs))}, binary=True)
     return {row[0] for row in await cursor.fetchall()}
 

@@ -1,7 +1,8 @@
 """Plans the hot path's statements on a new connection, so that the first rows do not wait for planning.
 
-There is one of each for a single partition and one for all partitions. A connection that replaces a lost one is urgent,
-because rows are waiting: then the statements for a single partition, most of the work, are planned on first use.
+Each statement has a variant for every single partition, and one for all partitions together. A connection that replaces
+a lost one is urgent, because rows are waiting. So it plans only the variants for all partitions; the others, which are
+most of the work, are planned on first use.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,9 @@ from pgsched.store.live.row_filter_and_next_due import next_due
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
-    """Plans the claim statements, for ``each`` partition as well or only for all together. Claims nothing."""
+    """Plans the claim statements for all partitions together and, with ``each``, also for each partition. Claims
+    nothing.
+    """
     lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
     shares = [PartitionShare(partition, FAR_OFF, 0) for partition in partitions]
     for share in shares if each else ():
