@@ -1,1 +1,1 @@
-"""Bulk operations: executions that a filter selects are counted, changed at a rate, listed and stopped."""
+"""Bulk operations, which change the executions that a filter selects, at a rate. They can be listed and stopped."""

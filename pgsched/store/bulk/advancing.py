@@ -1,7 +1,8 @@
 """Carries out bulk operations in chunks, each in a transaction that records its progress.
 
 So a crash between two chunks loses and repeats nothing, however many workers there are. A backfill's rows are planned
-at most ``AHEAD`` before they fire: other due executions run in between, and little has to be undone if it is cancelled.
+at most ``AHEAD`` before they fire. So other due executions run in between, and little has to be undone if the backfill
+is cancelled.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
-"""Rows changed per chunk. Each uses a subtransaction, and more of these than PostgreSQL caches would slow down every
-other session.
+"""Rows changed per chunk. Each row uses a subtransaction, and if there were more than PostgreSQL caches, every other
+session would slow down.
 """
 _PLANNED = 250
 AHEAD = timedelta(seconds=2)
@@ -32,7 +33,7 @@ _ENDED_BY = "pgsched"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A backfill in progress, its pace, and what holds it up."""
+    """A backfill in progress, its pace, and what may hold it up."""
 
     id: UUID
     job_id: UUID
@@ -48,13 +49,13 @@ class Taken:
 
     @property
     def room(self) -> int:
-        """How many rows may be planned now; at least one, once the last planned row is close."""
+        """How many rows may be planned now. At least one, once the last planned row is close to firing."""
         lead = self.paced_until - self.now
         found = max(0, int(self.rate * (AHEAD - lead).total_seconds()))
         return max(1, found) if lead <= AHEAD / 2 else found
 
     def instants_after(self, recurrence: Recurrence, most: int) -> list[datetime]:
-        """Returns the next instants that are not accounted for yet."""
+        """Returns the next instants that have not been accounted for."""
         after = self.starts_at - MICROSECOND if self.reached_at is None else self.reached_at
         return [at for at in recurrence.instants(after, most) if at < self.ends_at]
 
@@ -84,8 +85,7 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
     """Accounts for at most ``most`` instants of a backfill, in one transaction.
 
     Plans nothing while earlier rows are still far ahead, while other rows of the partition are late, or while another
-    worker is processing the backfill. Raises InvalidSchedule or OverflowError if the schedule of its job is no longer
-    valid.
+    worker is processing the backfill. Raises InvalidSchedule or OverflowError if the job's schedule is no longer valid.
     """
     async with connection.transaction():
         found = await rows(connection, Taken, "bulk/take_backfill", operation=id)

@@ -1,7 +1,7 @@
-"""Counts what a backfill would run.
+"""Counts the instants that a backfill would run.
 
-An instant counts as run if history has its success. A success that history does not keep, or no longer keeps, counts as
-not run.
+An instant counts as run if history contains its success. If history does not keep successes, or no longer keeps this
+one, the instant counts as not run.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """The instants of a job from ``start`` to before ``end``."""
+    """The instants of a job from ``start`` up to, but not including, ``end``."""
 
     job_id: UUID
     start: datetime

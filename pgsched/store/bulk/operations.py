@@ -9,7 +9,7 @@ from pgsched.domain.round_robin import Payers
 from pgsched.store.lookup.row_types import Json
 
 Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
-"""What a bulk operation does: to executions that wait or run, dead letters, past instants of a job, or jobs."""
+"""What a bulk operation does to waiting or running executions, dead letters, past instants of a job, or jobs."""
 ACTIONS: tuple[Action, ...] = get_args(Action)
 COUNTED_WITHIN = 5.0
 """Seconds after which counting stops."""
@@ -17,8 +17,8 @@ COUNTED_WITHIN = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkAsked:
-    """How many a filter selects. ``id`` is null after a dry run. If not ``complete``, time ran out after counting
-    ``matched``. ``skipped`` are instants that have succeeded according to history.
+    """How many executions or jobs a filter selects. ``id`` is None after a dry run. If not ``complete``, time ran out
+    after counting ``matched``. ``skipped`` is how many instants have succeeded according to history.
     """
 
     id: UUID | None
@@ -31,10 +31,10 @@ class BulkAsked:
 class BulkOperation:
     """A bulk operation and its progress.
 
-    ``total`` is how many the filter selected, None if there was no time to count them. Those ``skipped`` had begun,
-    ended or stopped matching by their turn; those ``failed`` could not be changed. An instant of a backfill is ``done``
-    once it has a row. ``reason`` says what the operation waits for, or why it was given up. Without a ``rate`` it was
-    done at once.
+    ``total`` is how many rows the filter selected, None if there was no time to count them. The ``skipped`` rows had
+    begun, ended or stopped matching when their turn came; the ``failed`` rows could not be changed. An instant of a
+    backfill is ``done`` once it has a row. ``reason`` says what the operation waits for, or why it was stopped. An
+    operation without a ``rate`` was done at once.
     """
 
     id: UUID
@@ -78,7 +78,7 @@ class BulkDetail(BulkOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Active:
-    """An unfinished operation, and the clients that it is for; None means all."""
+    """An unfinished operation, and the clients whose rows it changes; None means all."""
 
     id: UUID
     action: str
@@ -86,12 +86,13 @@ class Active:
 
     @property
     def payers(self) -> Payers:
-        """The clients whose share of the time it uses; an operation for all clients has its own share."""
+        """The clients whose share of the time the operation uses. An operation for all clients has a share of its own.
+        """
         return frozenset(client or "" for client in self.clients)
 
 
 class Chunk(NamedTuple):
-    """The result of one chunk of a bulk operation. ``more``: the next chunk need not wait."""
+    """The result of one chunk of a bulk operation. If there is ``more``, the next chunk need not wait."""
 
     done: int
     more: bool

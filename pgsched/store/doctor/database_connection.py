@@ -1,5 +1,5 @@
-"""Checks the connection to the database: poolers, notifications, clocks. Checks that need an unknown address are
-skipped.
+"""Checks the connection to the database: poolers, notifications, clocks. Checks that need the address are skipped if it
+is unknown.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
     channel, word = f"pgsched_doctor_{secrets.token_hex(8)}", secrets.token_hex(8)
     async with await _connected(ground.url) as connection:
         if await is_pooled(connection):
-            return []  # behind a pool, listeners have sessions of their own, or do not listen
+            return []  # behind a pooler, listeners have sessions of their own, or do not listen
         await listen(connection, channel)
         before = time.monotonic()
         sent = await connection.execute(statement("core/notify"), {"channel": channel, "said": word})
@@ -96,7 +96,7 @@ async def _heard(connection: AsyncConnection, word: str, before: float) -> float
 
 
 async def clock(ground: CheckContext) -> list[Finding]:
-    """Checks this machine's clock against the database's: the only place that compares their times of day."""
+    """Compares this machine's clock with the database's. No other code compares their times of day."""
     before = time.time()
     theirs = (await value(ground.connection, "core/clock")).timestamp()
     after = time.time()

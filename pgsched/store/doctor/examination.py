@@ -1,6 +1,6 @@
-"""Runs all checks, one after the other, each in its own transaction and with a time limit.
+"""Runs all checks one after another, each in its own transaction and with a time limit.
 
-A check that fails, takes too long or lacks privileges is reported as a finding, and the next one runs all the same.
+A check that fails, takes too long or lacks privileges is reported as a finding, and the next check still runs.
 """
 
 import asyncio
@@ -68,9 +68,11 @@ _WITHOUT_THE_SCHEMA = {
     "settings", "schema", "horizon", "lock waits", "slow statements", "write-ahead log", "connections", "notifications",
     "wraparound", "pooler", "round trip", "clock",
 }  # fmt: skip
-"""Checks that do not need pgsched's schema. The others need it: if it is missing, the check "schema" reports that."""
+"""Checks that do not need pgsched's schema. All other checks need it; if it is missing, the check "schema" reports
+that.
+"""
 _EACH, _ALL = 8.0, 25.0  # seconds for one check and for all of them
-_CANCELLING = 0.5  # seconds in which a server that is still running cancels a statement
+_CANCELLING = 0.5  # seconds within which a running server cancels a statement
 _WORST_FIRST = ("error", "warning", "note")
 _STATUS: dict[str, Status] = {"error": "error", "warning": "warning", "note": "fine"}
 
@@ -107,7 +109,7 @@ async def _look(check: Check, ground: CheckContext) -> list[Finding]:
 async def examine(
     lend: Lend, *, url: str | None = None, ring: KeyRing | None = None, checks: Mapping[str, Check] = CHECKS
 ) -> Report:
-    """Runs the checks. Never raises because of the database: if it cannot be reached, that is the finding."""
+    """Runs the checks. Never raises because of the database: if the database cannot be reached, that is the finding."""
     try:
         version, is_there, revision = await _told(lend)
     except (psycopg.Error, PgschedError, OSError, TimeoutError) as failure:
@@ -127,7 +129,9 @@ async def examine(
 
 
 async def _told(lend: Lend) -> tuple[str, bool, str | None]:
-    """Returns the server's version, whether pgsched is in the database, and its revision if this login may read it."""
+    """Returns the server's version, whether pgsched is in the database, and, if this login may read it, the schema's
+    revision.
+    """
     async with (
         asyncio.timeout(_EACH + _CANCELLING),
         asyncio.timeout(_EACH),
@@ -149,7 +153,7 @@ def _report(
 
 
 def _said(failure: Exception) -> str:
-    """Returns the one line that matters of an error; the server's messages are longer."""
+    """Returns the one line of an error that matters. The server's messages are longer."""
     primary = failure.diag.message_primary if isinstance(failure, psycopg.Error) else None
     return primary or " ".join(str(failure).split())[:300] or type(failure).__name__
 
@@ -164,7 +168,7 @@ def _unmade(reason: str) -> Finding:
 
 
 def _plain(finding: Finding, check: str) -> Finding:
-    """Returns the finding of a check, as plain text without passwords: the names in it may come from anyone."""
+    """Returns a check's finding as plain text without passwords. The names in a finding may come from anyone."""
     seen, why, do = (printable(without_passwords(text)) for text in (finding.seen, finding.why, finding.do))
     return replace(finding, check=check, seen=seen, why=why, do=do)
 

@@ -1,4 +1,4 @@
-"""Findings of checks, and the context that checks get."""
+"""Findings of checks, and the context that checks receive."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ Connection = AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem. ``error``: something is not delivered, or soon will not be; ``warning``: it will come to that if it
-    is ignored; ``note``: nothing is wrong, or it cannot be seen. ``do`` is one sentence, with the command if there is
-    one.
+    """One problem. An ``error``: something is not delivered, or soon will not be. A ``warning``: this will become an
+    error if it is ignored. A ``note``: nothing is wrong, or the check cannot tell. ``do`` is one sentence, with the
+    command if there is one.
     """
 
     check: str = ""
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of all checks, worst findings first. ``checks`` are those that ran."""
+    """The result of all checks, worst findings first. ``checks`` are the checks that ran."""
 
     status: Status
     release: str
@@ -76,7 +76,7 @@ BOUNDS = Bounds()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
     """What a check works with: a connection in a transaction, the address if more connections may be opened, the keys
-    of secrets, and the thresholds.
+    that open secrets, and the thresholds.
     """
 
     connection: Connection
@@ -105,12 +105,12 @@ def note(seen: str, *, why: str, do: str) -> Finding:
 
 
 def literal(text: str) -> str:
-    """Quotes a text as in a statement, for people to copy."""
+    """Quotes a text as an SQL literal, for people to copy."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """Quotes the name of a role or object as in a statement."""
+    """Quotes the name of a role or object as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 

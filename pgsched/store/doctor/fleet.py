@@ -1,4 +1,4 @@
-"""Checks workers, what they serve, and what they can deliver."""
+"""Checks workers, the queues that they serve, and the targets that they can call."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Finds sessions that hold resources for long: old snapshots, prepared transactions, locks, slow statements."""
+"""Finds sessions that hold resources for too long: old snapshots, prepared transactions, locks, slow statements."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -31,8 +31,8 @@ _FREEZES = "Until this ends, the server cannot freeze older rows; after two bill
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A holder of an old snapshot, or of a transaction that has written. If its start is not visible to this login,
-    ``seconds`` is a lower bound, if one is known.
+    """The holder of an old snapshot, or of a transaction that has written. If this login cannot see when it began,
+    ``seconds`` is a lower bound, or None if not even that is known.
     """
 
     kind: str
@@ -57,7 +57,7 @@ async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder
 
 
 def _is_hidden(one: Holder) -> bool:
-    """Whether the start is not visible to this login."""
+    """Whether this login cannot see when the transaction began."""
     return one.seconds is None and one.kind in ("session", "standby")
 
 
@@ -66,8 +66,8 @@ def _open_since(one: Holder, seconds: float | None) -> Holder:
 
 
 async def horizon(ground: CheckContext) -> list[Finding]:
-    """Finds what keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
-    databases.
+    """Finds everything that keeps the server from cleaning up: sessions, prepared transactions, standbys and slots,
+    including those of other databases.
     """
     here = ground.connection.info.dbname
     found = await holders(ground.connection, most=ground.bounds.most)
@@ -91,7 +91,7 @@ def _unseen(sessions: int, ground: CheckContext) -> Finding:
 
 
 def _is_long(one: Holder, ground: CheckContext, here: str) -> bool:
-    """Whether a holder is a problem. In another database, only one that has written, or is old by any measure."""
+    """Whether a holder is a problem. A holder in another database is one only if it has written, or is very old."""
     bounds = ground.bounds
     if one.kind == "prepared transaction" and (one.seconds or 0.0) >= bounds.prepared:
         return True
@@ -180,8 +180,8 @@ def _end(pids: list[int]) -> str:
 
 
 async def slow_statements(ground: CheckContext) -> list[Finding]:
-    """Finds slow statements of pgsched: those running now and, if pg_stat_statements is installed, those slow on
-    average.
+    """Finds slow statements of pgsched: those that are running now and, if pg_stat_statements is installed, those that
+    are slow on average.
     """
     bounds = ground.bounds
     now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)

@@ -1,4 +1,4 @@
-"""Checks that the database, its schema and its roles are what this release needs."""
+"""Checks that the database, its schema and its roles are as this release needs them."""
 
 from types import SimpleNamespace
 
@@ -60,7 +60,7 @@ async def revision(ground: CheckContext) -> list[Finding]:
 
 
 async def drift(ground: CheckContext) -> list[Finding]:
-    """Finds what has been changed by hand in the schema since it was migrated."""
+    """Finds changes made to the schema by hand since it was migrated."""
     told = [_behind(one) for one in await ground.rows("doctor/sequences_behind")]
     found = await ground.rows("doctor/drift")
     if not all(one.comparable for one in found):

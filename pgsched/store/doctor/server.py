@@ -5,11 +5,11 @@ from types import SimpleNamespace
 from pgsched.store.core.query import value
 from pgsched.store.doctor.finding import CheckContext, Finding, error, seconds_in, warning
 
-_FULL = 0.5  # of the notification queue: above this it may be full within minutes
+_FULL = 0.5  # of the notification queue: a fuller queue may overflow within minutes
 
 
 async def write_ahead_log(ground: CheckContext) -> list[Finding]:
-    """Finds what makes the server keep write-ahead log until the disk is full: slots, and an archive that fails."""
+    """Finds slots and failing archiving, which make the server keep write-ahead log until the disk is full."""
     bounds = ground.bounds
     slots = await ground.rows("doctor/retained_log", most=bounds.most)
     found = [_retained(one) for one in slots if one.lost or (one.bytes or 0) >= bounds.retained]
@@ -64,7 +64,7 @@ async def connections(ground: CheckContext) -> list[Finding]:
 
 
 async def notifications(ground: CheckContext) -> list[Finding]:
-    """Checks how full the server's notification queue is, which all its databases share."""
+    """Checks how full the server's notification queue is. All databases of the server share this queue."""
     used = float(await value(ground.connection, "doctor/notification_queue"))
     if used < ground.bounds.of_notifications:
         return []
@@ -80,8 +80,8 @@ async def notifications(ground: CheckContext) -> list[Finding]:
 
 
 async def wraparound(ground: CheckContext) -> list[Finding]:
-    """Finds databases of the server that are close to accepting no more writes, and our sequences that are close to
-    their end.
+    """Finds databases of the server that will soon accept no more writes, and sequences of pgsched that are nearly used
+    up.
     """
     bounds = ground.bounds
     found = await ground.rows("doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)

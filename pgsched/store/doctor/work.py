@@ -1,4 +1,4 @@
-"""Checks that work is being done: lateness, objectives, planning, long changes, the coming days, secrets."""
+"""Checks that work is being done: lateness, objectives, planning, bulk operations, days ahead, secrets."""
 
 from pgsched.store import internal_verbs
 from pgsched.store.core.query import first, value
@@ -32,7 +32,7 @@ async def late(ground: CheckContext) -> list[Finding]:
 
 
 async def objectives(ground: CheckContext) -> list[Finding]:
-    """Finds clients whose objective was missed in the last hour. A few late attempts among a handful do not count."""
+    """Finds clients whose objective was missed in the last hour, unless they made only a handful of attempts."""
     missed = [
         one
         for one in await throughput.objectives(ground.connection)
@@ -98,7 +98,9 @@ async def changes(ground: CheckContext) -> list[Finding]:
 
 
 async def days(ground: CheckContext) -> list[Finding]:
-    """Checks how many days ahead history has partitions, whether any were missing, and whether old ones remain."""
+    """Checks for how many days ahead history has partitions, whether any partitions were missing, and whether old ones
+    remain.
+    """
     found = []
     ahead, parent = await days_ahead(ground.connection)
     if ahead <= ground.bounds.days_ahead:

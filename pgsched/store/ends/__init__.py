@@ -1,1 +1,1 @@
-"""What follows when an execution has ended: dependents, dead letters."""
+"""What follows the end of an execution: dependents, dead letters."""

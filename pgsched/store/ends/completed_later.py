@@ -1,7 +1,7 @@
 """Handles executions that their targets complete later.
 
-A target completes an execution with the token of the lease. A token is drawn for that execution alone, before the call:
-so it cannot be guessed, and it is valid at once, as a target may finish its work before it responds.
+A target completes an execution with the lease's token. Each execution has its own token, drawn before the call. So
+nobody can guess it, and it is valid even if the target finishes its work before it responds.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _NAMED = b'"deferred"'
 
 
 class AcceptedRow(NamedTuple):
-    """An execution that its target has accepted, and for how many seconds."""
+    """An execution that its target has accepted, to complete it within ``seconds``."""
 
     id: bytes
     token: int
@@ -34,7 +34,7 @@ def new_token(partition: int) -> int:
 
 
 async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-    """Returns the claimed rows, each row that may be deferred now leased under its own token."""
+    """Gives each claimed row that may be deferred a lease token of its own, and returns all the rows."""
     own = {row.id: new_token(row.partition) for row in rows if row.options and _may_be_deferred(row.options)}
     if not own:
         return rows
@@ -49,7 +49,7 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedEx
 
 
 async def defer(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
-    """Leaves rows to their targets. A row that was completed before its response arrived is already gone, as it should
+    """Leaves rows to their targets. A row that was completed before the response arrived is already gone, as it should
     be.
     """
     ids, tokens, seconds = zip(*rows, strict=True)

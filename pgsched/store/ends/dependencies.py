@@ -1,4 +1,4 @@
-"""Finds executions that wait for others, and releases them after an end. The rules are in the database."""
+"""Finds executions that wait for others, and releases them when those end. The rules are in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,9 @@ from pgsched.store.core.sql import statement
 
 
 class Pending(NamedTuple):
-    """Whether any execution waits for another; in how many seconds to retry recording a kept result; and in how many
-    seconds an execution held by a gate must end. None means there is none.
+    """``dependents``: whether any execution waits for another. ``results_in``: seconds until a stored result must be
+    recorded again. ``overdue_in``: seconds until an execution held by a gate must end. The last two are None if there
+    is none.
     """
 
     dependents: bool
@@ -24,20 +25,20 @@ class Pending(NamedTuple):
 
 
 async def pending(connection: Connection) -> Pending:
-    """Returns what has to be done after ends."""
+    """Returns the work that is left to do after ends."""
     cursor = await connection.execute(statement("ends/pending"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
 
 
 class ReleasePosition(NamedTuple):
-    """An end, and the dependent after which to continue; None if all its dependents have been checked."""
+    """An ended execution, and the last of its dependents that has been checked; None if all have been checked."""
 
     end: UUID
     behind: UUID | None = None
 
 
 class ReleaseReport(NamedTuple):
-    """How many ends have been recorded for all their dependents, how many executions were released or skipped, and
+    """How many ends have been recorded for all their dependents; how many executions were released or skipped; and
     where to continue if there may be more.
     """
 
@@ -47,8 +48,8 @@ class ReleaseReport(NamedTuple):
 
 
 async def release(connection: Connection, *, most: int, after: ReleasePosition | None = None) -> ReleaseReport:
-    """Releases or skips executions that waited for others that have ended. Processes up to ``most`` ends, and as many
-    of their dependents as is quickly done.
+    """Releases or skips executions that waited for executions that have ended. Processes up to ``most`` ends, and as
+    many of their dependents as can be done quickly.
     """
     end, behind = after or (None, None)
     noted, decided, read_to, behind_to = await internal_verbs.release_dependents(
@@ -59,7 +60,7 @@ async def release(connection: Connection, *, most: int, after: ReleasePosition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """An execution that another one waits for, until its end is recorded."""
+    """An execution that another execution waits for. ``status`` is None until its end is recorded."""
 
     after_id: UUID
     outcome: str
@@ -68,10 +69,12 @@ class Dependency:
 
 
 async def dependencies_of(connection: AsyncConnection[Any], id: UUID, *, most: int = 100) -> list[Dependency]:
-    """Returns what an execution waits for, or waited for. Nothing is kept for one that has ended."""
+    """Returns the executions that an execution waits for, or waited for. Nothing is stored for an execution that has
+    ended.
+    """
     return await rows(connection, Dependency, "ends/dependencies_of", id=id, most=most)
 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
-    """Returns the executions that a held one still waits for."""
+    """Returns the executions that a held execution still waits for."""
     return await column(connection, "ends/waits_for", id=id)

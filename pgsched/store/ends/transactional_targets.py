@@ -1,4 +1,6 @@
-"""Runs sql: and notify: targets in the transaction that settles their execution: both take effect, or neither."""
+"""Runs ``sql:`` and ``notify:`` targets in the transaction that settles the execution: both take effect, or neither
+does.
+"""
 
 from datetime import timedelta
 from typing import Any, LiteralString
@@ -13,8 +15,8 @@ async def call_target(
 ) -> None:
     """Calls the function, given by schema and name, as the role, and settles the execution with its result.
 
-    Raises what the function raises, psycopg's QueryCanceled if it takes longer than ``within``, and SQLSTATE PS013,
-    with everything rolled back, if the execution has been leased again meanwhile.
+    Raises the function's errors, psycopg's QueryCanceled if the function takes longer than ``within``, and SQLSTATE
+    PS013 if the execution has been leased again meanwhile. In each case, everything is rolled back.
     """
     schema, name = function
     call = {
@@ -37,8 +39,8 @@ async def call_target(
 
 
 async def notify_target(connection: Connection, execution: ClaimedExecution, channel: str, payload: str) -> None:
-    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything rolled back, if it has
-    been leased again meanwhile.
+    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything rolled back, if the
+    execution has been leased again meanwhile.
     """
     parameters = {**_lease(execution), "channel": channel, "payload": payload}
     await connection.execute(statement("ends/notify_target"), parameters)

@@ -11,7 +11,7 @@ from pgsched.store.core.query import one, rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRow:
-    """A limit for a client, a host, a queue or a limit key."""
+    """A limit for a client, a host, a queue, or a key that a client's executions name."""
 
     kind: str
     name: str

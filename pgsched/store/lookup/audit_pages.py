@@ -33,8 +33,8 @@ async def changes(
     after: int | None = None,
     most: int | None = None,
 ) -> list[AuditEntry]:
-    """Returns up to ``limit`` changes, newest first, older than the one with the id ``after``; with ``most``, only from
-    that many examined.
+    """Returns up to ``limit`` changes, newest first, older than the change with the id ``after``. With ``most``,
+    examines no more than that many.
     """
     return await found(connection, AuditEntry, page_of_changes(wanted, limit=limit, after=after, most=most))
 
@@ -42,6 +42,6 @@ async def changes(
 async def reach(
     connection: AsyncConnection[Any], wanted: AuditFilter, *, most: int, after: int | None = None
 ) -> int | None:
-    """Returns the id of the last of ``most`` examined changes, or None if there are no more than that."""
+    """Returns the id of the last of the ``most`` changes to examine, or None if fewer are left."""
     last: int | None = await found_value(connection, reach_of_changes(wanted, most=most, after=after))
     return last

@@ -44,7 +44,7 @@ async def list_operations(
     limit: int,
     after: UUID | None = None,
 ) -> list[BulkOperation]:
-    """Returns up to ``limit`` operations, newest first, older than the one with the id ``after``; optionally only those
-    of an action or a job.
+    """Returns up to ``limit`` operations, newest first, older than the operation with the id ``after``. ``action`` and
+    ``job`` select the operations with that action and of that job.
     """
     return await found(connection, BulkOperation, page_of_operations(action=action, job=job, after=after, limit=limit))

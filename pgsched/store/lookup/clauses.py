@@ -1,7 +1,7 @@
 """Builds and sends the queries of listings.
 
-A listing is a statement with a clause of ``core/clauses.sql`` for each condition of its filter. Conditions are given by
-the names of their clauses, each with its value, which has the same name in the clause.
+A listing is a statement with a clause of ``core/clauses.sql`` for each condition of its filter. A condition is given as
+the name of its clause and a value. The clause's parameter has the same name.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _Row = TypeVar("_Row")
 
 
 class SortOrder(StrEnum):
-    """Which rows come first: ids are in order of time. A page begins after the id ``after`` and ends at the id
+    """Which rows come first; ids are in order of time. A page begins after the id ``after`` and ends at the id
     ``reach``.
     """
 
@@ -48,7 +48,7 @@ class Query(NamedTuple):
 
 
 def given(conditions: Conditions) -> dict[str, Any]:
-    """Returns the conditions that have a value, with labels as JSON."""
+    """Returns the conditions that have a value. Labels become JSON."""
     found = {name: value for name, value in conditions.items() if value is not None}
     return found | {"labels": orjson.dumps(dict(found["labels"])).decode()} if "labels" in found else found
 

@@ -1,7 +1,7 @@
-"""Reads the ends of executions in the order in which they became visible: each once, however late its transaction
-committed.
+"""Reads the ends of executions in the order in which they became visible. Each is read once, however late its
+transaction committed.
 
-A page covers transactions below a number, so its cost does not depend on how much there is to read.
+A page covers transactions below a certain number, so its cost does not depend on how much there is to read.
 """
 
 from collections.abc import Collection
@@ -23,8 +23,8 @@ SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events, each with its ``cursor``; the reader's position after them, how many transactions the next page should
-    cover, and whether everything readable was read.
+    """Events, each with its ``cursor``. ``end`` is the reader's position after them, ``span`` is how many transactions
+    the next page should cover, and ``complete`` says whether everything readable was read.
     """
 
     items: list[Event]
@@ -34,7 +34,7 @@ class EventPage:
 
 
 async def horizon(connection: AsyncConnection[Any]) -> VisibilityHorizon:
-    """Returns the horizon of what can be read now."""
+    """Returns the horizon up to which ends can be read now."""
     found = await first(connection, "lookup/horizon")
     assert found is not None
     snapshot, at = found
@@ -51,8 +51,8 @@ async def read_events(
     limit: int = 500,
     span: int = SPAN,
 ) -> EventPage:
-    """Returns what comes after a position, up to a horizon that includes it, for these clients or for all that the
-    session may see.
+    """Returns the events after a position, up to and including a horizon, for these clients or for all that the session
+    may see.
     """
     low, end = position.seen.xmax, max(horizon.seen.xmax, position.seen.xmax)
     high = min(end, low + span)

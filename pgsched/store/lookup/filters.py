@@ -68,8 +68,8 @@ class EventFilter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
     """Selects dead letters that match every given field. ``target`` is a prefix of the target, ``reason`` a part of the
-    reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. They must have all
-    ``labels``.
+    reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. The dead letters must have
+    all ``labels``.
     """
 
     client: str | None = None

@@ -1,9 +1,10 @@
-"""Lists executions, their attempts, dead letters and jobs. Pages go from the newest id to the oldest, or the reverse.
+"""Lists executions, their attempts, dead letters and jobs. Pages run from the newest id to the oldest, or the reverse.
 
-The cost of a page is bounded (``lookup.page_reach``), so a page of a filter that matches little may be short; the next
-page continues.
+The cost of a page is bounded (``lookup.page_reach``), so a page may be short if its filter matches few rows. The next
+page continues after it.
 
-Instants are in UTC. One that Python cannot represent is read as None (``infinity``: held) or as Python's last instant.
+Instants are in UTC. If Python cannot represent an instant, it is read as None (``infinity``: held) or as Python's last
+instant.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ async def list_executions(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[Execution]:
-    """Returns up to ``limit`` executions after the one with the id ``after``; without ``contents``, their payloads and
+    """Returns up to ``limit`` executions after the execution with the id ``after``. Without ``contents``, payloads and
     results are None.
     """
     pages = reach_of_executions, page_of_executions
@@ -82,8 +83,8 @@ async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attemp
 
 
 async def progress_of(connection: AsyncConnection[Any], row: Execution) -> Progress | None:
-    """Returns the progress that the handler of an execution has reported. None if it has reported nothing, or once the
-    execution has succeeded, when its last report no longer applies.
+    """Returns the progress that an execution's handler has reported, or None if it has reported nothing. Also returns
+    None once the execution has succeeded, because the last report no longer applies.
     """
     if row.status == "succeeded":
         return None
@@ -100,8 +101,8 @@ async def list_dead_letters(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[DeadLetter]:
-    """Returns up to ``limit`` dead letters in this state after the one with the id ``after``; without ``contents``,
-    their payloads and results are None.
+    """Returns up to ``limit`` dead letters in this state, after the dead letter with the id ``after``. Without
+    ``contents``, payloads and results are None.
     """
     pages = reach_of_dead_letters, page_of_dead_letters
     how: dict[str, Any] = {"state": state, "after": after, "order": order}
@@ -111,7 +112,7 @@ async def list_dead_letters(
 async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
-    """Groups up to ``most`` of the newest dead letters by reason, most frequent first."""
+    """Groups up to ``most`` of the newest dead letters by reason. The most frequent reasons come first."""
     reach = await found_value(connection, reach_of_dead_letters(wanted, state=state, after=None))
     reasons = reasons_of_dead_letters(wanted, state=state, limit=most, after=None, reach=reach)
     return await found(connection, LetterReason, reasons)
@@ -136,21 +137,23 @@ async def list_jobs(
     after: UUID | None = None,
     order: SortOrder = SortOrder.NEWEST,
 ) -> RowPage[JobRow]:
-    """Returns up to ``limit`` jobs after the one with the id ``after``."""
+    """Returns up to ``limit`` jobs after the job with the id ``after``."""
     return await _look(connection, JobRow, reach_of_jobs, page_of_jobs, wanted, limit, after=after, order=order)
 
 
 async def list_definitions(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> RowPage[Definition]:
-    """Like ``list_jobs``, with only the columns for when a job fires: without payloads, as there may be thousands."""
+    """Like ``list_jobs``, but reads only the columns that decide when a job fires, and no payloads, because there may
+    be thousands of jobs.
+    """
     return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 
 
 async def last_outcomes(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int
 ) -> dict[UUID, list[LastOutcome]]:
-    """Returns for each of these jobs up to ``most`` outcomes in history, latest first."""
+    """Returns up to ``most`` outcomes in history for each of these jobs, latest first."""
     if not most:
         return {}
     found: dict[UUID, list[LastOutcome]] = {id: [] for id in jobs}
@@ -169,12 +172,12 @@ async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: st
 
 
 def no_job(id: UUID) -> str:
-    """The error for an id that no job has."""
+    """Returns the error text for an id that no job has."""
     return f"there is no job {id}: the ids are in the list of jobs; a one-shot is in the list of executions"
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
-    """Returns the instant of a job's waiting row, or None; and the database's time."""
+    """Returns the instant of a job's waiting row, or None if it has none; and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
 
@@ -194,8 +197,9 @@ async def _look(
     contents: bool | None = None,
     **how: Any,
 ) -> RowPage[_Listed]:
-    """Reads a page by asking for one row more than it holds, first from a part of what it may examine, and if that is
-    not enough from all of it. Rows that arrive after the end was found are newer, so they cost the page nothing.
+    """Reads a page by requesting one row more than it holds. Searches part of the rows that the page may examine and,
+    if that is not enough, all of them. Rows that arrive after the end was found are newer, so they cost the page
+    nothing.
     """
     reach, items = None, list[_Listed]()
     shown = {} if contents is None else {"contents": contents}

@@ -17,11 +17,11 @@ _SHOWN = 10
 async def id_of(
     connection: AsyncConnection[Any], kind: Kind, name: UUID | str, clients: Collection[str] | None = None
 ) -> UUID:
-    """Returns the id of what is named by id, or by key among these ``clients`` (None for any client that the session
-    sees). If several have the same key, it is the job that is not cancelled, the newest execution, or the newest open
-    dead letter.
+    """Returns the id of the job, execution or dead letter with this id, or with this key among these ``clients`` (None:
+    any client that the session sees). If several have the key, it is the job that is not cancelled, the newest
+    execution, or the newest open dead letter.
 
-    Raises NotFound, and InvalidInput if several of the clients have the key.
+    Raises NotFound, and InvalidInput if several clients have the key.
     """
     if isinstance(name, UUID):
         return name
@@ -40,7 +40,7 @@ async def id_of(
 
 
 def _of(kind: Kind, under: SimpleNamespace) -> UUID | None:
-    """Returns the id of this kind that a client has under the key."""
+    """Returns the id of a client's job, execution or dead letter with the key, depending on the kind."""
     newest = max(filter(None, (under.job, under.execution)))
     found: UUID | None = newest if kind == "job or execution" else getattr(under, kind.replace(" ", "_"))
     return found

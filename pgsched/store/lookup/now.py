@@ -1,7 +1,7 @@
 """Counts what is due, running and late now, by queue, client and worker, at a bounded cost.
 
-Only the oldest rows of each partition are counted, at most ``MOST``. Throughput comes from the server's statistics, for
-which no row is read.
+Only the oldest rows of each partition are counted, at most ``MOST``. Throughput comes from the server's statistics,
+without reading any rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from pgsched.store.lookup.overview import LivingWorker, QueueState, living_worke
 MOST = 250
 """Rows counted in each partition, oldest first: at most 4,000 in a queue."""
 QUEUES = 50
-"""Queues that are checked, in order of name."""
+"""Number of queues checked, in order of name."""
 _GATES = 20
 HELD = 1_000
 """Executions held by a gate are counted up to this number."""
@@ -27,8 +27,9 @@ HELD = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What is due and unclaimed, and what is claimed (``in_hand``), for a queue, a client or a worker. ``paused`` is
-    how many of the due executions are in paused queues. If ``cut``, there may be more of each.
+    """The executions of a queue, a client or a worker that are ``due`` but unclaimed, and those that are claimed
+    (``in_hand``). ``paused`` is how many of the due executions are in paused queues. If ``cut``, there may be more of
+    each.
     """
 
     queue: str | None = None
@@ -44,8 +45,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """How many executions were added to a queue and how many have left it since the server began to count, at the
-    server's time.
+    """How many executions were added to a queue, and how many have left it, since the server began to count. ``at`` is
+    the server's time.
     """
 
     queue: str
@@ -56,9 +57,9 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldByGate:
-    """A gate that holds executions, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
-    thousand; and when the first in line was due, unless it is a circuit. For a limit: what it lets pass, and whether it
-    is ``on_hold``, so that nothing passes until an operator releases it, and the ``reason``.
+    """A gate that holds executions, such as ``client:shop`` or ``host:shop.example``. ``held`` is how many, counted up
+    to a thousand, and ``first_due`` is when the first in line was due (None for a circuit). For a limit, also what it
+    lets pass. If it is ``on_hold``, for this ``reason``, nothing passes until an operator releases it.
     """
 
     gate: str
@@ -73,8 +74,8 @@ class HeldByGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One snapshot. ``edges`` are the queues, clients and workers that have something due or claimed. A host that is
-    not called is ``sidelined`` even if nothing waits for it.
+    """One snapshot. ``edges`` are the queues, clients and workers with due or claimed executions. A host that is not
+    called is ``sidelined`` even if no execution waits for it.
     """
 
     edges: Sequence[Edge]
@@ -87,8 +88,8 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOfClient:
-    """How many executions a client's limit or hold keeps back, counted up to a thousand; and one of the hosts that fail
-    for it.
+    """How many executions a client's limit or hold keeps back, counted up to a thousand. ``failing`` is one of the
+    hosts that are failing for this client.
     """
 
     client: str
@@ -97,21 +98,21 @@ class HeldOfClient:
 
 
 async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[str]) -> dict[str, HeldOfClient]:
-    """Returns what is held for each of these clients, by name."""
+    """Returns the held executions of each of these clients, by client name."""
     found = await rows(connection, HeldOfClient, "lookup/held_of_clients", clients=list(clients), most=HELD)
     return {one.client: one for one in found}
 
 
 async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
-    """Returns how many of the newest dead letters are open, among up to ``most`` in history and ``most`` of those kept
-    longer.
+    """Returns how many of the newest dead letters are open. Examines up to ``most`` in history, and ``most`` of those
+    kept longer.
     """
     _, found, _ = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0, 0)
     return int(found)
 
 
 async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
-    """Returns what is due and what is claimed, by queue, client and worker, in at most fifty queues."""
+    """Returns the due and the claimed executions by queue, client and worker, for at most fifty queues."""
     return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_slot=NO_SLOT)
 
 

@@ -13,7 +13,9 @@ _NOTHING = Edge()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """A queue. ``scheduled`` and ``ended`` are executions a second since the previous snapshot; None in the first."""
+    """A queue. ``scheduled`` and ``ended`` are executions per second since the previous snapshot; None in the first
+    snapshot.
+    """
 
     name: str
     edge: Edge
@@ -24,7 +26,7 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLine:
-    """A living worker and what it holds."""
+    """A living worker and the executions that it holds."""
 
     worker: LivingWorker
     edge: Edge
@@ -32,8 +34,8 @@ class WorkerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
-    """What holds executions, and how many; if there are ``more``, counting stopped at a bound. ``target`` is a
-    sidelined host, ``found`` what is known of any other gate.
+    """A gate that holds executions, and how many. If there are ``more``, counting stopped at a limit. ``target`` is a
+    sidelined host; ``found`` describes any other gate.
     """
 
     name: str
@@ -51,7 +53,7 @@ class GateLine:
 
     @property
     def client(self) -> str | None:
-        """The only client whose executions it holds, or None if it may hold those of several."""
+        """The only client whose executions the gate holds, or None if there may be several."""
         if self.target is not None:
             return self.target.client
         return self.name.removeprefix(CLIENT) if self.name.startswith(CLIENT) else None
@@ -86,7 +88,9 @@ def lines_of(now: Now, before: Now | None = None) -> Shown:
 
 
 def _gates(now: Now) -> list[GateLine]:
-    """Returns the gates, those that hold the most first; sidelined hosts for which nothing waits come last."""
+    """Returns the gates. Those that hold the most executions come first; sidelined hosts for which nothing waits come
+    last.
+    """
     targets = {one.gate: one for one in now.sidelined}
     held = {one.gate: one for one in now.held_back}
     lines = [_gate(held.get(gate, HeldByGate(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]
@@ -94,7 +98,7 @@ def _gates(now: Now) -> list[GateLine]:
 
 
 def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
-    if target is not None:  # executions held for a target are counted further
+    if target is not None:  # for a target, more held executions are counted
         held = max(found.held, target.held)
         return GateLine(name=found.gate, held=held, more=target.held >= COUNTED_OF_A_TARGET, target=target)
     return GateLine(name=found.gate, held=found.held, more=found.held >= HELD, found=found)

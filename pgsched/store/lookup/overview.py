@@ -18,7 +18,9 @@ _EDGE = 10  # executions examined in each partition for the lateness of the olde
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionCounts:
-    """Executions by status; for those in ``at_least`` there may be more. Ended ones are counted newest first."""
+    """Executions by status. For the statuses in ``at_least``, there may be more. Of ended executions, the newest are
+    counted.
+    """
 
     executions: dict[str, int]
     at_least: list[str]
@@ -56,7 +58,9 @@ class LivingWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndeliverableCount:
-    """A capability that executions wait for: how many, counted up to a bound, and the workers that have it now."""
+    """A capability that executions wait for. ``held`` is how many wait, counted up to a limit; ``workers`` have the
+    capability now.
+    """
 
     needs: str
     held: int
@@ -89,7 +93,7 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
 
 
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
-    """Returns the queues that have due and unclaimed executions, latest first."""
+    """Returns the queues that have due and unclaimed executions. The queue that is most late comes first."""
     return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_slot=NO_SLOT)
 
 
@@ -115,8 +119,8 @@ async def prepared_transactions(connection: AsyncConnection[Any]) -> list[Prepar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """A table with its partitions or days: the bytes of its rows and indexes when last vacuumed or analysed, its rows
-    as the server estimates them, and when any part of it was last vacuumed.
+    """A table with its partitions or days: the bytes of its rows and indexes at the last vacuum or analyze, the
+    server's estimates of its rows, and when any part of it was last vacuumed.
     """
 
     name: str
@@ -134,6 +138,7 @@ async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[Ta
 
 
 async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
-    """Returns for how many days from today on partitions exist, and the table that has the fewest."""
+    """Returns the number of days, counting from today, for which partitions exist, and the table that has the fewest.
+    """
     found = await first(connection, "doctor/days_ahead") or (0, "history")
     return int(found[0]), str(found[1])

@@ -1,9 +1,9 @@
-"""Decides how far a page looks, so that its cost is bounded, however many rows its filter skips.
+"""Decides how far a page reads, so that its cost is bounded however many rows its filter skips.
 
-A filter that no index can answer is tested on rows in order of id: on fifty thousand if an index has all the columns it
-needs, on five thousand if each row must be visited. These functions select the id of the last row to examine, or null
-if fewer are left. A page ends there even if it is not full, and the next one continues after it. Filters whose index
-leads only to matching rows are not bounded: no id is selected for them.
+If no index can answer a filter, the filter is tested on rows in order of id: on fifty thousand if an index has all the
+columns that it needs, on five thousand if each row must be visited. These functions select the id of the last row to
+examine, or null if fewer rows are left. A page ends there even if it is not full, and the next page continues after it.
+If an index leads only to matching rows, the page is not bounded, and no id is selected.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from pgsched.store.lookup.pages import HISTORY, KEPT, statuses_of
 ENTRIES = 50_000
 VISITS = 5_000
 FIRST_LOOK = 50
-"""Most pages are filled from this fraction (1/50) of what may be examined."""
+"""Most pages are filled from this fraction (1/50) of the rows that may be examined."""
 
 _LIVE, _JOBS = "pgsched.executions", "pgsched.jobs"
 _FAILED = {"failed": True}
@@ -74,15 +74,17 @@ def reach_of_jobs(
 def _first(
     order: SortOrder, parameters: Conditions, *parts: tuple[str, int, Conditions], queue: str | None = None
 ) -> Query:
-    """Selects the earliest, in page order, of the last rows to examine in several tables; null if no table is cut."""
+    """Selects, from the last rows to examine in several tables, the first in page order; null if every table ends
+    earlier.
+    """
     last = [last_of(*part, order=order, queue=queue) for part in parts]
     first = "greatest" if order is SortOrder.NEWEST else "least"
     return Query(f"select {first}({', '.join(last)})", {**parameters, "queue": queue})
 
 
 def last_of(table: str, most: int, conditions: Conditions, *, order: SortOrder, queue: str | None = None) -> str:
-    """Returns the SQL for the id of the last of ``most`` rows of a table. In a queue's live rows, each partition has a
-    share.
+    """Returns the SQL for the id of the last of ``most`` rows of a table. For a queue's live rows, ``most`` is shared
+    among the partitions.
     """
     by_queue = queue is not None and table == _LIVE
     shared = most // PARTITIONS_PER_QUEUE if by_queue else most

@@ -1,10 +1,10 @@
 """Builds the queries for pages of executions, dead letters and jobs.
 
-A page has rows after the id ``after``, up to the id ``reach`` (``lookup.page_reach``). Without ``contents``, payloads
-and results, each of which may be a MiB, are not read.
+A page has rows after the id ``after``, up to the id ``reach`` (``lookup.page_reach``). Without ``contents``, it reads
+no payloads or results, each of which may be a MiB.
 
-A page of executions reads, from each partition of the live rows, from history and from the dead letters that are kept
-longer, at most as many rows as it shows, and merges them.
+A page of executions has three sources: the partitions of the live rows, history, and the dead letters that are kept
+longer. It reads from each partition and source at most as many rows as it shows, and merges them.
 """
 
 from typing import Any
@@ -42,13 +42,14 @@ def page_of_executions(
 
 
 def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
-    """Returns the conditions of a filter on each row, other than status and queue."""
+    """Returns the conditions that a filter sets on each row, other than status and queue."""
     names = wanted.__dataclass_fields__.keys() - {"statuses", "queue"}
     return given({name: getattr(wanted, name) for name in sorted(names)})
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """Returns the conditions on the statuses of live rows and of those in history; None if no such status is wanted."""
+    """Returns the conditions on the status of live rows and on that of rows in history; None where no status is wanted.
+    """
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]
@@ -74,13 +75,13 @@ def page_of_dead_letters(
 def reasons_of_dead_letters(
     wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None
 ) -> Query:
-    """Selects the reasons of the newest ``limit`` dead letters, most frequent first."""
+    """Selects the reasons of the newest ``limit`` dead letters. The most frequent reasons come first."""
     conditions = _letters(wanted, state) | SortOrder.NEWEST.between(after, reach)
     return query("lookup/dead_letter_reasons", conditions, limit=limit)
 
 
 def _letters(wanted: DeadLetterFilter, state: str) -> dict[str, Any]:
-    """Returns the given conditions, the same ones as in ``pgsched_internal.look_through_dead_letters``."""
+    """Returns the conditions that have a value, the same as in ``pgsched_internal.look_through_dead_letters``."""
     names = {"start": "failed_since", "end": "failed_before"}
     asked = {names.get(name, name): getattr(wanted, name) for name in DeadLetterFilter.__dataclass_fields__}
     return given(asked | ({} if state == "all" else {state: True}))
@@ -98,6 +99,6 @@ def page_of_jobs(
 
 
 def page_of_definitions(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None) -> Query:
-    """Like ``page_of_jobs``, with only the columns that say when a job fires."""
+    """Like ``page_of_jobs``, but reads only the columns that decide when a job fires."""
     conditions = conditions_of(wanted) | SortOrder.NEWEST.between(after, reach)
     return query("lookup/definitions", conditions, limit=limit)

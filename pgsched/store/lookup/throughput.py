@@ -1,4 +1,4 @@
-"""Reads from the rollups what was done over time, by queue and by client."""
+"""Reads from the rollups the work done over time, by queue and by client."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,17 +14,19 @@ from pgsched.store.live.rollups import EVERYBODY
 
 By = Literal["time", "queue", "client"]
 LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}
-"""The longest span that may be queried. By client there are a thousand rows a minute."""
+"""The longest span that may be queried. By client, there are a thousand rows a minute."""
 _STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
 _WANTED = 120
 _MOST_OBJECTIVES = 100
 MOST_ITEMS = 50
-"""Maximum number of queues or clients listed, those with the most attempts."""
+"""Maximum number of queues or clients listed. Those with the most attempts are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentiles:
-    """Percentiles in seconds: half of the attempts, and 99 percent of them, took no longer; null if there were none."""
+    """Percentiles in seconds: half of the attempts took no longer than ``p50``, and 99 percent no longer than ``p99``.
+    Both are None if there were no attempts.
+    """
 
     p50: float | None
     p99: float | None
@@ -32,8 +34,9 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How many executions ended, and how; how many attempts ended, and how many of them failed; how late attempts began
-    and how long they took. For a step that began at ``starts_at``, a queue or a client.
+    """The work done in the step that began at ``starts_at``, in a queue or for a client. It counts executions by how
+    they ended, and attempts, with those that failed. ``lateness`` is how late attempts began, ``duration`` how long
+    they took.
     """
 
     starts_at: datetime | None = None
@@ -53,7 +56,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A span of time; for some clients or (None) all, and for one queue or all."""
+    """A span of time, for some clients or for all (None), and for one queue or for all."""
 
     start: datetime
     end: datetime
@@ -67,7 +70,7 @@ def step_for(span: Span) -> timedelta:
 
 
 async def over_time(connection: AsyncConnection[Any], span: Span, *, step: float) -> list[Done]:
-    """Returns the steps of ``step`` seconds in which anything was done, earliest first."""
+    """Returns the steps of ``step`` seconds in which any work was done, earliest first."""
     return await _done(connection, "time", span, clients=_together(span), step=step)
 
 
@@ -84,8 +87,8 @@ async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """A client's objective, and the share of its attempts in the last hour that met it; null if there were none.
-    ``burn`` is the ratio of late attempts to those that may be late.
+    """A client's objective, and the share of its attempts in the last hour that met it, which is None if there were
+    none. ``burn`` is the ratio of the late attempts to those that are allowed to be late.
     """
 
     client: str
@@ -97,14 +100,16 @@ class Objective:
 
 
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
-    """Returns how the last hour has met the objectives of the first hundred clients that have one, by client."""
+    """Returns the first hundred clients, by name, that have an objective, and how well the last hour met each
+    objective.
+    """
     return [_measured(aim) for aim in await _aims(connection, None)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Punctuality:
-    """How many attempts of a client began, how many of them later than its objective allows, and the share that must be
-    on time.
+    """How many attempts of a client began, how many of them began later than its objective allows, and the share that
+    must be on time.
     """
 
     client: str
@@ -114,8 +119,8 @@ class Punctuality:
 
 
 async def punctuality(connection: AsyncConnection[Any], *, start: datetime) -> list[Punctuality]:
-    """Returns the punctuality of the clients of ``objectives`` since the minute ``start``, for attempts whose lateness
-    is in the rollups.
+    """Returns the punctuality, since the minute ``start``, of the clients that ``objectives`` returns. Covers the
+    attempts whose lateness is in the rollups.
     """
     return [_punctual(aim) for aim in await _aims(connection, start)]
 

@@ -1,1 +1,1 @@
-"""Queues that consumers pull from."""
+"""Queues from which consumers pull."""

@@ -1,7 +1,7 @@
-"""Work that workers do for queues that consumers pull from: SQL hands executions out, but cannot plan a job's next row.
+"""What workers do for pulled queues: SQL hands their executions to consumers, but cannot plan a job's next row.
 
 A job's row is claimed a moment before its instant, as in any queue: the claim plans its successor and accounts for
-instants that do not run. Rows that run are handed back in the same transaction, and then consumers may claim them.
+instants that do not run. Rows that run are handed back in the same transaction, so that consumers can claim them.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,15 @@ _PLANNED = RowFilter(planned=True)
 
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
-    """Returns the first partitions of pulled queues if this is the first of the living workers, otherwise nothing."""
+    """Returns the first partitions of pulled queues if this is the first of the living workers, otherwise an empty
+    list.
+    """
     return await column(connection, "pull/pulled_queues", worker=worker)
 
 
 async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int, batch: int, now: int) -> Claimed:
-    """Claims the planned rows of a queue, given by its first partition, that are due from ``low`` on (wire count), and
-    leaves them to the consumers with their successors planned; at most ``batch`` in each partition.
+    """Claims the planned rows of a queue, given by its first partition, that are due from ``low`` on (wire count).
+    Claims at most ``batch`` rows in each partition, plans their successors, and hands the rows to the consumers.
     """
     shares = [PartitionShare(partition, low, batch) for partition in partitions_of(queue)]
     asked: Any = {"now": now, "admit": _hand_back, "row_filter": _PLANNED}
@@ -44,7 +46,7 @@ async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int,
 
 
 async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-    """Hands all rows to the consumers: none of them starts here."""
+    """Hands all rows to the consumers, because none of them runs on a worker."""
     for partition, some in by_partition(rows).items():
         await executions.release(connection, partition, Group.of(some))
         first = Instant(min(row.fire_at for row in some))
@@ -61,7 +63,7 @@ async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, d
 
 
 async def held_clients(connection: AsyncConnection[Any]) -> list[str]:
-    """Returns the clients that are held."""
+    """Returns the clients that are on hold."""
     return await column(connection, "pull/held_clients")
 
 

@@ -1,6 +1,6 @@
-"""Schedules, and asks what an id refers to and what the session may do.
+"""Schedules, and finds out what an id refers to and what the session may do.
 
-Each call is one statement, so that outside a transaction it commits in one round trip.
+Each call is one statement, so outside a transaction it commits in one round trip.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ from pgsched.store.core.query import first, value
 from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
-"""The outcome of scheduling: a new row; the waiting row of the key was replaced; the key's row was left unchanged,
-because it is running or was to be kept; or nothing was scheduled, because the key's execution has recently succeeded.
+"""The outcome of scheduling. ``created``: a new row. ``replaced``: the key's waiting row was replaced. ``existing``:
+the key's row was left unchanged, because it is running or was to be kept. ``ended``: nothing was scheduled, because the
+key's execution has recently succeeded.
 """
 
 
@@ -40,10 +41,11 @@ async def schedule(connection: AsyncConnection[Any], order: ScheduleRequest) -> 
 
 
 async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[ScheduleRequest]) -> list[Placed]:
-    """Schedules, in order, one-shots of one client that have only a time and what ``_TOGETHER`` names. Raises the
-    database's error if it refuses one of them, and then none is scheduled.
+    """Schedules, in order, one-shots of one client that have only a time and the fields in ``_TOGETHER``. If the
+    database refuses one of them, raises its error, and none is scheduled.
     """
-    # Sent as one JSON text, because psycopg takes longer to write an array than the rest of such a statement takes.
+    # The requests are sent as one JSON text, because psycopg takes longer to write an array than the rest of the
+    # statement takes.
     given = orjson.dumps([_together(order) for order in orders], default=format_duration).decode()
     found = await internal_verbs.schedule_together(connection, orders[0].client, given)
     return [placed(row) for row in found]
@@ -61,7 +63,8 @@ def placed(row: Any) -> Placed:
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:
-    """Whether this session may plan. For clients' sessions a worker plans, right after their commit."""
+    """Whether this session may plan jobs. Clients' sessions may not; a worker plans for them right after their commit.
+    """
     return bool(await value(connection, "jobs/may_plan"))
 
 

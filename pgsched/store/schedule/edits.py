@@ -1,4 +1,4 @@
-"""Edits waiting executions: the parameters of ``pgsched.edit``."""
+"""Edits waiting executions, and builds the parameters of ``pgsched.edit``."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ CHANGEABLE = ("target", "payload", "options", "labels", "fire_at")
 
 
 def changes_of(given: Mapping[str, Any]) -> str:
-    """Returns the JSON text that ``pgsched.edit`` reads. ``fire_at`` may be a datetime; ``msgspec.Raw`` is passed
+    """Returns the changes as JSON text for ``pgsched.edit``. ``fire_at`` may be a datetime; ``msgspec.Raw`` is passed
     unchanged.
 
     Raises InvalidInput for text that PostgreSQL cannot store, and InvalidSchedule for an invalid ``fire_at``.
@@ -34,11 +34,11 @@ def changes_of(given: Mapping[str, Any]) -> str:
 async def edit(
     connection: AsyncConnection[Any], id: UUID, changes: str, *, note: str | None = None, actor: str | None = None
 ) -> bool:
-    """Edits a waiting execution. Returns False if nothing changed. Its row stays locked until the transaction ends,
-    even then.
+    """Edits a waiting execution. Returns False if nothing changed. In either case, the row stays locked until the
+    transaction ends.
 
-    Raises NotFound. Raises Conflict if it is running, has ended or belongs to a job, and if it has been attempted
-    before and the edit does more than move it.
+    Raises NotFound. Raises Conflict if the execution is running, has ended or belongs to a job, or if it has already
+    been attempted and the edit does more than move it.
     """
     if await calls.is_job(connection, id):
         raise NotFound(

@@ -1,9 +1,10 @@
-"""Schedules many one-shots at once: what ``schedule_many`` sends.
+"""Schedules many one-shots at once, for ``schedule_many``.
 
-Rows that need only their own columns are loaded by COPY in its binary format. The database must compute the partition
-of a row with a key, an ordering key or a queue, but COPY evaluates no expressions, and is refused to a role that is
-subject to row-level security. Such rows are set aside and inserted by ``insert … select``, a few thousand at a time. A
-row that says what to do if its key is in use goes through ``pgsched.schedule_outcome``, as a single one does.
+Rows that set only their own columns are loaded by COPY in its binary format. COPY cannot load the other rows: it
+evaluates no expressions, but the database must compute the partition of a row with a key, an ordering key or a queue.
+It is also refused to a role that is subject to row-level security. All these rows are set aside and inserted by
+``insert … select``, a few thousand at a time. A row that says what to do if its key is in use goes through
+``pgsched.schedule_outcome``, as if scheduled alone.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ _REMEMBERED = 10_000
 
 class OneShot(NamedTuple):
     """One execution to schedule; ``payload``, ``options`` and ``labels`` are JSON. Without ``on_conflict``, a key that
-    is in use fails the whole load.
+    is in use makes the whole load fail.
     """
 
     target: str
@@ -57,8 +58,8 @@ class OneShot(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The result of ``schedule/start_many``: the transaction's time, the clock in milliseconds, and whether COPY is
-    refused.
+    """The result of ``schedule/start_many``: when the transaction began, the clock in milliseconds, and whether this
+    role may not use COPY.
     """
 
     now: datetime
@@ -68,7 +69,7 @@ class Start(NamedTuple):
 
 class Aside(NamedTuple):
     """A statement for some of the rows set aside. ``columns`` are its parameters, each with a value for every row;
-    ``places`` are the positions of these rows among all. The statement returns id and outcome.
+    ``places`` are the positions of these rows in the load. The statement returns an id and an outcome for each row.
     """
 
     statement: str
@@ -87,8 +88,8 @@ class Load:
     """Takes one-shots from an iterator and turns them into blocks for ``schedule/copy_many`` and parameters for
     statements that insert them from arrays.
 
-    Once everything has been sent, ``ids`` holds the sixteen bytes of each row's id, in order, and ``outcomes`` the
-    outcomes other than ``created``, by position.
+    Once everything has been sent, ``ids`` holds the sixteen bytes of each row's id, in order. ``outcomes`` holds, by
+    position, the outcomes other than ``created``.
     """
 
     start: Start
@@ -117,14 +118,14 @@ class Load:
                 self._put_aside(order)
 
     def set_aside(self) -> Iterator[Aside]:
-        """Yields what was set aside since the last call, in order."""
+        """Yields statements for the rows set aside since the last call, in order."""
         taken, self._aside, self._weight = self._aside, [], 0
         for name, run in groupby(taken, key=lambda found: _statement_for(found[1])):
             places, orders = zip(*run, strict=True)
             yield Aside(name, dict(zip(OneShot._fields, zip(*orders, strict=True), strict=True)), places)
 
     def note(self, aside: Aside, answered: list[tuple[Any, str]]) -> None:
-        """Stores the result of the statement for some of the rows."""
+        """Stores the result of a statement for rows that were set aside."""
         for place, (id, outcome) in zip(aside.places, answered, strict=True):
             self.ids[16 * place : 16 * place + 16] = (id if isinstance(id, UUID) else UUID(str(id))).bytes
             if outcome != "created":
@@ -168,7 +169,7 @@ class Load:
         return b"".join(pieces)
 
     def _word(self, text: str) -> bytes:
-        """Returns text as a field, memoised because targets and clients repeat."""
+        """Returns text as a COPY field. Memoised, because targets and clients repeat."""
         data = text.encode(self.encoding)
         if len(self._words) >= _REMEMBERED:
             self._words.clear()
@@ -197,13 +198,13 @@ def _statement_for(order: OneShot) -> str:
 
 
 def _is_plain(order: OneShot) -> bool:
-    """Whether a row needs only its own columns."""
+    """Whether a row sets only its own columns."""
     others = order.key, order.ordering_key, order.on_conflict, order.labels
     return others == (None, None, None, None) and order.queue == "default"
 
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
-    """Returns the first fields of a row: an id that carries the partition, the partition drawn at random, and the
+    """Returns the first fields of a row: an id that contains the partition, the randomly chosen partition, and the
     instant.
     """
     partition = chance >> 64 - _SLOT_BITS
@@ -228,12 +229,12 @@ async def send(cursor: AsyncCursor[Any], load: Load) -> None:
             async with cursor.copy(statement("schedule/copy_many")) as copy:
                 for block in load.blocks():
                     await copy.write(block)
-                    await asyncio.sleep(0)  # a write that does not block gives no other task a turn
+                    await asyncio.sleep(0)  # lets other tasks run: a write that does not block never yields
         for aside in load.set_aside():
             await cursor.execute(statement(aside.statement), aside.parameters(load.encoding))
             load.note(aside, await cursor.fetchall())
 
 
 def due(start: Start, delay: timedelta | None) -> datetime:
-    """Returns the instant after a delay, counted from the start of the transaction, as the database does."""
+    """Returns the instant after a delay that is counted from the start of the transaction, as in the database."""
     return start.now if delay is None else start.now + delay

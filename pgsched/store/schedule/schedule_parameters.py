@@ -1,4 +1,6 @@
-"""Builds the parameters of ``pgsched.schedule``, with checks that SQL cannot make: cron, and text it cannot store."""
+"""Builds the parameters of ``pgsched.schedule``. Checks what SQL cannot: cron expressions, and text that it cannot
+store.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +19,7 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The instant or recurrence; if all fields are None, now."""
+    """An instant or a recurrence; if all fields are None, the current time."""
 
     fire_at: datetime | None = None
     delay: timedelta | None = None
@@ -65,7 +67,7 @@ class ScheduleRequest:
 
 
 def request_of(target: str, given: Mapping[str, Any]) -> ScheduleRequest:
-    """Builds a request from keyword arguments: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
+    """Builds a request from keyword arguments: ``payload`` is JSON text; ``options``, ``rules`` and ``labels`` are
     mappings; None means not given. Raises the errors of ``ScheduleRequest`` and ``when``, and InvalidPayload if a value
     cannot be written as JSON.
     """
@@ -93,7 +95,7 @@ def when(
 ) -> When:
     """Builds a When from at most one of ``fire_at``, ``delay``, ``cron`` and ``every``; None means not given.
 
-    Raises InvalidSchedule, with what to write instead, if the parts do not form a schedule.
+    Raises InvalidSchedule, which says what to write instead, if the arguments do not form a schedule.
     """
     for name, text in (("cron", cron), ("timezone", timezone)):
         check_text(name, text)
@@ -112,7 +114,7 @@ def when(
 
 
 def check_given(options: Mapping[str, Any]) -> None:
-    """Raises InvalidSchedule for a time that is given as None: a caller that failed to compute it would otherwise fire
+    """Raises InvalidSchedule if a time is given as None. Otherwise, a caller that failed to compute the time would fire
     now.
     """
     for name in ("fire_at", "delay", "cron", "every"):
@@ -121,8 +123,8 @@ def check_given(options: Mapping[str, Any]) -> None:
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
-    """Returns the executions to wait for, by id or key, as they are sent. Raises InvalidInput unless it is a list of
-    these.
+    """Returns the executions to wait for, by id or key, in the form in which they are sent. Raises InvalidInput unless
+    ``after`` is a list of ids and keys.
     """
     if after is None:
         return None

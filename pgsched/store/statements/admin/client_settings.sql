@@ -1,6 +1,6 @@
--- What a worker needs to know about clients: what history they keep, the defaults of their executions, their weight,
--- the role that their functions run as, the channels that their targets may use, and their signing secrets: the current
--- one first, then former ones that are still valid.
+-- What a worker needs to know about clients: what history they keep, the default options of their executions, their
+-- weight, the role that their functions run as, the channels that their targets may use, and their signing secrets (the
+-- current secret first, then former secrets that are still valid).
 select c.client_id, c.keep::text, c.options, c.weight, c.channels,
        case when not pgsched_internal.is_privileged(c.database_role) then c.database_role::text end as database_role,
        array(select s.sealed from pgsched_internal.signing_secrets s

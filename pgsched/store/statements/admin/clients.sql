@@ -1,4 +1,4 @@
--- The settings of clients, ordered by name, after one name or from one name on. Only the last characters of signing
+-- The settings of clients, ordered by name, starting after a name or at a name. Only the last characters of signing
 -- secrets are shown. Index: the primary key.
 select c.client_id as client, c.keep::text, c.options, c.weight, c.state, c.reason, c.database_role::text, c.channels, c.dead_letter_target,
        c.dead_letters_for, c.late_after, c.on_time_share, c.created_at,

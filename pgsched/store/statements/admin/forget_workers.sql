@@ -1,2 +1,2 @@
--- Deletes lost workers once their rows have been taken back, and with them their counts at gates.
+-- Deletes lost workers whose rows have been taken back. Their counts at gates are deleted too.
 delete from pgsched.workers where id = any (%(workers)s) and lost_since is not null

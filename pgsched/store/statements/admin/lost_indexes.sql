@@ -1,6 +1,6 @@
--- migrate: indexes that a migration or a queue created and that are missing or not usable: their names and definitions,
--- whether their table is partitioned, and whether an index of that name exists. Locks nothing. Index: the primary key
--- of facts.
+-- migrate: indexes created by a migration or with a queue that are missing or unusable: each index's name and
+-- definition, whether its table is partitioned, and whether an index with its name exists. Locks nothing. Index: the
+-- primary key of facts.
 with made as (
   select i.key as name, i.value as definition
     from pgsched_internal.facts f, jsonb_each_text(f.value::jsonb -> 'indexes') i where f.name = 'catalogue'

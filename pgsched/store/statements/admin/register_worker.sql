@@ -1,5 +1,5 @@
--- Registers a worker and returns its id, which its leases carry. All sessions of the worker carry its instance name
--- under this login; while one of them exists, the worker's process is alive. A worker that was draining under its
+-- Registers a worker and returns its id, which its leases contain. All sessions of the worker have its instance name
+-- and this login; while such a session exists, the worker's process is alive. A worker that was draining under its
 -- former id keeps draining under the new one.
 with registered as (
   insert into pgsched.workers (name, queues, release, delivers, concurrency, instance, login, lease, expires_at)

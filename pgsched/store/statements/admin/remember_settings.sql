@@ -1,5 +1,5 @@
--- migrate: saves the settings that ours replace, for restore_settings, and lifts the transaction timeout, which does
--- not exist before PostgreSQL 17. Does not depend on the caller's search_path.
+-- migrate: saves, for restore_settings, the settings that ours replace. Lifts the transaction timeout, which exists
+-- since PostgreSQL 17. Does not depend on the caller's search_path.
 do $$ begin
   perform pg_catalog.set_config('pgsched.before', pg_catalog.jsonb_object_agg(
     s.name, pg_catalog.current_setting(s.name, true))::pg_catalog.text, true)

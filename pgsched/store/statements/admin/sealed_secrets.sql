@@ -1,4 +1,4 @@
--- All secrets and all valid signing secrets, still sealed: the next thousand after a given one, in order.
+-- The next thousand secrets and valid signing secrets, still sealed, in order, starting after a given one.
 select s.client_id, s.name, s.sealed
   from (select client_id, name, sealed from pgsched_internal.secrets
         union all

@@ -1,4 +1,4 @@
--- migrate: unfinished indexes on pgsched's tables: those of constraints and partitions, and leftovers of a concurrent
+-- migrate: unfinished indexes on pgsched's tables: indexes of constraints and partitions, and leftovers of a concurrent
 -- reindex. The second column is true for leftovers. Locks nothing.
 select i.indexrelid::regclass::text, x.relname ~ '_cc(new|old)[0-9]*$'
   from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid

@@ -1,5 +1,5 @@
--- migrate: partitions that an index of their table does not cover, each with a valid matching index of its own, if any,
--- and an unfinished one, if any. Locks nothing.
+-- migrate: partitions that their table's index does not cover. For each partition: a valid matching index of its own,
+-- if any, and an unfinished one, if any. Locks nothing.
 select p.oid::regclass::text, min(i.indexrelid::regclass::text) filter (where i.indisvalid),
        min(i.indexrelid::regclass::text) filter (where not i.indisvalid)
   from pg_catalog.pg_index whole join pg_catalog.pg_inherits h on h.inhparent = whole.indrelid join pg_catalog.pg_class p on p.oid = h.inhrelid

@@ -1,7 +1,7 @@
--- Registered workers, whether any session still carries each worker's name under its login, and the database's time in
--- seconds. Everyone may read these columns of pg_stat_activity, and only a login that can act as the same role can have
--- such a session. Locks and writes nothing. `served` holds the first partitions of the worker's queues that exist;
--- `paused` those of its paused queues, which are all while the installation is held; `held` says why it is held.
+-- Registered workers, whether each still has a session with its name and login, and the database's time in seconds.
+-- Everyone may read these columns of pg_stat_activity, and only a login that can act as the same role can have such a
+-- session. Locks and writes nothing. `served` holds the first partitions of the worker's existing queues, and `paused`
+-- those of its paused queues; while the installation is held, all queues are paused, and `held` says why.
 with sessions as materialized (
   select a.usesysid as login, substring(a.application_name from '^pgsched [a-z]+ ([0-9a-f]+)') as instance
     from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %%'

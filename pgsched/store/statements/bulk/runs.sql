@@ -1,4 +1,4 @@
--- bulk: counts the runs of a backfill. Those that it planned and that are no longer live have ended; history records
+-- bulk: counts the runs of a backfill. Runs that it planned and that are no longer live have ended; history records
 -- which of them failed or were cancelled. Locks nothing. Indexes: the primary key; executions_job, history_job.
 select live.count as live, b.done - live.count as finished, ended.failed, ended.cancelled
   from (select o.*, (o.filter ->> 'from')::timestamptz as starts_at, (o.filter ->> 'to')::timestamptz as ends_at

@@ -1,12 +1,12 @@
 -- Optional clauses of statements, inserted where a statement says {clauses}. Each follows a line with its name and
 -- purpose. They are not parameters, because plans are cached: a condition that a parameter switches off would still be
 -- evaluated for each row read, an unwanted lock would still be waited for, and an insert that expects a conflict costs
--- a fifth more. The rows read are called "due", or "r" in listings, whose conditions depend on the filter. The column
--- lists that several statements share are here, too. One of them, "claimed", keeps back a payload that is large, or is
--- compressed and therefore of unknown size (store/live/recorded_starts.py); both can be seen from its header, without
--- reading the rest.
+-- a fifth more. The rows read are called "due", or "r" in listings, whose conditions depend on the filter. Column lists
+-- that several statements share are here, too. One of them, "claimed", leaves out a payload that is large, or
+-- compressed and therefore of unknown size (store/live/recorded_starts.py). The payload's header shows both, so the
+-- rest is not read.
 
--- left: excludes rows that need a capability that is left to other workers
+-- left: excludes rows that need a capability left to other workers
 and pgsched_internal.capability_of(due.target) <> all (%(left)s)
 -- missed: excludes one-shots that need a capability that no worker has
 and (pgsched_internal.capability_of(due.target) <> all (%(missed)s) or due.plan is not null)
@@ -87,7 +87,7 @@ and case when r.lease_expires_at is not null then 'running' when r.fire_at = 'in
          else 'scheduled' end = any (%(live)s)
 -- ended: ended with one of these statuses
 and r.status = any (%(ended)s::pgsched.execution_status[])
--- failed: that failed. Written out, so that a generic plan also finds the indexes that cover only failed rows
+-- failed: rows that failed. Not a parameter, so that a generic plan also finds the indexes that cover only failed rows
 and r.status = 'failed'
 -- target: whose target starts with this
 and starts_with(r.target, %(target)s)

@@ -1,5 +1,5 @@
--- Database settings that pgsched cannot work with, or has no right to change for its sessions. The settings of PL/pgSQL
--- exist only once it has been loaded. Locks nothing; uses no index.
+-- The settings that can make a database unfit for pgsched, or that pgsched may not change for its sessions. The
+-- settings of PL/pgSQL exist only once PL/pgSQL has been loaded. Locks nothing; uses no index.
 select pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000,
        pg_catalog.current_setting('server_encoding'),
        pg_catalog.pg_is_in_recovery(),

@@ -1,5 +1,5 @@
 -- doctor: the connection limits of the server, of this database, and of the logins of workers and API, with the number
--- in use and the maximum. The kind of other logins' sessions is not visible to everyone. Locks nothing.
+-- in use and the maximum. Not every login can see the kind of other logins' sessions. Locks nothing.
 with used as (
   select a.datid, a.usesysid from pg_catalog.pg_stat_activity a where a.usesysid is not null and coalesce(a.backend_type = 'client backend', a.datid is not null)
 ), bounds (what, name, used, most) as (

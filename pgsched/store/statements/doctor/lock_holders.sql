@@ -1,6 +1,6 @@
--- doctor: transactions open for this many seconds that hold a lock on a table or index of pgsched that blocks all
--- writers. Their start is visible to their own login and to monitors; it is null for others, and then short
--- transactions are listed, too. Locks nothing.
+-- doctor: transactions that have been open for this many seconds and hold a lock on a table or index of pgsched that
+-- blocks all writers. Only the session's own login and monitors can see when a transaction began. For other logins the
+-- start is null, so short transactions are listed, too. Locks nothing.
 select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, l.mode, min(l.relation::pg_catalog.regclass::text) as thing,
        extract(epoch from pg_catalog.clock_timestamp() - a.xact_start)::float8 as seconds
   from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid

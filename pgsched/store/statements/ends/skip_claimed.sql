@@ -1,5 +1,5 @@
--- claim: moves claimed rows that do not run to history as skipped. A row that covers several instants records how many
--- and the last of them. Fenced by the claim's token. Index: the primary key.
+-- claim: moves to history, as skipped, the claimed rows that do not run. A row that covers several instants records
+-- their number and the last of them. Fenced by the claim's token. Index: the primary key.
 with passed as (
   select * from unnest(%(ids)s::uuid[], %(lasts)s::timestamptz[], %(counts)s::bigint[], %(reasons)s::text[])
              as o(id, last, instants, why)

@@ -1,7 +1,7 @@
--- claim: leases executions that a gate holds, by priority and instant. Locks the rows that it takes and skips those
--- that another worker has locked. Index: executions_gate; then the primary key, without a join, since a plan made for
--- few rows would read these indexes whole. An update returns its rows partition by partition, but the first rows begin
--- first, so the rows are sorted again.
+-- claim: leases executions that a gate holds, by priority and instant. Locks these rows, and skips rows that another
+-- worker has locked. Index: executions_gate; then the primary key, without a join, because a plan made for few rows
+-- would read these indexes whole. An update returns its rows partition by partition; they are sorted again, because the
+-- first rows returned begin first.
 with fed as materialized (
   select due.id from pgsched.executions due
    where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any ({partitions}){clauses}

@@ -1,6 +1,6 @@
--- gates: all gates, with how many executions a second and how many at once they let pass, the first partition of the
--- queue if it is a queue's gate, and until when it was shut by hand, in microseconds since 1970. The pauses of circuits
--- after failures are not included.
+-- gates: all gates: how many executions per second and how many at once each lets pass; for a queue's gate, the queue's
+-- first partition; and until when the gate is shut by hand, in microseconds since 1970. The pauses of circuits after
+-- failures are not included.
 select g.name, coalesce(g.events / extract(epoch from g.period), 'infinity')::float8 as rate,
        coalesce(g.concurrency, 'infinity'::float8) as concurrency, q.first_partition,
        case when g.shut_until > pgsched.now() and (g.name !~ '^circuit:' or g.openings = 0)

@@ -1,7 +1,7 @@
--- ordering: gives the next execution of each key its turn after one has ended. Locks the partition's ordering, so that
--- an execution that is being held behind one that is just ending is not missed; if another transaction has it locked
--- for long, notifies the workers to check again. The call of the ended execution is over, even if it was cancelled.
--- Index: executions_ordering.
+-- ordering: gives the turn to the next execution of each key after the previous one has ended. Locks the partition's
+-- ordering, so that an execution is not missed if it is being held while the one before it ends. If another transaction
+-- keeps the ordering locked for long, notifies the workers to check again. The call of the ended execution is over,
+-- even if the execution was cancelled. Index: executions_ordering.
 with alone as materialized (
   select cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0 as is_so
 ), told as materialized (

@@ -1,5 +1,5 @@
--- claim: for claimed rows of jobs that must not overlap: the latest earlier run that is not over, whether it is
--- running, is waiting for a retry, or was handed back. Rows without one are left out. Backfill rows (plan 0) may run
+-- claim: finds, for claimed rows of jobs that must not overlap, the latest earlier run that is not over, whether it is
+-- running, waiting for a retry, or was handed back. Leaves out rows without such a run. Backfill rows (plan 0) may run
 -- alongside. Locks nothing. Index: executions_job, backwards from the row's own instant.
 select n.id, o.id
   from unnest(%(ids)s, %(jobs)s, %(instants)s) as n(id, job_id, scheduled_for)

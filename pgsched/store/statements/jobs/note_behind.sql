@@ -1,5 +1,5 @@
--- tzdata: records that a worker with this older version plans rows. Of several versions the latest is kept, with the
--- time of its first record.
+-- tzdata: records that a worker with this older version plans rows. If there are several, keeps the latest version and
+-- the time when it was first recorded.
 insert into pgsched_internal.facts as f (name, value) values ('tzdata behind', %(version)s)
 on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
  where f.value collate "C" < excluded.value collate "C"

@@ -1,4 +1,4 @@
--- tzdata: records that all rows are planned by this version, unless a later one is recorded, and clears the record of a
+-- tzdata: records that all rows are planned by this version, unless a later version is recorded. Clears the record of a
 -- worker with an older version.
 with settled as (delete from pgsched_internal.facts where name = 'tzdata behind')
 insert into pgsched_internal.facts as f (name, value) values ('tzdata', %(version)s)

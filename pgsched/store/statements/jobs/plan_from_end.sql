@@ -1,7 +1,7 @@
--- plan: for an edited job whose next instant is counted from the end of a run: the instant from which planning
--- continues, and the end that it is counted from. This is the end of the last run, or the creation of the job; it is
--- now if a run is not over or the client does not keep all history. No row is planned for an instant that has passed.
--- Locks nothing. Indexes: executions_job of each partition; history_job.
+-- plan: for an edited job whose next instant is counted from the end of a run, finds the instant from which planning
+-- continues, and that end. The end is when the last run ended, or when the job was created if it has not run; it is the
+-- current time if a run is not over or the client does not keep all history. No row is planned for an instant that has
+-- passed. Locks nothing. Indexes: executions_job of each partition; history_job.
 select greatest(pgsched.now() - j.every, e.ended), e.ended
   from pgsched.jobs j cross join lateral (
     select case

@@ -1,4 +1,4 @@
--- plan: turns rows that were held since their jobs changed into these jobs' next rows, with the jobs' current
+-- plan: turns rows that have been held since their jobs changed into the jobs' next rows, with the jobs' current
 -- definition and partition. Each keeps its id, so whatever waits for it keeps waiting. The rows are locked already.
 -- Index: the primary key.
 with gone as (

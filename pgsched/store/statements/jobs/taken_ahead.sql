@@ -1,5 +1,5 @@
--- plan: instants that already have a row or an outcome, although their job was changed before they came, or while a
--- worker was claiming them. A claim looks less than a second ahead. Locks nothing. Indexes: executions_job of each
+-- plan: instants that already have a row or an outcome, although their job was changed before they came or while a
+-- worker was claiming the row. A claim reads less than a second ahead. Locks nothing. Indexes: executions_job of each
 -- partition; history_job.
 select w.id, taken.scheduled_for
   from unnest(%(jobs)s::uuid[], %(begins)s::timestamptz[], %(changed)s::timestamptz[]) as w(id, begin, changed)

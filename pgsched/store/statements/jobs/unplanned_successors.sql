@@ -1,6 +1,5 @@
--- claim: of the successors that were to be planned in a partition, those that are missing although their jobs are
--- unchanged, because another transaction has locked these jobs. Locks nothing. Indexes: as plan_successors;
--- executions_job.
+-- claim: finds the successors that are missing in a partition although their jobs are unchanged, because another
+-- transaction has locked these jobs. Locks nothing. Indexes: as plan_successors; executions_job.
 select n.id
   from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s) as n(client_id, id, revision, instant)
  cross join lateral (select from pgsched.jobs j

@@ -1,5 +1,5 @@
--- tzdata: deletes the rows of jobs that have no next instant any more, or none that can be computed. The planner then
--- decides what becomes of the jobs. Indexes: the primary keys.
+-- tzdata: deletes the rows of jobs that no longer have a next instant, or whose next instant cannot be computed. The
+-- planner then decides what happens to the jobs. Indexes: the primary keys.
 with gone as (
   delete from pgsched.executions e where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(rows)s::uuid[])
   returning e.job_id, e.scheduled_for

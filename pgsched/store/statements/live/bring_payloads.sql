@@ -1,4 +1,4 @@
--- bring: reads the payloads of leased rows that their claim kept back because of their size. Index: the primary key.
--- Locks nothing.
+-- bring: reads the payloads of leased rows that the claim left out because of their size. Index: the primary key. Locks
+-- nothing.
 select e.id, e.payload from pgsched_internal.executions_{p} e
  where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)

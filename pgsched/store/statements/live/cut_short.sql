@@ -1,5 +1,5 @@
--- release: hands back the executions that were running when their worker stopped, as if they had not been claimed, and
--- records an attempt. For a handler this also counts as a loss, because the handler may be what stops its workers.
+-- release: hands back, as if they had not been claimed, the executions that were running when their worker stopped.
+-- Records an attempt. A handler's execution also counts a loss, because the handler may be what stops its workers.
 -- Fenced by the token. Index: the primary key.
 with cut as materialized (
   select e.id, e.lease_owner, e.attempt, e.client_id

@@ -1,8 +1,8 @@
 -- claim: gives back claimed rows that need something that is locked or does not exist yet. They fire again after the
--- look-ahead: soon if they are a little overdue, later if they are long overdue, so that they never block other rows,
--- however many they are; or at a given future instant, and not for a claim that looks ahead of it. If fire_at would
--- wrongly suggest that the row has waited, the mark 'busy' says that it has not. Fenced by the token. Index: the
--- primary key; "any (array[…])" prevents a merge join, which would read it whole.
+-- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that no number of them can
+-- block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
+-- earlier. If fire_at would wrongly suggest that a row has waited, the mark 'busy' says that it has not. Fenced by the
+-- token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the index whole.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, %(ahead)s + case when o.until > pgsched.now() then o.until
          else pgsched.now() + least(greatest((pgsched.now() - coalesce(e.start_at, o.instant)) * 0.5, interval '20 ms'), interval '5 s') end),

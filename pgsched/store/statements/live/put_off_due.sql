@@ -1,4 +1,4 @@
--- sift: puts off a due row that another transaction has locked until after the claim's look-ahead, as put_off does.
+-- sift: puts off a due row that another transaction has locked, to fire after the claim's look-ahead, as in put_off.
 -- Index: the primary key.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s

@@ -1,5 +1,5 @@
--- renew: extends leases that are past a third of their term. Fenced by the token. Index: the primary key. HOT, because
--- no lease column is indexed. Skips rows that another transaction has locked.
+-- renew: extends leases of which a third has passed. Fenced by the token. Index: the primary key. The update is HOT,
+-- because no lease column is indexed. Skips rows that another transaction has locked.
 update pgsched_internal.executions_{p} e
    set lease_expires_at = pgsched.now() + %(lease)s
  where e.id = any (array(

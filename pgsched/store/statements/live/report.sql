@@ -1,5 +1,5 @@
--- report: stores the progress and checkpoints that handlers report. What a report leaves out stays as it was. Fenced by
--- the token; returns the executions whose reports were accepted. Indexes: the primary key of each partition,
+-- report: stores the progress and checkpoints that handlers report. A value that a report leaves out stays unchanged.
+-- Fenced by the token; returns the executions whose reports were accepted. Indexes: the primary key of each partition,
 -- progress_pkey.
 with leased as materialized (
   select e.id, e.partition, e.client_id, e.lease_token from pgsched.executions e

@@ -1,5 +1,6 @@
--- settle: as settle_succeeded, for rows that succeeded with a result; each has its own result and status code. Fenced
--- by the token. Index: the primary key; "any (array[…])" prevents a merge join, which would read it whole.
+-- settle: like settle_succeeded, for rows that succeeded with a result, each with its own result and status code.
+-- Fenced by the token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the index
+-- whole.
 delete from pgsched_internal.executions_{p} e
  using unnest(%(ids_{p})s, %(codes_{p})s::smallint[], %(results_{p})s::jsonb[]) as o(id, status_code, result)
  where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)

@@ -1,5 +1,5 @@
--- settle: moves succeeded rows from the live table to history. Fenced: a row counts only with the token that it was
--- leased with. Index: the primary key.
+-- settle: moves succeeded rows from the live table to history. Fenced: a row counts only with the token under which it
+-- was leased. Index: the primary key.
 delete from pgsched_internal.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.fire_at, e.scheduled_for, e.created_at, e.id, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target,

@@ -1,5 +1,5 @@
--- The failed attempts of an execution, earliest first. For a dead letter that has outlived history's days, they come
--- from the dead letter itself. Locks nothing. Indexes: attempts_execution, kept_dead_letters_pkey.
+-- The failed attempts of an execution, earliest first. If a dead letter has outlived its day of history, its attempts
+-- come from the dead letter itself. Locks nothing. Indexes: attempts_execution, kept_dead_letters_pkey.
 select a.attempt, a.finished_at, a.duration, a.worker, a.status_code, a.error, a.traceback
   from pgsched.attempts a where a.execution_id = %(execution)s
 union

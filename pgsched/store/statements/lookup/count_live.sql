@@ -1,5 +1,6 @@
--- overview: due executions, later executions and held executions by status, each of the three counted up to a limit,
--- and whether the limit was reached. Locks nothing. Index: executions_fire_at, one partition after another.
+-- overview: counts due executions, later executions and held executions by status. Each of the three counts has a
+-- limit, and shows whether the limit was reached. Locks nothing. Index: executions_fire_at, one partition after
+-- another.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), ranges (behind, until) as (

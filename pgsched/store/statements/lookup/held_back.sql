@@ -1,6 +1,7 @@
--- now: the first gates, ordered by name, that hold something; how many executions each holds, counted up to a limit;
--- when the first in line was due (for a circuit: since when it has been failing); and what the gate lets pass. Each
--- gate is a few probes of each partition's index. Locks nothing. Indexes: executions_gate, the primary key of gates.
+-- now: the first gates, ordered by name, that hold executions. For each gate: how many executions it holds, counted up
+-- to a limit; when the first in line was due or, for a circuit, since when it has been failing; and what it lets pass.
+-- Finding a gate takes a few probes of each partition's index. Locks nothing. Indexes: executions_gate, the primary key
+-- of gates.
 with recursive holding (gate, n) as (
   (select e.gate, 1 from pgsched.executions e where e.gate is not null and not isfinite(e.fire_at) order by e.gate limit 1)
   union all

@@ -1,5 +1,5 @@
--- clients: for each of these clients, how many executions its limit or hold keeps waiting, counted up to a limit, and
--- one of its failing hosts, if any is among its first twenty circuits. Locks nothing. Indexes: executions_gate,
+-- clients: for each of these clients, how many executions its limit or hold keeps waiting, counted up to a limit; and
+-- one of its failing hosts, if its first twenty circuits include one. Locks nothing. Indexes: executions_gate,
 -- gates_of_client.
 select c.client,
        (select count(*) from (

@@ -1,5 +1,5 @@
--- now: a worker's running executions, oldest first, as far as they are among the oldest due rows of each partition.
--- Locks nothing. Index: executions_fire_at, one partition after another.
+-- now: a worker's running executions, oldest first, but only those among the oldest due rows of each partition. Locks
+-- nothing. Index: executions_fire_at, one partition after another.
 select e.id, e.client_id::text as client, e.key::text, e.target::text, e.attempt, e.fire_at
   from (select q.first_partition from pgsched.queues q
          where q.name = any (select unnest(w.queues) from pgsched.workers w where w.id = %(worker)s) order by q.name limit %(queues)s) q,

@@ -1,5 +1,5 @@
--- reach: as last_of, for a queue: each partition may be read up to its share, and the first of the partitions' last
--- rows counts.
+-- reach: like last_of, for a queue. In each partition, the page may read up to that partition's share. Of the
+-- partitions' last rows, returns the first in page order.
 (select last.id from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p cross join lateral (
    select r.id from pgsched.executions r where r.partition = p{clauses} order by r.id{order} offset {most} limit 1) last
   where q.name = %(queue)s order by last.id{order} limit 1)

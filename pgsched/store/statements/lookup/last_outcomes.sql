@@ -1,6 +1,6 @@
--- The last outcomes of each of these jobs, by the instants they were scheduled for, latest first; as far as history
--- goes. A skipped row may cover several instants. Locks nothing. Index: history_job, one descent for each job and day
--- of history.
+-- The last outcomes of each of these jobs that history contains, by the instants they were scheduled for, latest first.
+-- A skipped row may cover several instants. Locks nothing. Index: history_job, one descent for each job and day of
+-- history.
 select h.job_id, h.id, h.status::text as status, h.scheduled_for, h.finished_at
   from unnest(%(jobs)s::uuid[]) with ordinality as j(id, place)
  cross join lateral (

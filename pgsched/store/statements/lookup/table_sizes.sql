@@ -1,6 +1,5 @@
--- database: the tables of pgsched, each with its partitions or days and its indexes: their bytes when they were last
--- vacuumed or analysed, their rows as the server estimates them, and when that was. Reads catalogues and no files.
--- Locks nothing.
+-- database: pgsched's tables, each with its partitions or days and its indexes: their bytes at the last vacuum or
+-- analyze, the server's estimates of their rows, and the time of the last vacuum. Reads only catalogues. Locks nothing.
 with tables as (
   select c.oid, regexp_replace(c.relname, '_[0-9_]+$', '') as name, c.relpages,
          (select coalesce(sum(i.relpages), 0) from pg_catalog.pg_index x join pg_catalog.pg_class i on i.oid = x.indexrelid

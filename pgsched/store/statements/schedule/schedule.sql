@@ -1,5 +1,5 @@
--- schedule: one execution or job. pgsched.schedule_outcome documents its locks. The casts are for drivers that send no
--- types.
+-- schedule: schedules one execution or job. pgsched.schedule_outcome documents its locks. The casts are for drivers
+-- that do not send types.
 select placed.id, placed.outcome, placed.fire_at
   from pgsched.schedule_outcome(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),

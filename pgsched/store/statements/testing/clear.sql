@@ -1,5 +1,5 @@
--- testing: deletes what was scheduled, and its outcomes; settings of clients, queues and limits stay. Locks the rows
--- that it deletes, live rows before the rows that refer to them.
+-- testing: deletes all executions and jobs, and their outcomes; settings of clients, queues and limits stay. Locks the
+-- rows that it deletes, live rows before the rows that refer to them.
 with executions as (delete from pgsched.executions),
      jobs as (delete from pgsched.jobs),
      history as (delete from pgsched.history),

@@ -1,2 +1,2 @@
--- testing: whether the database uses a clock other than its own. Locks nothing.
+-- testing: whether the database's clock has been replaced. Locks nothing.
 select pgsched.now() <> pg_catalog.now()
