@@ -104,7 +104,7 @@ def _address(url: str, login: str, more: list[str]) -> str:
 
 
 def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
-    """Returns the role of the client default: the one it has been given, or else a new one."""
+    """Returns the role of the client ``default``: the role that it has been given, or else a new one."""
     found = connection.execute(statement("admin/default_role")).fetchone()
     given = found[0] if found else None
     if given is None or given in entries:

@@ -1,1 +1,1 @@
-"""Bulk operations, which change the executions that a filter selects, at a rate. They can be listed and stopped."""
+"""Bulk operations, which change the executions or jobs that a filter selects, at a given rate."""

@@ -30,7 +30,7 @@ async def ask(
     if action != "backfill":
         id, matched, complete = await verbs.bulk(connection, action, filter, dry_run=dry_run, **given)
         return BulkAsked(id=id, matched=matched or 0, complete=complete)
-    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # may refuse the operation before anything is counted
+    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # may refuse, before anything is counted
     instants, skipped = await count_instants(connection, Range.of(filter))
     id = None if dry_run else (await verbs.bulk(connection, action, filter, **given))[0]
     return BulkAsked(id=id, matched=instants, complete=True, skipped=skipped)

@@ -27,7 +27,7 @@ class Metered(AsyncConnection[Any]):
     meter: "Meter | None" = None
 
     def measure(self) -> "Meter":
-        """Installs the meter. Notifications to the session are dropped, as no one listens for them."""
+        """Installs the meter. Notifications to the session are dropped, because no one listens for them."""
         self.meter = Meter(self.pgconn.socket)
         self.add_notify_handler(lambda _: None)
         return self.meter

@@ -1,13 +1,13 @@
-"""The settings that pgsched's sessions make, whatever is set for the server, the database or the role.
+"""The settings of pgsched's own sessions, which override those of the server, the database and the role.
 
 An operator may give a database another ``datestyle``, and a tenant who may create objects in a schema of the
 ``search_path`` may redefine ``=`` for our types. Neither may change what our statements mean or how results are read.
-Settings are made after connecting, because connection poolers refuse ``options`` in a startup packet, and with
+The settings are applied after connecting, because connection poolers refuse ``options`` in a startup packet, and with
 statements that look up no names. The operator decides how commits are flushed and whether the database accepts writes.
 
 A session's settings stay with the server connection, which a pooler may give to another client after each transaction.
-So only two kinds of connections make them for the whole session: those of workers, which need sessions anyway, and
-those that are not shared. All other code makes them for each transaction.
+So they are applied for the whole session on only two kinds of connections: those of workers, which need sessions
+anyway, and those that are not shared. All other code applies them for each transaction.
 """
 
 from typing import Any, LiteralString
@@ -51,8 +51,8 @@ def locally(statements: LiteralString) -> LiteralString:
 
 PINNED_LOCALLY = locally(PINNED)
 
-# With these a server notices within half a minute that its client's machine has vanished, and releases the client's
-# locks. They have no effect over a Unix socket.
+# With these settings, a server notices within half a minute that its client's machine has vanished, and releases the
+# client's locks. They have no effect over a Unix socket.
 KEPT_ALIVE_BY_THE_SERVER: LiteralString = (
     "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; "
 )
@@ -72,8 +72,8 @@ REQUEST: LiteralString = (
     "set statement_timeout = '15s'; set lock_timeout = '10s'; "
     "set idle_in_transaction_session_timeout = '150s'; set jit = off; "
 )
-# A user waits for a command and can interrupt it, and the server then cancels its statement. How long it takes depends
-# on the request.
+# A user waits for a command and can interrupt it; the server then cancels the command's statement. How long a command
+# takes depends on the request.
 _COMMAND = (
     f"set statement_timeout = 0; set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; "
     f"{KEPT_ALIVE_BY_THE_SERVER}set client_connection_check_interval = '2s'; {PINNED}"
@@ -104,7 +104,7 @@ def waiting_for_locks(patience: LiteralString) -> LiteralString:
 
 
 async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> None:
-    """Makes the pinned settings for the session. The connection must be in autocommit, because an open transaction
+    """Applies the pinned settings to the session. The connection must be in autocommit, because an open transaction
     keeps its isolation level.
 
     ``more`` adds SET statements to the same round trip, each ending in a semicolon.
@@ -118,7 +118,7 @@ async def pin_handler(connection: AsyncConnection[Any]) -> None:
 
 
 async def clear_handler(connection: AsyncConnection[Any]) -> None:
-    """Clears everything that a handler left in a session, and makes the settings again."""
+    """Clears everything that a handler left in a session, and applies the settings again."""
     await _set(connection, HANDLER + READING, after=statement("core/clear_session") + ";\n")
 
 

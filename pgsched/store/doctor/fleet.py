@@ -123,7 +123,7 @@ def _stall(queue: overview.QueueState, late: float | None) -> Finding:
 
 
 async def handlers(ground: CheckContext) -> list[Finding]:
-    """Finds handlers and kinds of targets that executions wait for and no living worker has."""
+    """Finds handlers and kinds of targets that executions wait for but no living worker has."""
     return [
         error(
             f"no running worker has {one.needs}, which {counted(one.held, 'execution')} "

@@ -133,7 +133,7 @@ def _held(one: Holder, here: str) -> Finding:
 
 
 async def lock_waits(ground: CheckContext) -> list[Finding]:
-    """Finds sessions of the database that have waited for a lock for some seconds, and those that block writers."""
+    """Finds sessions of the database that have waited for a lock for some seconds, and sessions that block writers."""
     bounds = ground.bounds
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
     holders = await ground.rows("doctor/lock_holders", **given)

@@ -9,7 +9,7 @@ _FULL = 0.5  # of the notification queue: a fuller queue may overflow within min
 
 
 async def write_ahead_log(ground: CheckContext) -> list[Finding]:
-    """Finds slots and failing archiving, which make the server keep write-ahead log until the disk is full."""
+    """Finds slots and archiving failures that make the server keep write-ahead log until the disk is full."""
     bounds = ground.bounds
     slots = await ground.rows("doctor/retained_log", most=bounds.most)
     found = [_retained(one) for one in slots if one.lost or (one.bytes or 0) >= bounds.retained]

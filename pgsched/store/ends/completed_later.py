@@ -61,4 +61,4 @@ def _may_be_deferred(options: bytes) -> bool:
     try:
         return _NAMED in options and parse_options(options).deferred is not None
     except InvalidInput:
-        return False  # its delivery reports this
+        return False  # its delivery reports the error

@@ -16,7 +16,7 @@ from pgsched.store.core.sql import statement
 class Pending(NamedTuple):
     """``dependents``: whether any execution waits for another. ``results_in``: seconds until a stored result must be
     recorded again. ``overdue_in``: seconds until an execution held by a gate must end. The last two are None if there
-    is none.
+    is no such result or execution.
     """
 
     dependents: bool

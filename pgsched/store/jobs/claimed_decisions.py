@@ -53,7 +53,7 @@ class DecidedRow(NamedTuple):
 
     @property
     def changes_its_job(self) -> bool:
-        """Whether running the row writes to the job, for example because it is the last."""
+        """Whether running the row writes to the job, for example because it is the job's last row."""
         found, rules = self.decision, self.rules
         successor = found.successor if isinstance(found, InstantDecision) else found
         return successor is None or rules.max_runs is not None or rules.after_completion

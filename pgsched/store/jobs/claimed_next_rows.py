@@ -185,8 +185,8 @@ async def _let_run(connection: AsyncConnection[Any], decisions: Decisions, runs:
 async def _queue(
     connection: AsyncConnection[Any], decisions: Decisions, runs: Iterable[tuple[Run, bytes]]
 ) -> set[bytes]:
-    """Makes each row wait for the end of the run before it. Returns the ids of the rows that wait; a row does not if
-    that run has ended.
+    """Makes each row wait for the end of the run before it. Returns the ids of the rows that wait. If that run has
+    ended, the row does not wait.
     """
     queued: set[bytes] = set()
     for run, earlier in runs:

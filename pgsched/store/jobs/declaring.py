@@ -1,8 +1,8 @@
 """Brings the jobs in the database in line with a declaration, and previews the changes.
 
 Declared jobs are marked with the name of their declaration, and a declaration changes or cancels only jobs with its own
-mark. If one of its keys belongs to a job made in another way, that job is taken over if requested; otherwise the
-declaration is refused.
+mark. If one of the declaration's keys belongs to a job made in another way, that job is taken over if requested;
+otherwise the declaration is refused.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ class ClaimedDefinition(Definition):
             return self
         try:
             return replace(self, cron=resolve_hashes(self.cron, self.identity))
-        except InvalidSchedule:  # ``decided`` raises it again, and handles it
+        except InvalidSchedule:  # ``decided`` raises this again, and ``decide_rows`` handles it
             return self
 
     def recurrence(self) -> Recurrence:
@@ -102,7 +102,9 @@ def fires_late(row: ClaimedExecution, rules: Rules) -> bool:
 
 @lru_cache(maxsize=16384)
 def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -> int | None:
-    """Memoised by the schedule's text, so that jobs with the same schedule share entries."""
+    """Returns the instant after this one. Memoised by the schedule's text, so that jobs with the same schedule share
+    entries.
+    """
     found = next_instant(from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap), to_datetime(instant))
     return None if found is None else to_instant(found)
 

@@ -30,8 +30,7 @@ class Withdrawn:
 
 
 async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
-    """Locks the withdrawn rows of these jobs, which must already be locked. Returns the rows by job id, earliest first.
-    """
+    """Locks the withdrawn rows of these jobs, which must already be locked. Returns the rows by job id, earliest first."""
     found: dict[UUID, list[Withdrawn]] = {}
     if jobs:
         for row in await rows(connection, Withdrawn, "jobs/withdrawn_rows", jobs=list(jobs)):
@@ -47,7 +46,7 @@ async def plan_withdrawn(connection: Connection, kept: Sequence[tuple[Withdrawn,
 
 
 async def skip_withdrawn(connection: Connection, left: Sequence[tuple[Withdrawn, datetime]]) -> None:
-    """Ends each of these rows as skipped, and lets it account for its job's instants up to the given time."""
+    """Ends each of these rows as skipped. The row accounts for its job's instants up to the given time."""
     if left:
         parameters = _named([row for row, _ in left]) | {"lasts": [last for _, last in left]}
         await connection.execute(statement("jobs/skip_withdrawn"), parameters)

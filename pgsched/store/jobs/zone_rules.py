@@ -25,8 +25,8 @@ FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """The tzdata versions in use. ``planned_by`` is the one that rows were last checked against, ``behind`` an older
-    one that some worker has.
+    """The tzdata versions in use. ``planned_by`` is the version against which rows were last checked; ``behind`` is an
+    older version that some worker has.
     """
 
     planned_by: str | None
@@ -84,8 +84,7 @@ async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: in
 async def recheck_others(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
 ) -> tuple[Rechecked, list[Culprit[UUID]]]:
-    """Like ``recheck``, but leaves out the jobs that make it fail, and leaves jobs locked by other sessions for later.
-    """
+    """Like ``recheck``, but leaves out the jobs that make it fail, and leaves jobs locked by other sessions for later."""
     found: list[Rechecked] = []
 
     async def work(part: Sequence[UUID]) -> None:

@@ -51,8 +51,8 @@ async def read_events(
     limit: int = 500,
     span: int = SPAN,
 ) -> EventPage:
-    """Returns the events after a position, up to and including a horizon, for these clients or for all that the session
-    may see.
+    """Returns the events after a position, for these clients or for all that the session may see. ``horizon`` ends the
+    range, and must include the position.
     """
     low, end = position.seen.xmax, max(horizon.seen.xmax, position.seen.xmax)
     high = min(end, low + span)

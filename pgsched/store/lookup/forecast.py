@@ -45,7 +45,7 @@ async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
 async def forecast(
     connection: AsyncConnection[Any], *, minutes: int, per_minute: int, start: datetime | None = None
 ) -> list[Minute]:
-    """Returns the minutes in which something falls due, among ``minutes`` from ``start`` or the current minute on.
+    """Returns the minutes in which executions fall due, among ``minutes`` from ``start`` or the current minute on.
     Reads no more of a minute than needed to see that the minute is hot.
     """
     found = await rows(connection, dict, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)

@@ -144,8 +144,8 @@ async def list_jobs(
 async def list_definitions(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> RowPage[Definition]:
-    """Like ``list_jobs``, but reads only the columns that decide when a job fires, and no payloads, because there may
-    be thousands of jobs.
+    """Like ``list_jobs``, but reads only the columns that decide when a job fires. It reads no payloads, because there
+    may be thousands of jobs.
     """
     return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 

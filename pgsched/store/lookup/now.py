@@ -1,4 +1,4 @@
-"""Counts what is due, running and late now, by queue, client and worker, at a bounded cost.
+"""Counts the executions that are due, running and late now, by queue, client and worker, at a bounded cost.
 
 Only the oldest rows of each partition are counted, at most ``MOST``. Throughput comes from the server's statistics,
 without reading any rows.

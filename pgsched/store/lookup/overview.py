@@ -36,7 +36,7 @@ class QueueLateness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """A queue, whether consumers pull from it, whether it is paused, and why nothing begins in it."""
+    """A queue, whether consumers pull from it, whether it is paused, and, if nothing begins in it, why."""
 
     name: str
     pulled: bool
@@ -46,7 +46,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivingWorker:
-    """A living worker, and what it serves."""
+    """A living worker, and the queues that it serves."""
 
     id: int
     name: str
@@ -93,7 +93,7 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
 
 
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
-    """Returns the queues that have due and unclaimed executions. The queue that is most late comes first."""
+    """Returns the queues that have due and unclaimed executions, the most overdue queue first."""
     return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_slot=NO_SLOT)
 
 
@@ -138,7 +138,6 @@ async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[Ta
 
 
 async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
-    """Returns the number of days, counting from today, for which partitions exist, and the table that has the fewest.
-    """
+    """Returns the number of days, counting from today, for which partitions exist, and the table that has the fewest."""
     found = await first(connection, "doctor/days_ahead") or (0, "history")
     return int(found[0]), str(found[1])

@@ -1,4 +1,4 @@
-"""The rows of listings. Payloads remain the stored text."""
+"""The rows of listings. Payloads remain JSON text as stored."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -68,7 +68,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The end of an execution. Events have one order: reading on from an event's ``cursor`` returns the events after
+    """The end of an execution. All ends have one order: reading on from an event's ``cursor`` returns the ends after
     it.
     """
 
@@ -184,7 +184,7 @@ class EditPreview:
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow(Definition):
-    """A recurring definition."""
+    """A recurring job."""
 
     queue: str
     ordering_key: str | None

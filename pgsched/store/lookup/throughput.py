@@ -35,8 +35,8 @@ class Percentiles:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """The work done in the step that began at ``starts_at``, in a queue or for a client. It counts executions by how
-    they ended, and attempts, with those that failed. ``lateness`` is how late attempts began, ``duration`` how long
-    they took.
+    they ended, all attempts, and failed attempts. ``lateness`` is how late attempts began, ``duration`` how long they
+    took.
     """
 
     starts_at: datetime | None = None

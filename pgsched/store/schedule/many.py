@@ -1,9 +1,9 @@
 """Schedules many one-shots at once, for ``schedule_many``.
 
-Rows that set only their own columns are loaded by COPY in its binary format. COPY cannot load the other rows: it
-evaluates no expressions, but the database must compute the partition of a row with a key, an ordering key or a queue.
-It is also refused to a role that is subject to row-level security. All these rows are set aside and inserted by
-``insert … select``, a few thousand at a time. A row that says what to do if its key is in use goes through
+Plain rows, without a key, ordering key, labels or queue, are loaded by COPY in its binary format. COPY cannot load
+other rows: it evaluates no expressions, but the database must compute the partition of a row with a key, an ordering
+key or a queue. A role that is subject to row-level security may not use COPY at all. Such rows are set aside and
+inserted by ``insert … select``, a few thousand at a time. A row that says what to do if its key is in use goes through
 ``pgsched.schedule_outcome``, as if scheduled alone.
 """
 
@@ -198,7 +198,7 @@ def _statement_for(order: OneShot) -> str:
 
 
 def _is_plain(order: OneShot) -> bool:
-    """Whether a row sets only its own columns."""
+    """Whether COPY can load a row."""
     others = order.key, order.ordering_key, order.on_conflict, order.labels
     return others == (None, None, None, None) and order.queue == "default"
 

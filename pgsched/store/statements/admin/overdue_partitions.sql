@@ -1,4 +1,4 @@
--- recovery: the partitions with due executions that are waiting, and the current time. Locks nothing. Index:
+-- recovery: the partitions in which due executions wait, and the current time. Locks nothing. Index:
 -- executions_fire_at.
 select p as partition, pgsched.now() as now
   from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p

@@ -89,15 +89,15 @@ and case when r.lease_expires_at is not null then 'running' when r.fire_at = 'in
 and r.status = any (%(ended)s::pgsched.execution_status[])
 -- failed: rows that failed. Not a parameter, so that a generic plan also finds the indexes that cover only failed rows
 and r.status = 'failed'
--- target: whose target starts with this
+-- target: rows whose target starts with this
 and starts_with(r.target, %(target)s)
--- reason: whose reason contains this, ignoring case
+-- reason: rows whose reason contains this, ignoring case
 and strpos(lower(r.reason), lower(%(reason)s)) > 0
 -- status_code: with this status code
 and r.status_code = %(status_code)s
--- failed_since: that failed at or after this instant
+-- failed_since: rows that failed at or after this instant
 and r.finished_at >= %(failed_since)s
--- failed_before: that failed before this instant
+-- failed_before: rows that failed before this instant
 and r.finished_at < %(failed_before)s
 -- open: dead letters that are still open
 and r.dealt_with_at is null

@@ -1,5 +1,5 @@
--- doctor: sequences of pgsched of whose next thousand numbers one is already in use. A sequence that the login may not
--- read is left out. Indexes: the primary keys of workers and audit_log. Locks nothing.
+-- doctor: sequences of pgsched with a number among their next thousand that is already in use. A sequence that the
+-- login may not read is left out. Indexes: the primary keys of workers and audit_log. Locks nothing.
 select s.name, s.last, t.taken
   from (select n.name, coalesce(pg_catalog.pg_sequence_last_value(n.name::regclass), 0) as last
           from (values ('pgsched.workers_id_seq'), ('pgsched.audit_log_id_seq')) n (name)

@@ -1,5 +1,5 @@
--- circuits: deletes circuits that have let everything pass for long enough, and gates that were only shut by hand. A
--- gate with a limit works as before again.
+-- circuits: deletes circuits that have let everything pass for long enough, and gates that were only shut by hand.
+-- Gates that have limits return to normal.
 with closed as (
   delete from pgsched_internal.gates g
    where g.recovers_from < pgsched.now() - %(after)s

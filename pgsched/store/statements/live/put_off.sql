@@ -1,6 +1,6 @@
 -- claim: gives back claimed rows that need something that is locked or does not exist yet. They fire again after the
--- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that no number of them can
--- block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
+-- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that even many of them do
+-- not block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
 -- earlier. If fire_at would wrongly suggest that a row has waited, the mark 'busy' says that it has not. Fenced by the
 -- token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the index whole.
 update pgsched_internal.executions_{p} e

@@ -1,4 +1,4 @@
--- schedule: inserts one-shots with a key, an ordering key or a queue, from which the database computes the partition.
+-- schedule: inserts one-shots with a key, ordering key, labels or queue. The database computes the partition.
 insert into pgsched.executions (target, payload, fire_at, client_id, key, ordering_key, partition, options, labels)
 select o.target, o.payload::jsonb, o.fire_at, o.client, o.key, o.ordering_key,
        pgsched.partition_for(o.queue, o.client, o.key, o.ordering_key), o.options::jsonb,
