@@ -106,7 +106,7 @@ def note_sql() -> str:
 
 
 def _recorded(name: str) -> str:
-    """Returns a statement on the record of the interface. It may be printed, so its only value, a digest, is inlined."""
+    """Returns a statement on the interface's record. It may be printed, so its only value, a digest, is inlined."""
     record = statement("admin/interface_record").replace("%(digest)s", f"'{digest()}'")
     return statement(name).replace("{record}", record)
 

@@ -1,4 +1,4 @@
-"""Clients' secrets, mainly those named in options. They are sealed here, stored in the database, and opened by workers."""
+"""Clients' secrets, mainly those named in options: sealed here, stored in the database, and opened by workers."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -83,7 +83,7 @@ async def former_workers(
 
 
 async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[ExecutionInHand]:
-    """Returns the oldest executions that the worker holds, but only those among the oldest due rows of each partition."""
+    """Returns the oldest executions that the worker holds, among the oldest due rows of each partition."""
     return await rows(
         connection, ExecutionInHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit
     )

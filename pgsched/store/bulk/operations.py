@@ -86,7 +86,7 @@ class Active:
 
     @property
     def payers(self) -> Payers:
-        """The clients whose share of the time the operation uses. An operation for all clients has a share of its own."""
+        """The clients whose share of the time the operation uses. An operation for all clients has its own share."""
         return frozenset(client or "" for client in self.clients)
 
 

@@ -26,7 +26,7 @@ _HOLDERS = 2
 
 
 class LockCapacity(NamedTuple):
-    """One reader of the view holds ``held`` locks; the server has room for ``each`` times ``sessions`` locks in total."""
+    """One reader of the view holds ``held`` locks. The server has room for ``each`` times ``sessions`` locks."""
 
     held: int
     each: int

@@ -30,7 +30,7 @@ class Withdrawn:
 
 
 async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
-    """Locks the withdrawn rows of these jobs, which must already be locked. Returns the rows by job id, earliest first."""
+    """Locks the withdrawn rows of these jobs, which are already locked. Returns them by job id, earliest first."""
     found: dict[UUID, list[Withdrawn]] = {}
     if jobs:
         for row in await rows(connection, Withdrawn, "jobs/withdrawn_rows", jobs=list(jobs)):

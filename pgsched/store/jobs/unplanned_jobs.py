@@ -95,7 +95,7 @@ class Repaired(NamedTuple):
 
 
 async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
-    """Examines the next ``most`` jobs, and marks for replanning those that are active but have no row to continue them."""
+    """Examines the next ``most`` jobs, and marks for replanning active jobs that have no row to continue them."""
     row = await first(connection, "jobs/orphaned_jobs", after=after, most=most)
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 

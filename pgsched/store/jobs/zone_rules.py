@@ -84,7 +84,7 @@ async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: in
 async def recheck_others(
     connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
 ) -> tuple[Rechecked, list[Culprit[UUID]]]:
-    """Like ``recheck``, but leaves out the jobs that make it fail, and leaves jobs locked by other sessions for later."""
+    """Like ``recheck``, but leaves out jobs that make it fail, and postpones jobs locked by other sessions."""
     found: list[Rechecked] = []
 
     async def work(part: Sequence[UUID]) -> None:

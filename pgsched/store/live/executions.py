@@ -171,7 +171,7 @@ def _claims(
 def _claims_of_first(
     common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """Yields the statements of a claim by priority, one for each queue. The batch is that of any of the queue's shares."""
+    """Yields the statements of a claim by priority, one per queue, with the batch of any of the queue's shares."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
         asked = {"batch": batch, "depth": DEPTH}

@@ -138,6 +138,6 @@ async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[Ta
 
 
 async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
-    """Returns the number of days, counting from today, for which partitions exist, and the table that has the fewest."""
+    """Returns the number of days, from today on, for which partitions exist, and the table that has the fewest."""
     found = await first(connection, "doctor/days_ahead") or (0, "history")
     return int(found[0]), str(found[1])

@@ -48,7 +48,7 @@ def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """Returns the conditions on the status of live rows and on that of rows in history; None where no status is wanted."""
+    """Returns the conditions on the statuses of live rows and of rows in history, or None where none is wanted."""
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]

@@ -63,7 +63,7 @@ def placed(row: Any) -> Placed:
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:
-    """Whether this session may plan jobs. Clients' sessions may not; a worker plans for them right after their commit."""
+    """Whether this session may plan jobs. Clients' sessions may not: a worker plans right after their commit."""
     return bool(await value(connection, "jobs/may_plan"))
 
 

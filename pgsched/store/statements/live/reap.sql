@@ -1,5 +1,5 @@
--- reap: takes back the rows of lost workers, and rows whose leases had expired by a given moment. Reads the next due rows
--- of one partition from its mark on: `depth` rows and those due at the same instant. What happens to a row:
+-- reap: takes back the rows of lost workers, and rows whose leases had expired by a given moment. Reads the next due
+-- rows of one partition from its mark on: `depth` rows and those due at the same instant. What happens to a row:
 -- - A row of a lost worker goes back as if it had not been claimed. If it was not due yet, it had not begun, and
 --   nothing is recorded. Losses of handlers are counted, because the handler may be what ended the worker.
 -- - A lease that expired under a living worker counts as an attempt; a row with no attempts left fails. A worker that
