@@ -39,7 +39,7 @@ begin
   return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
 end $$;
 comment on function pgsched_internal.check_setting(text, jsonb)
-  is 'True if a value (or null) is valid for a setting of a client, a queue or the installation; raises PS000
+  is 'True for a valid value of a setting of a client, a queue or the installation (null is valid); raises PS000
 otherwise.';
 
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean

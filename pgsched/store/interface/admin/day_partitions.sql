@@ -97,8 +97,8 @@ begin
   return attached is distinct from false;
 end $$;
 comment on function pgsched_internal.attach_day(text, date)
-  is 'Attaches the table of a day as a partition, if the necessary locks are free at this moment. True if the table is a
-partition afterwards.';
+  is 'Attaches the table of a day as a partition, if the necessary locks are free. True if the table is a partition
+afterwards.';
 
 create or replace function pgsched_internal.rollup_days() returns integer language sql immutable parallel safe return 30;
 comment on function pgsched_internal.rollup_days() is 'The number of days for which rollups are kept.';
@@ -189,8 +189,8 @@ begin
 exception when lock_not_available then return false;
 end $$;
 comment on function pgsched_internal.drop_day(text)
-  is 'Drops the table of a day. False if the necessary locks are not free at this moment; null if the table still has
-open dead letters.';
+  is 'Drops the table of a day. False if the necessary locks are not free; null if the table still has open dead
+letters.';
 
 create or replace function pgsched_internal.trim_default_days(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

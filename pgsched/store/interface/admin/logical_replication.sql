@@ -21,8 +21,7 @@ create or replace trigger queue_followed after insert on pgsched.queues
   for each row execute function pgsched_internal.queue_followed();
 alter table pgsched.queues enable replica trigger queue_followed;
 
--- If the necessary locks are not free at this moment, the tables stay. The tables of a dropped queue are empty and do
--- no harm.
+-- If the necessary locks are not free, the tables stay. The tables of a dropped queue are empty and do no harm.
 create or replace function pgsched_internal.dropped_queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -101,7 +100,7 @@ create or replace trigger dropped_day_followed after delete on pgsched_internal.
   for each row execute function pgsched_internal.dropped_day_followed();
 alter table pgsched_internal.days enable replica trigger dropped_day_followed;
 
--- A sequence that is ahead of its table stays unchanged, because it may be in use at this moment.
+-- A sequence that is ahead of its table stays unchanged, because it may be in use.
 create or replace function pgsched_internal.advance_sequences() returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare

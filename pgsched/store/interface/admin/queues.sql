@@ -41,8 +41,8 @@ comment on function pgsched.set_queue(text, jsonb, text)
 restores the default. True if anything changed. Raises PS010 for an unknown queue, and PS000 or PS004 for invalid
 values.';
 
--- The number of a dropped queue is not reused while others are free, so that its history does not appear under the name
--- of another queue.
+-- The number of a dropped queue is not reused while other numbers are free, so that its history does not appear under
+-- the name of another queue.
 create or replace function pgsched_internal.next_queue_number() returns integer language plpgsql volatile as $$
 declare
   number integer;
@@ -204,8 +204,8 @@ begin
                                  limit most) found);
 end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)
-  is 'The number of live executions of a queue that the role may see, counted up to a limit. With waiting, counts only
-those that wait.';
+  is 'The number of live executions of a queue that the role may see, counted up to a limit. If waiting is true, counts
+only those that wait.';
 
 create or replace function pgsched_internal.set_queue_paused(paused boolean, name text, note text) returns boolean
   language plpgsql volatile as $$

@@ -29,8 +29,8 @@ begin
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
   is 'Gives a client a new signing secret, which the caller has sealed; hint contains the characters by which the secret
-is shown. Earlier secrets stay valid for keep_for, and callbacks carry a signature by each of them, too. Raises PS011 if
-five secrets are already valid.';
+is shown. Earlier secrets stay valid for keep_for, during which callbacks carry a signature by each of them as well.
+Raises PS011 if five secrets are already valid.';
 
 create or replace function pgsched.drop_signing_secret(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -39,8 +39,8 @@ begin
   return job.client_id;
 end $$;
 comment on function pgsched_internal.check_backfill(jsonb, boolean)
-  is 'The client of a job; raises PS002, PS010 or PS011 if these instants of the job cannot be backfilled. With locks,
-also locks the job.';
+  is 'The client of a job; raises PS002, PS010 or PS011 if these instants of the job cannot be backfilled. If locks is
+true, also locks the job.';
 
 create or replace function pgsched_internal.cancel_backfilled(asked pgsched.bulk_operations) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

@@ -28,9 +28,9 @@ end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
   is 'Ends a locked execution as failed and drops its contents. Used when the execution cannot even be held.';
 
--- Does not read the row's contents, and does not count the attempt. With with_job, the job of a planned row becomes
--- invalid, unless another transaction has locked the job; then the job has no next row until the sweep repairs it. A
--- row that has already run does not affect its job, because its successor exists.
+-- Does not read the row's contents, and does not count the attempt. If with_job is true, the job of a planned row
+-- becomes invalid, unless another transaction has locked the job; then the job has no next row until the sweep repairs
+-- it. A row that has already run does not affect its job, because its successor exists.
 create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
   returns void language plpgsql volatile as $$
 declare

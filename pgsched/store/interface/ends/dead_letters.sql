@@ -60,8 +60,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
-  is 'Locks a dead letter that has not expired, if the session acts for its client. With or_dependent, also locks an
-execution that was skipped because one that it waited for did not succeed. Raises PS010 or PS011 otherwise.';
+  is 'Locks a dead letter that has not expired, if the session acts for its client. If or_dependent is true, also
+accepts an execution that was skipped because one that it waited for did not succeed. Raises PS010 or PS011 otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare

@@ -1,6 +1,6 @@
 -- Cancelling jobs and executions, and triggering jobs. The lock order is the same everywhere: the job, then its waiting
--- row. A row that a worker is claiming at this moment is skipped: it runs, its claim does not touch the job, and the
--- next plan of the job continues from there.
+-- row. A row that a worker is claiming is skipped: it runs, its claim does not touch the job, and the next plan of the
+-- job continues from there.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -120,7 +120,7 @@ begin
 end $$;
 comment on function pgsched_internal.lock_named(text, text, boolean)
   is 'Locks a key and returns the id of its holder, if the session acts for the client. Raises PS010 if nothing has ever
-held the key. With live_only, returns null if the holder has ended, however long ago.';
+held the key. If live_only is true, returns null for a holder that has ended, however long ago.';
 
 create or replace function pgsched.cancel(
   id uuid default null, client text default null, key text default null, note text default null, actor text default null

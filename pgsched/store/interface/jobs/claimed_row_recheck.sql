@@ -15,7 +15,7 @@ comment on function pgsched_internal.tell_of_change(uuid)
   is 'Notifies the workers that have claimed runs of a job that was changed.';
 
 -- If the instant of the run had not come when the job was changed, the next plan decides about it, as for a waiting
--- row. If it had come, it stays accounted for.
+-- row. If the instant had come, it stays accounted for.
 create or replace function pgsched_internal.replan_from(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile as $$
 begin
@@ -72,8 +72,7 @@ comment on function pgsched_internal.follow_change(pgsched.executions, pgsched.j
   is 'Adapts a claimed run to a change of its job before the run has begun: the run waits again, ends, or is left to the
 next plan.';
 
--- A change of a job locks the job first, so this function does, too. It never waits: if something is locked, the worker
--- asks again.
+-- Locks the job first, as every change of a job does. Never waits: if something is locked, the worker asks again.
 create or replace function pgsched_internal.recall(partition smallint, id uuid, token bigint) returns text
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare

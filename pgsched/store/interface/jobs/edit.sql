@@ -166,8 +166,7 @@ comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, tex
   is 'Adapts the waiting rows of a job after its definition was edited or replaced. They keep their instants, unless the
 schedule or the partition of the job has changed.';
 
--- If a worker is claiming the planned row at this moment, the job stays unplanned, and a planner continues from that
--- row.
+-- If a worker is claiming the planned row, the job stays unplanned, and a planner continues from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void
   language plpgsql volatile as $$
 declare

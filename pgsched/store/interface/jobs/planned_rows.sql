@@ -136,8 +136,8 @@ begin
   perform pgsched_internal.tell_of_change(withdraw.job_id);
 end $$;
 comment on function pgsched_internal.withdraw(uuid, text, boolean)
-  is 'Takes back the planned row of a job that is edited, paused or cancelled. With keeps, the row is held instead if
-its run may still begin.';
+  is 'Takes back the planned row of a job that is edited, paused or cancelled. If keeps is true and the run may still
+begin, the row is held instead.';
 
 -- If the current revision of the job was never planned, the new schedule begins where the old one would have.
 create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz

@@ -80,8 +80,8 @@ end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
   is 'Locks due rows of a partition, up to a limit. If there is nothing to hand out, leaves no lock on the partition.';
 
--- If the first partition was empty, checks all partitions at once, because most are then empty, too. Leaves no lock
--- behind.
+-- Called if the first partition was empty, because most are then empty as well: checks all partitions at once. Leaves
+-- no lock behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
 declare
   found smallint[];

@@ -123,7 +123,7 @@ end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean, boolean)
   is 'Moves a locked execution to history and does what follows from its end, as a worker''s settle does. tried is false
 if its last attempt did not take place. Returns false, and changes nothing, if another row that the end writes is
-locked; with waits, only if that row stays locked for more than a moment.';
+locked; if waits is true, it first waits a moment for that row.';
 
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -159,8 +159,8 @@ begin
 end $$;
 comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean, boolean)
   is 'Records a failed attempt of a locked execution, which then waits for its next attempt or ends, as its options say.
-Returns null, and changes nothing, if another row that its end writes is locked; with waits, only if that row stays
-locked for more than a moment.';
+Returns null, and changes nothing, if another row that its end writes is locked; if waits is true, it first waits a
+moment for that row.';
 
 -- If a consumer is gone, its execution has not failed, so the next consumer can have it at once. If a target accepts an
 -- execution and does not complete it, the attempt has failed, and the retry policy applies. If a result was stored in

@@ -1,6 +1,6 @@
--- Notifications to workers. A statement sends one for each queue, only for rows that are due before an idle worker
--- would poll, and only if no worker polls the queue constantly. `set pgsched.notify = off` turns notifications off for
--- a session or a role; workers then find the rows by polling, within a second.
+-- Notifications to workers. A statement sends at most one for each queue: only for rows that are due before an idle
+-- worker would poll, and only if no worker polls the queue constantly. `set pgsched.notify = off` turns notifications
+-- off for a session or a role; workers then find the rows by polling, within a second.
 
 -- While a transaction that used NOTIFY commits, PostgreSQL holds one lock for the whole database until the commit has
 -- been flushed. So writers that notify wait for each other's disk. Therefore, a worker that is woken often polls every
