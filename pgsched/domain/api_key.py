@@ -1,6 +1,6 @@
 """API keys: their tokens, ``psk_<id>_<secret>``, and what they permit.
 
-The secret is 256 random bits, so its hash needs no salt and no rounds: trying them all is not feasible.
+A secret has 256 random bits and cannot be guessed, so a single unsalted hash protects it.
 """
 
 import base64
@@ -18,30 +18,30 @@ _TOKEN = re.compile(r"psk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What the holder of a key sends. Logs must not show it, so ``repr`` contains only the id."""
+    """The token that the holder of a key sends. Logs must not show the secret, so ``repr`` contains only the id."""
 
     id: str
     secret: str
 
     @classmethod
     def new(cls, id: str | None = None) -> "Token":
-        """Returns a token with a new secret, for this key or for a new one."""
+        """Returns a token with a new secret, for the key ``id`` or for a new key."""
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
         return cls(id or secrets.token_hex(8), secret)
 
     @classmethod
     def parse(cls, text: str) -> "Token | None":
-        """Parses a token. Returns None if the text cannot be one."""
+        """Parses a token. Returns None if the text does not have the form of a token."""
         found = _TOKEN.fullmatch(text)
         return cls(found[1], found[2]) if found else None
 
     @property
     def hash(self) -> bytes:
-        """The hash of the secret, which is what is stored."""
+        """The hash of the secret. The database stores only this hash."""
         return hashlib.sha256(self.secret.encode()).digest()
 
     def fits(self, hash: bytes | None) -> bool:
-        """Whether this is the hash of the secret, compared in constant time."""
+        """Whether ``hash`` is the hash of the secret, compared in constant time."""
         return hash is not None and hmac.compare_digest(self.hash, hash)
 
     def __str__(self) -> str:
@@ -53,8 +53,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a caller may do: for these clients (None: for all), within these scopes. ``subject`` identifies the caller
-    in the audit log.
+    """What a caller may do: act for ``clients`` (None for all) within ``scopes``. ``subject`` identifies the caller in
+    the audit log.
     """
 
     subject: str
@@ -63,8 +63,8 @@ class Grant:
 
     @property
     def payers(self) -> frozenset[str]:
-        """The clients whose share of a bounded resource its requests use. A key for all clients has its own share, as
-        has a grant for no clients.
+        """The clients whose shares of a bounded resource the caller's requests use. A caller that may act for all
+        clients has a share of its own, and so does a caller that may act for none.
         """
         return self.clients or frozenset(("\0",) if self.clients is not None else (f"\0{self.subject}\0",))
 
@@ -72,7 +72,7 @@ class Grant:
         return self.clients is None or client in self.clients
 
     def settings(self) -> dict[str, Any]:
-        """Returns the settings of an API session that acts under this grant."""
+        """Returns the database settings for a session that acts under this grant."""
         clients = None if self.clients is None else sorted(self.clients)
         return {"clients": clients, "admin": "on" if "admin" in self.scopes else "off", "subject": self.subject}
 
@@ -80,14 +80,14 @@ class Grant:
 NOBODY = Grant(subject="", clients=frozenset(), scopes=frozenset())
 """The grant for no clients and no scopes."""
 ANYBODY = Grant(subject="", clients=None, scopes=frozenset(SCOPES))
-"""The grant of requests to an API that has no keys: all clients and all scopes."""
+"""The grant of every caller of an API without keys: all clients and all scopes."""
 EVERYBODY = Grant(subject="", clients=None, scopes=frozenset())
-"""The grant for what the API does for all clients at once; nothing from it is shown to a caller."""
+"""The grant for the API's own work across all clients. No caller sees what it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownKey:
-    """What a token is checked against; seconds are counted from the time of the look-up."""
+    """A stored key, against which tokens are checked. Seconds are counted from the time of the look-up."""
 
     id: str
     hash: bytes

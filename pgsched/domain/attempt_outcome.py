@@ -1,7 +1,7 @@
 """Outcomes of attempts: what happened, not what follows from it.
 
-A channel returns an Outcome, and the settler sends it to the database. The settling statement decides what happens to
-the row under its options, by ``pgsched_internal.decide``.
+A channel returns an Outcome, and the settler sends it to the database. There ``pgsched_internal.decide`` determines
+from the row's options what happens to the row.
 """
 
 import re
@@ -11,9 +11,9 @@ from datetime import timedelta
 from pgsched.domain.execution_options import Options
 
 LONGEST_ERROR = 2000
-"""Maximum characters of an error that are stored."""
+"""Maximum length of a stored error, in characters."""
 LONGEST_RETRY_AFTER = timedelta(hours=24)
-"""The longest time for which a target can put off its own retry."""
+"""The longest time by which a target can delay its retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The target failed, or did not respond in time. ``retry_after`` is the wait that it asked for, and ``traceback``
-    the stored part of a handler's traceback.
+    """The target failed or did not respond in time. ``retry_after`` is the delay that the target asked for;
+    ``traceback`` is the stored part of a handler's traceback.
     """
 
     error: str
@@ -39,7 +39,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
-    """The target accepted the execution and will complete it later by its token."""
+    """The target accepted the execution and will complete it later with the execution's token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,21 +52,22 @@ LATE = Late()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postponed:
-    """The target asked to be called again later; it has neither succeeded nor failed."""
+    """The target neither succeeded nor failed; it asked to be called again later."""
 
     after: timedelta
     reason: str
 
 
 NO_SLOT = "waits: no free slot"
-"""Start of the reason of a row that is due but was put off because a worker had no slot for it."""
+"""The start of the reason given for a due row that was postponed because its worker had no free slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The attempt did not take place, or the worker itself cut it short, so it does not count. ``after`` is how long to
-    leave the row alone, and ``reason`` tells its owner why. ``by_drain`` means that the worker stopped before the
-    execution could finish; ``ended``, that the row had already ended in the database and its call is now over.
+    """The attempt does not count: it did not take place, or the worker itself cut it short. ``after`` is how long the
+    row must wait before it can be claimed again, and ``reason`` tells its owner why. ``by_drain`` means that the worker
+    stopped before the execution could finish. ``ended`` means that the row had already ended in the database when the
+    call returned.
     """
 
     after: timedelta = timedelta(0)
@@ -91,9 +92,9 @@ Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadyS
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:
-    """Whether this attempt (counted from 1) is too late to begin, ``age`` seconds after the execution's start.
+    """Whether it is too late to begin this attempt (counted from 1), ``age`` seconds after the execution's start.
 
-    How the execution ends is decided when it is settled, by ``pgsched_internal.lateness``, which has the same limits.
+    ``pgsched_internal.lateness``, which applies the same limits, decides how the execution ends when it is settled.
     """
     return (
         (options.relevant_for is not None and age > options.relevant_for)
@@ -103,26 +104,26 @@ def is_late(options: Options, attempt: int, age: float) -> bool:
 
 
 def longest_deferred(options: Options, age: float) -> float:
-    """Returns the seconds that a target has to complete what it accepted."""
+    """Returns how many seconds a target has to complete an execution that it accepted."""
     seconds = options.deferred or 0.0
     return seconds if options.deadline is None else max(min(seconds, options.deadline - age), 0.0)
 
 
 def kept_error(error: str) -> str:
-    """Shortens an error to 2,000 characters, without any that PostgreSQL's text type would refuse."""
+    """Shortens an error to 2,000 characters, and replaces characters that PostgreSQL's text type does not accept."""
     kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
 def escaped(text: str) -> str:
-    """Escapes lines of text for a terminal and for PostgreSQL: control characters other than line breaks and tabs, and
-    invalid characters, are written as in Python.
+    """Escapes text for a terminal and for PostgreSQL. Surrogates and all control characters except line feeds and tabs
+    become Python escape sequences.
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def json_text(result: bytes | None) -> str | None:
-    """Returns JSON that jsonb accepts, without NUL characters: a refused row would hold up its batch."""
+    """Returns the result as JSON that jsonb accepts, without NUL characters. A refused row would hold up its batch."""
     if result is None:
         return None
     return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8", "replace"))

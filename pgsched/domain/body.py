@@ -17,7 +17,7 @@ FORMATS = {
     "form": "application/x-www-form-urlencoded",
     "base64": "application/octet-stream",
 }
-"""The formats, each with its default media type."""
+"""The body formats and their default media types."""
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _FITS = {
     "text": "write a JSON string",
@@ -27,7 +27,7 @@ _FITS = {
 
 
 class _Digits(str):
-    """A number as written."""
+    """A number, as the digits that were written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Body:
     type: str
 
     def of(self, payload: bytes) -> bytes:
-        """Builds the body. Raises InvalidPayload if the payload does not fit the format."""
+        """Builds the body from a payload. Raises InvalidPayload if the payload does not fit the format."""
         value = loads(payload, parse_float=_Digits, parse_int=_Digits)
         try:
             match self.format:
@@ -54,7 +54,7 @@ class Body:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yields the values of a form field. Raises ValueError."""
+    """Yields the texts of a form field. Raises ValueError for a value that a form cannot contain."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, bool):
             yield "true" if one else "false"
@@ -65,13 +65,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def body_of(option: dict[str, str]) -> Body:
-    """Returns the body that the option ``body`` describes."""
+    """Converts the option ``body`` to a Body."""
     return Body(format=option["format"], type=option.get("type", FORMATS[option["format"]]))
 
 
 def check_body(payload: bytes | None, options: bytes | None) -> None:
-    """Raises InvalidPayload if the payload does not fit its ``body`` option. No CHECK of the table does this, because
-    every statement would pay for it. Errors in the options themselves are left to the database.
+    """Raises InvalidPayload if the payload does not fit the option ``body``. A CHECK constraint would cost every
+    statement time. Errors in the options themselves are left to the database.
     """
     if options is None or payload is None or b'"body"' not in options:
         return

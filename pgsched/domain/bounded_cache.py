@@ -1,6 +1,7 @@
-"""Caches results up to a total size.
+"""A cache that is limited by total size.
 
-``functools.lru_cache`` counts entries. If clients decide how large an entry is, a count does not limit memory.
+``functools.lru_cache`` limits only the number of entries. That does not limit memory if clients decide how large each
+entry is.
 """
 
 from collections import OrderedDict
@@ -12,7 +13,7 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """A thread-safe cache with a total weight of at most ``most``; the least recently used values are evicted first."""
+    """A thread-safe cache with a total weight of at most ``most``. It evicts the least recently used values first."""
 
     def __init__(self, most: int) -> None:
         self._most, self.weight = most, 0
@@ -20,7 +21,7 @@ class Memo(Generic[V]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> V | None:
-        """Returns the value, or None if it is not in the cache."""
+        """Returns the value for a key, or None if the key is not in the cache."""
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -29,7 +30,7 @@ class Memo(Generic[V]):
             return found[0]
 
     def put(self, key: Hashable, value: V, weight: int) -> V:
-        """Stores the value, and returns it."""
+        """Stores a value and returns it."""
         with self._lock:
             if (before := self._known.pop(key, None)) is not None:
                 self.weight -= before[1]

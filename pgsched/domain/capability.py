@@ -1,12 +1,12 @@
-"""Capabilities: what a worker needs to have before it can deliver to a target.
+"""Capabilities: what a worker needs in order to deliver to a target.
 
-Any worker can send callbacks and notifications. But only a worker with a Python handler can call it, and only one with
-brokers configured can send to Kafka. What a target needs is a **capability**: ``python:send_email`` (the target
-itself), ``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers declare theirs in
-``pgsched.workers``.
+Any worker can send callbacks and notifications. But only a worker that has a Python handler can call that handler, and
+only a worker with configured brokers can send to Kafka. What a target needs is a **capability**: ``python:send_email``
+(the target itself), ``kafka:``, or ``sql:`` (functions of clients that have no role of their own). Workers declare
+their capabilities in ``pgsched.workers``.
 
-An execution that no living worker can deliver is held at a gate named after its capability. This gate is not a row in
-the table of gates.
+An execution that no living worker can deliver is held at a gate named after the missing capability. This gate has no
+row in the table of gates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,9 +15,9 @@ _HANDLER = "python:"
 KAFKA, SQL = "kafka:", "sql:"
 
 WORKER = "worker:"
-"""The prefix of gates for executions that no worker can deliver. It sorts after all other gates."""
+"""The prefix of gates for executions that no worker can deliver. These gates sort after all others."""
 QUARANTINE = "error"
-"""The gate of executions that the database refuses to claim or settle."""
+"""The gate that holds executions that the database fails to claim or settle."""
 
 
 def needs(target: str) -> str | None:
@@ -28,18 +28,19 @@ def needs(target: str) -> str | None:
 
 
 def handler_of(name: str) -> str:
-    """Returns the capability to call the handler of this name."""
+    """Returns the capability that calling the handler ``name`` needs."""
     return _HANDLER + name
 
 
 def is_table_gate(gate: str) -> bool:
-    """Whether a gate that holds executions is in the table of gates, from which workers feed on."""
+    """Whether a gate that holds executions has a row in the table of gates."""
     return not gate.startswith(WORKER) and gate not in {QUARANTINE, "order"}
 
 
 def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:
-    """Returns the groups of peers with which a worker with these capabilities shares partitions. ``peers`` are all
-    workers' capabilities, by number. One group is all peers; each capability that not all of them have adds another.
+    """Returns the groups of peers with which a worker shares partitions. ``mine`` are the worker's capabilities;
+    ``peers`` are those of all workers, by number. One group contains all peers. Each capability of the worker that
+    some peers lack adds a group of the peers that have it.
     """
     kinds = list(set(peers.values()))
     having = {tuple(capability in kind for kind in kinds) for capability in mine}
@@ -49,5 +50,5 @@ def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple
 
 
 def left_to_others(mine: frozenset[str], peers: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """Returns the capabilities of these peers that this worker lacks, in order."""
+    """Returns, sorted, the capabilities that some of these peers have and this worker lacks."""
     return tuple(sorted(frozenset[str]().union(*peers) - mine))

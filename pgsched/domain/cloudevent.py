@@ -1,4 +1,4 @@
-"""Turns an execution into a CloudEvent 1.0: attributes beside the payload, which is unchanged (binary mode)."""
+"""Turns an execution into a CloudEvent 1.0 in binary mode: attributes are added, and the payload is unchanged."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,15 @@ ATTRIBUTES = ("specversion", "id", "source", "type", "time", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudEvent:
-    """The attributes that the caller gives; the others are the execution's."""
+    """The attributes that the caller sets. The others are taken from the execution."""
 
     type: str
     source: str
 
     def attributes(self, execution: ClaimedExecution) -> list[tuple[str, str]]:
-        """Returns the attributes by name. The id is the same on each attempt, so that receivers recognise repeats."""
+        """Returns the names and values of all attributes. The id is the same for every attempt, so that receivers can
+        recognise repeats.
+        """
         named = [
             ("specversion", "1.0"),
             ("id", uuid_text(execution.id)),

@@ -1,4 +1,5 @@
-"""Counts instants without iterating over them: each day is a set of seconds, on which set operations are cheap."""
+"""Counts a schedule's instants without iterating over them. Each day is a set of seconds, so set operations are cheap.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ _DAY = 86_400 * _SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """How many instants a span of time has, and which are the first and last."""
+    """The number of instants in a span of time, with the first and the last of them."""
 
     count: int
     first: datetime
@@ -33,8 +34,8 @@ class Missed:
 def count_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> Missed | None:
-    """Counts the instants of any of ``specs`` from ``low`` to before ``high`` that are not excluded. None if there are
-    none.
+    """Counts the instants from ``low`` to before ``high`` at which any of ``specs`` fires and that are not excluded.
+    Returns None if there are none.
 
     Intervals must be whole seconds, unless there is only one schedule and nothing is excluded.
     """
@@ -55,7 +56,9 @@ def count_between(
 def count_by_hour(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> dict[datetime, int]:
-    """Counts these instants by hour of UTC, keyed by its beginning; hours without any are left out."""
+    """Counts the instants as ``count_between`` does, but for each UTC hour, keyed by the start of the hour. Hours
+    without instants are omitted.
+    """
     if low >= high:
         return {}
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
@@ -70,9 +73,9 @@ def count_by_hour(
 
 
 def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
-    """Counts how many of these times, in order, are instants of any of ``specs`` that are not excluded.
+    """Counts how many of ``moments`` are instants at which any of ``specs`` fires and that are not excluded.
 
-    They are in microseconds since the epoch: there may be millions of them.
+    ``moments`` must be sorted. They are microseconds since the epoch, because there may be millions of them.
     """
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
         anchor, interval = microseconds(specs[0].anchor), specs[0].interval // MICROSECOND
@@ -81,7 +84,7 @@ def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: 
 
 
 def microseconds(instant: datetime) -> int:
-    """Returns the microseconds since the epoch."""
+    """Converts an instant to microseconds since the epoch."""
     return (instant - _EPOCH) // MICROSECOND
 
 
@@ -94,7 +97,7 @@ def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, m
 def first_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> datetime | None:
-    """Returns the first of these instants, or None if there are none."""
+    """Returns the first of the instants that ``count_between`` would count, or None if there are none."""
     for day in _days(low, high):
         if found := _left(_firing(specs, day, low, high), excluded, day):
             return _first_of(found, day)
@@ -127,13 +130,15 @@ def _multiples_by_hour(every: Every, low: datetime, high: datetime) -> dict[date
 
 @lru_cache(maxsize=256)
 def _hours(seconds: int) -> list[tuple[int, int]]:
-    """Returns the hours of a day that contain any of these seconds, with their counts."""
+    """Returns each hour of a day that contains any of ``seconds``, with the number of seconds in it."""
     counts = ((hour, (seconds >> hour * 3600 & _AN_HOUR).bit_count()) for hour in range(24))
     return [(hour, count) for hour, count in counts if count]
 
 
 def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:
-    """Returns the seconds of the day at which any of ``specs`` fires, by their fraction of a second in microseconds."""
+    """Returns the seconds of the day at which any of ``specs`` fires. The keys are the fractions of a second, in
+    microseconds.
+    """
     found = dict[int, int]()
     for spec in specs:
         fraction = _fraction(spec)

@@ -1,12 +1,12 @@
 """Evaluates cron expressions on the wall clock of a time zone, including days when the clocks change.
 
-``domain/cron_expression.py`` finds the wall-clock times that match an expression, without any zone. This module maps
-them to instants. A zone is a sequence of spans of constant offset. Between two spans the wall clock is put forward (the
-*gap*: times that never happen) or back (the *overlap*: times that happen twice).
+``domain/cron_expression.py`` finds the wall-clock times that match an expression, regardless of zone. This module maps
+those times to instants. A zone is a sequence of spans of constant offset. Between two spans, the wall clock goes
+forward and leaves a *gap* of times that never happen, or goes back and causes an *overlap* of times that happen twice.
 
-An expression is *by elapsed time* if its minute or hour field begins with ``*``: it fires at each instant whose
-wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other expression names fixed
-times of the day, and the policies of the ``Cron`` decide what happens to a time in a gap or an overlap.
+An expression is *by elapsed time* if its minute or hour field begins with ``*``. It fires at each instant whose
+wall-clock time matches: twice for a time in an overlap, and never for a time in a gap. Every other expression names
+fixed times of day, and the policies of the ``Cron`` decide what happens to those in a gap or an overlap.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 class Gap(StrEnum):
     """What happens to a fixed time of day that the clocks skip."""
 
-    SHIFT = "shift"  # it fires at the first instant after the gap, once for all skipped times
+    SHIFT = "shift"  # fires once, at the first instant after the gap, for all skipped times
     SKIP = "skip"
 
 
@@ -41,12 +41,12 @@ class Overlap(StrEnum):
 class Cron:
     """The instants at which a zone's wall clock matches a cron expression.
 
-    ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds first, or
-    is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. If both day fields are given, either one
-    is enough to match, unless one begins with ``*``: then both must match. ``timezone`` is an IANA name; ``gap`` and
-    ``overlap`` apply to fixed times.
+    ``expression`` has five fields (minute, hour, day of month, month, day of week) or six (seconds first), or is one of
+    ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. A day matches if either day field matches it; if
+    one of the two begins with ``*``, both must match. ``timezone`` is an IANA name. ``gap`` and ``overlap`` apply to
+    fixed times.
 
-    Raises InvalidSchedule if the expression cannot be read or never occurs, or if the zone is unknown.
+    Raises InvalidSchedule if the expression is invalid or never occurs, or if the zone is unknown.
     """
 
     expression: str
@@ -65,9 +65,10 @@ class Cron:
 
 @lru_cache(maxsize=65536)
 def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
-    """Returns the first instant of ``cron`` strictly later than ``after``; both in UTC.
+    """Returns the first instant of ``cron`` strictly later than ``after``, or None if there is none within 50 years.
+    Both instants are in UTC.
 
-    None if there is none within 50 years. Memoised: jobs that share a schedule and an instant share one search.
+    Memoised, so jobs that share a schedule and an instant share one search.
     """
     if after.year >= LAST_YEAR:
         return None
@@ -81,7 +82,9 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
 
 
 def clock_note(cron: Cron, at: datetime) -> str | None:
-    """Returns how a clock change affects the occurrence of ``cron`` at ``at`` (aware), or None."""
+    """Describes how a clock change affects the occurrence of ``cron`` at ``at``, which must be aware. Returns None if
+    none does.
+    """
     local = at.astimezone(zone_named(cron.timezone))
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
         return f"{'second' if local.fold else 'first'} of two {_clock_face(local)}: the clocks go back"
@@ -97,7 +100,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
 
 
 def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
-    """Returns the wall-clock times of the span between which ``cron`` may fire, the second one excluded."""
+    """Returns the wall-clock times from which and before which ``cron`` may fire within the span."""
     low, high = span.opens + span.offset, span.closes + span.offset
     if fixed and cron.overlap is Overlap.FIRST:
         low = span.opens + max(span.before, span.offset)
@@ -107,7 +110,7 @@ def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, da
 
 
 def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
-    """Whether a gap just before the span skipped a time, which therefore fires at the start of the span."""
+    """Whether the gap just before the span skipped a time, so that the cron fires at the start of the span instead."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset

@@ -1,4 +1,4 @@
-"""Handles the day fields of a cron expression: which days of a year they name, and how to write them for croniter."""
+"""The day fields of a cron expression: which days of a year they name, and how to write them for croniter."""
 
 import re
 from calendar import monthrange
@@ -11,12 +11,12 @@ _COUNTED = re.compile(r"L(?:-(?P<before>[1-9]|[12]\d|30))?|(?:L|(?P<near>\d{1,2}
 _IN_WEEK = re.compile(r"(?P<day>\d|[A-Z]{3})#(?P<nth>[1-5])|L(?P<last>\d)", re.ASCII)
 _FRIDAY = 4
 _SHAPES = [(first, length) for first in range(7) for length in range(28, 32)]
-"""Every possible month: the weekday that it begins with (Monday is 0), and its number of days."""
+"""Every possible month, as the weekday of its first day (Monday is 0) and its number of days."""
 
 
 def days_of_month(field: str) -> str:
-    """Returns a list for croniter. For W and L-3, which croniter cannot compute, lists their days in any possible
-    month.
+    """Returns the field as a list for croniter. croniter does not support W and L-3, so the list has every day that
+    they name in any possible month.
     """
     found, last = 0, ""
     for item in field.split(","):
@@ -30,8 +30,8 @@ def days_of_month(field: str) -> str:
 
 
 def days_of_week(field: str) -> str:
-    """Returns a list for croniter, which cannot combine whole weekdays with L5 and 5#2: next to these, a whole weekday
-    is written as its first to fifth.
+    """Returns the field as a list for croniter. croniter cannot combine plain weekdays with L5 or 5#2, so beside these
+    a plain weekday is written as its first to fifth in the month.
     """
     weekdays, counted = 0, []
     for item in field.split(","):
@@ -45,13 +45,13 @@ def days_of_week(field: str) -> str:
 
 
 def names(days: str, day: date) -> bool:
-    """Whether the three day fields ``days`` name the day."""
+    """Whether the three day fields in ``days`` (day of month, month, day of week) match ``day``."""
     return bool(days_of_year(days, day.year) >> day.toordinal() - date(day.year, 1, 1).toordinal() & 1)
 
 
 @lru_cache(maxsize=65536)
 def days_of_year(days: str, year: int) -> int:
-    """Returns a bit for each day of the year, from 1 January, that the three day fields ``days`` name."""
+    """Returns a bit for each day of the year that the three day fields in ``days`` match; bit 0 is 1 January."""
     in_month, months, in_week = days.split()
     both = in_month.startswith("*") or in_week.startswith("*")
     named = values_in(MONTH, months)
@@ -67,7 +67,9 @@ def days_of_year(days: str, year: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _by_date(field: str, first: int, length: int) -> int:
-    """Returns a bit for each named day, from the first, of a month that begins with weekday ``first``; Monday is 0."""
+    """Returns a bit for each day that the field names in a month that begins on weekday ``first`` (Monday is 0). Bit 0
+    is the first day.
+    """
     found = 0
     for item in field.split(","):
         if counted := _COUNTED.fullmatch(item):
@@ -92,13 +94,13 @@ def _by_weekday(field: str, first: int, length: int) -> int:
 
 
 def _days_with(weekday: int, first: int, length: int) -> range:
-    """Returns the days with this weekday (Sunday is 0), counted from 0."""
+    """Returns the days of the month that fall on ``weekday`` (Sunday is 0), counted from 0."""
     return range((weekday - 1 - first) % 7, length, 7)
 
 
 def _day_counted(found: re.Match[str], first: int, length: int) -> int:
-    """Returns the day that L, L-3, LW or 15W names in a month that begins with weekday ``first``; 0 if there is no such
-    day.
+    """Returns the day that L, L-3, LW or 15W names in a month that begins on weekday ``first``, or 0 if there is no
+    such day.
     """
     near = found["near"]
     day = number_of(DAY_OF_MONTH, near, found[0]) if near else max(length - int(found["before"] or 0), 0)

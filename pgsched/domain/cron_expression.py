@@ -1,11 +1,11 @@
-"""Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
+"""Parses cron expressions, and finds the wall-clock times that match them, regardless of zone.
 
-The grammar is pgsched's own, so that nothing is misread. croniter finds the next time; it is given the parsed result,
+pgsched parses expressions itself, so that none is misread. croniter only finds the next time, from the parsed values
 as lists of numbers.
 
-Counting and excluding need all times of a day. They are an int of 86,400 bits, one per second, so that union,
-difference and counting are one operation per day. That makes a year of a job that fires every second countable in
-milliseconds.
+Counting and excluding need all matching times of a day. These are the bits of an int, one for each of 86,400 seconds,
+so that union, difference and counting take one operation per day. A year of a job that fires every second can thus be
+counted in milliseconds.
 """
 
 import copy
@@ -23,14 +23,14 @@ from pgsched.domain.time_zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
-"""The search begins no earlier."""
+"""Searches begin at this time or later."""
 
 DAY = 86_400
 """Seconds in a day."""
 
 _ANY_SECOND = (1 << 60) - 1
 _LONGEST = 256
-_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # dialects disagree on these beside the other day field
+_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # dialects disagree on these if both day fields are set
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
 _MACROS = {
     "@hourly": "0 * * * *",
@@ -45,11 +45,11 @@ _MACROS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """The times of the day that an expression names, as bits for its seconds, minutes and hours; the days that its
-    three day fields name; and whether the times are fixed, or by elapsed time.
+    """A parsed expression. ``seconds``, ``minutes`` and ``hours`` have a bit for each value that it names; ``days`` are
+    its three day fields; ``fixed`` is False if it is by elapsed time.
 
-    ``written`` is what croniter reads to find times. If ``finds_too_many``, only times on days that the fields name
-    count.
+    ``written`` is the expression in the form for croniter. If ``finds_too_many``, croniter also finds times on days
+    that the day fields do not name; these are discarded.
     """
 
     seconds: int
@@ -61,21 +61,23 @@ class Expression:
     finds_too_many: bool
 
     def occurs(self, year: int) -> bool:
-        """Whether it names a day in the year or in one of the 50 that follow."""
+        """Whether the expression names a day in ``year`` or in the 50 years after it."""
         return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
 
     @property
     def in_day(self) -> int:
-        """A bit for each matching second of a day."""
+        """A bit for each second of a day that matches."""
         return _in_day(self.seconds, self.minutes, self.hours)
 
     def on(self, day: date) -> int:
-        """Returns ``in_day`` if the day matches, otherwise 0."""
+        """Returns ``in_day`` if ``day`` matches, and 0 otherwise."""
         return self.in_day if names(self.days, day) else 0
 
     def first_from(self, wall: datetime) -> datetime:
-        """Returns the first match at or after ``wall``, a whole second; datetime.max if there is none in 50 years."""
-        times = copy.copy(_times(self.written))  # it stores its position, so it must not be shared
+        """Returns the first match at or after ``wall``, which must be a whole second. Returns datetime.max if there is
+        none within 50 years.
+        """
+        times = copy.copy(_times(self.written))  # a croniter stores its position, so it must not be shared
         before = max(wall, FIRST_WALL_TIME) - SECOND
         last_year = before.year + HORIZON_YEARS
         while before.year <= last_year:
@@ -90,8 +92,8 @@ class Expression:
 
 
 class Matches:
-    """The times of an expression. Keeps the last result while it holds, because the spans of a zone ask one after the
-    other, and a search takes milliseconds if years lie between two times.
+    """The matching times of an expression, with the last result cached. All spans of a zone ask in turn, and a search
+    takes milliseconds if matches are years apart.
     """
 
     def __init__(self, expression: str) -> None:
@@ -100,7 +102,7 @@ class Matches:
         self._asked = self._found = datetime.max
 
     def first_from(self, wall: datetime) -> datetime:
-        """Returns the first match at or after ``wall``, a whole second; datetime.max if there is none in 50 years."""
+        """Returns the first match at or after ``wall``, like ``Expression.first_from``."""
         if not self._asked <= wall <= self._found:
             self._asked, self._found = wall, self._read.first_from(wall)
         return self._found
@@ -108,7 +110,7 @@ class Matches:
 
 @lru_cache(maxsize=16384)
 def _times(written: str) -> croniter:
-    """Creates a croniter only when needed, because that is slow; excluded patterns, for example, are never searched."""
+    """Creates a croniter. This is slow, and some expressions, such as excluded patterns, are never searched."""
     return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
 
 
@@ -127,14 +129,14 @@ def _repeated(pattern: int, places: int, width: int) -> int:
 
 @lru_cache(maxsize=2048)
 def whole_minutes(expression: str) -> Expression:
-    """Like ``read``, with all seconds of a minute if the expression has no seconds field."""
+    """Parses like ``read``, except that an expression without a seconds field matches every second of its minutes."""
     found = read(expression)
     return found if len(expression.split()) == 6 else replace(found, seconds=_ANY_SECOND)
 
 
 @lru_cache(maxsize=16384)
 def read(expression: str) -> Expression:
-    """Parses the expression. Raises InvalidSchedule if it cannot be read, or if other dialects read it differently."""
+    """Parses an expression. Raises InvalidSchedule if it is invalid, or if other dialects read it differently."""
     fields = _fields_of(expression)
     named = dict(zip(list(LIMITS)[-len(fields) :], fields, strict=True))
     for name, field in named.items():
@@ -159,7 +161,8 @@ def read(expression: str) -> Expression:
 
 
 def _starred(field: str, days: str) -> str:
-    """Returns the days, or the field itself if a leading ``*`` says how the two day fields are combined."""
+    """Returns ``days``, or the field itself if it begins with ``*``: croniter then requires both day fields to match.
+    """
     return field if field.startswith("*") and "," not in field else days
 
 
@@ -168,7 +171,7 @@ def _listed(values: int) -> str:
 
 
 def _fields_of(expression: str) -> list[str]:
-    """Returns the five or six fields in upper case, with ``*`` for a ``?`` in a day field."""
+    """Returns the five or six fields in upper case, with ``?`` in a day field replaced with ``*``."""
     shown = repr(expression[:64])
     if expression.startswith("@") and expression.lower() not in _MACROS:
         raise InvalidSchedule(
@@ -192,7 +195,9 @@ def _fields_of(expression: str) -> list[str]:
 
 
 def _check_dialect(shown: str, fields: list[str]) -> None:
-    """Refuses what means something else in dialects with ``?``, where a year comes last and Sunday is day 1."""
+    """Refuses expressions that mean something else in dialects with ``?``, where a year may come last and Sunday may be
+    day 1.
+    """
     if len(fields) == 6 and "?" in (fields[2], fields[4]):
         five = " ".join("*" if field == "?" else field for field in [*fields[:4], _by_name(fields[4])])
         raise InvalidSchedule(
@@ -211,13 +216,14 @@ def _counted(fields: int) -> str:
 
 
 def _by_name(weekdays: str) -> str:
-    """Returns weekdays that count from 1 for Sunday by name, in our notation."""
+    """Replaces the numbers in a list of weekdays, where Sunday is 1, with names, and writes the list in our notation.
+    """
     named = re.sub(r"(?<![#L\d/])[1-7](?!\d)", lambda found: WEEKDAYS[int(found[0]) - 1], weekdays)
     return ",".join(map(_day_of_week, named.split(",")))
 
 
 def _day_of_week(item: str) -> str:
-    """Returns ``SAT`` for a bare L, ``L5`` for FRIL, and for MON/2 a list of its days."""
+    """Writes an item in our notation: ``SAT`` for L, ``L5`` for FRIL, and a list of days for MON/2."""
     if item == "L":
         return WEEKDAYS[-1]
     if found := re.fullmatch(r"([A-Z]{3})L", item):

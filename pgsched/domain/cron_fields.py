@@ -1,6 +1,6 @@
-"""The fields of cron expressions: the forms that each accepts, and the values that it names, as bits of an int.
+"""The fields of cron expressions: which forms each field accepts, and which values it names, as bits of an int.
 
-Anything that cron dialects read differently, or that has no effect, is refused with what to write instead.
+Items that cron dialects read differently, or that have no effect, are refused with advice on what to write instead.
 """
 
 import re
@@ -18,7 +18,7 @@ LIMITS = {
     MONTH: (1, 12),
     DAY_OF_WEEK: (0, 6),
 }
-"""The fields of an expression in order, with the lowest and the highest value of each."""
+"""The fields of an expression in order, with their lowest and highest values."""
 
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
@@ -42,12 +42,12 @@ _ELSEWHERE = {
     "R": " has R, which is not supported: write H, which is drawn once for each job, or the value",
     "?": " has ?, which is only for the two day fields and must stand alone: write *",
 }
-"""What other dialects write, by its first character."""
+"""Advice on items of other dialects, by the first character of the item."""
 
 
 @lru_cache(maxsize=16384)
 def values_of(name: str, item: str) -> int:
-    """Returns the values of a number, a range or a step, one bit each. Raises InvalidSchedule for anything else."""
+    """Returns a bit for each value that a number, a range or a step names. Raises InvalidSchedule for anything else."""
     found = _ITEM.fullmatch(item)
     if found is None:
         refuse_item(name, item)
@@ -76,7 +76,7 @@ def values_of(name: str, item: str) -> int:
 
 
 def values_in(name: str, field: str) -> int:
-    """Returns the values that the items of a field name, one bit each. Raises InvalidSchedule."""
+    """Returns a bit for each value that the items of a field name. Raises InvalidSchedule if an item is invalid."""
     found = 0
     for item in field.split(","):
         found |= values_of(name, item)
@@ -84,12 +84,14 @@ def values_in(name: str, field: str) -> int:
 
 
 def listed(values: int) -> list[str]:
-    """Returns the values, given as bits, as numbers."""
+    """Returns the position of each bit that is set, as text."""
     return [str(value) for value in range(values.bit_length()) if values >> value & 1]
 
 
 def number_of(name: str, text: str, item: str) -> int:
-    """Returns the value of a number or a name in this field; Sunday is 0."""
+    """Returns the value of a number or a name in the field ``name``; Sunday is 0. Raises InvalidSchedule if the field
+    has no such value.
+    """
     number = _NAMES.get(name, {}).get(text, int(text) if text.isdigit() else -1)
     if not LIMITS[name][0] <= number <= LIMITS[name][1]:
         refuse_item(name, item)
@@ -97,7 +99,7 @@ def number_of(name: str, text: str, item: str) -> int:
 
 
 def refuse_item(name: str, item: str) -> NoReturn:
-    """Raises InvalidSchedule, with the forms that the field accepts."""
+    """Raises InvalidSchedule with the forms that the field accepts."""
     if (advice := _ELSEWHERE.get(item[:1])) and not item[1:2].isalpha():
         _refuse(name, item, advice)
     if "~" in item:
@@ -106,7 +108,7 @@ def refuse_item(name: str, item: str) -> NoReturn:
 
 
 def _range(name: str, item: str, low: str, high: str, *, stepped: bool) -> range:
-    """Returns the values from one end to the other; past the end of the field they continue at its start."""
+    """Returns the values from ``low`` to ``high``. A range that passes the end of the field continues at its start."""
     start, end = number_of(name, low, item), number_of(name, high, item)
     first, last = LIMITS[name]
     if name == DAY_OF_WEEK and high in ("7", "07") and low not in ("7", "07"):

@@ -25,9 +25,10 @@ class JobTerms(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredJob:
-    """A job as declared. None means the default.
+    """A declared job. None means the default.
 
-    Raises InvalidInput if it has no key, InvalidTarget, and InvalidSchedule if its parts do not form a schedule.
+    Raises InvalidInput if a field is missing or has the wrong type, InvalidTarget if the target is invalid, and
+    InvalidSchedule if the parts do not form a schedule.
     """
 
     key: str
@@ -60,7 +61,7 @@ class DeclaredJob:
         check_request(**parts)
 
     def given(self) -> dict[str, Any]:
-        """Returns its fields by name; None where the default applies."""
+        """Returns the job's fields by name. None means the default."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -73,7 +74,7 @@ _PARTS = ("cron", "every", "timezone", "gap", "overlap", "rules")
 
 
 def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
-    """Returns the jobs as a list. Raises InvalidInput if two of them have the same key."""
+    """Returns the jobs as a list. Raises InvalidInput if two jobs of a client have the same key."""
     found: dict[tuple[str, str], DeclaredJob] = {}
     for job in jobs:
         if found.setdefault((job.client, job.key), job) is not job:
@@ -82,7 +83,7 @@ def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
 
 
 def declared_in(tables: Any, where: str) -> list[DeclaredJob]:
-    """Returns the jobs in the array ``jobs`` of a file. Raises InvalidInput, saying which of them is wrong."""
+    """Returns the jobs in a file's array ``jobs``. Raises an error that names the job if one of them is invalid."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidInput(f'{where}: "jobs" must be an array of tables, with [[jobs]] above each')
     return [_declared(table, f"{where}: job {number}") for number, table in enumerate(tables, 1)]

@@ -1,4 +1,4 @@
-"""Reads and writes durations as text: reads ISO 8601 (``PT1H30M``) or short form (``1h30m``), writes ISO 8601."""
+"""Parses durations in ISO 8601 (``PT1H30M``) or short form (``1h30m``), and formats them in ISO 8601."""
 
 import re
 from datetime import timedelta
@@ -7,14 +7,14 @@ from functools import lru_cache
 from pgsched.errors import InvalidSchedule
 
 LONGEST = timedelta(days=3653)
-"""Ten years, including leap days: no delay or interval in pgsched is longer."""
+"""The longest delay or interval in pgsched: ten years, including leap days."""
 
 NO_TIME = timedelta(0)
 MICROSECOND = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
 ONE_DAY = timedelta(days=1)
 _NO_DELAY = frozenset({"PT0S", "0s"})
-"""The texts for no delay at all; they are not valid intervals."""
+"""The texts that mean no delay. They are not valid intervals."""
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
@@ -29,22 +29,23 @@ _SHORT = re.compile(
 )
 
 _WHOLE = re.compile(r"(?<![.,0-9])[0-9]+")
-_LONGEST_TEXT = 100  # in characters; no duration is longer, and examining a text takes quadratic time
+_LONGEST_TEXT = 100  # in characters; no valid duration is longer, and matching takes quadratic time
 
 
 def parse_duration(text: str) -> timedelta:
     """Parses a duration, exact to the microsecond.
 
-    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``: units from
-    the largest to the smallest, each once, fractions only on seconds. A day is 24 hours.
+    Examples are ``PT5S``, ``P1DT12H``, ``P2W`` and ``PT0.25S``, and in short form ``1h30m``, ``90s``, ``1.5s``,
+    ``250ms`` and ``2d``. Units go from the largest to the smallest, each at most once, and only seconds may have a
+    fraction. A day is 24 hours.
 
-    Raises InvalidSchedule if the text is neither form, names months or years (which have no fixed length), or is not
+    Raises InvalidSchedule if the text has neither form, names months or years (which have no fixed length), or is not
     between a microsecond and ten years.
     """
     return _length(text.strip(" \t\r\n"))
 
 
-@lru_cache(256)  # a service uses few different ones, and each is parsed twice on its way
+@lru_cache(256)  # a service uses few different durations, and each one is parsed twice
 def _length(stripped: str) -> timedelta:
     found = _match(stripped)
     if found is None:
@@ -61,8 +62,8 @@ def _match(text: str) -> re.Match[str] | None:
 
 
 def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
-    """Returns a duration, which may be zero. Raises InvalidSchedule, with ``name`` in the message, for anything but
-    text and timedelta.
+    """Returns the duration that text or a timedelta represents, which may be zero. Raises InvalidSchedule, with
+    ``name`` in the message, for a value of any other type.
     """
     if isinstance(given, timedelta):
         return given
@@ -74,13 +75,13 @@ def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
 
 
 def parse_shift(text: str) -> timedelta:
-    """Parses a shift: like ``parse_duration``, and backwards if it begins with a minus."""
+    """Parses a shift: a duration as in ``parse_duration``, negative if it begins with a minus sign."""
     stripped = text.strip(" \t\r\n")
     return -parse_duration(stripped[1:]) if stripped.startswith("-") else parse_duration(stripped)
 
 
 def format_shift(shift: timedelta) -> str:
-    """Writes a shift so that ``parse_shift`` reads it back."""
+    """Formats a shift so that ``parse_shift`` reads it back."""
     return f"-{format_duration(-shift)}" if shift < timedelta(0) else format_duration(shift)
 
 
@@ -94,10 +95,10 @@ def check_duration(length: timedelta) -> timedelta:
 
 
 def format_duration(length: timedelta) -> str:
-    """Writes a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is
+    """Formats a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is
     ``PT0S``.
 
-    ``parse_duration`` reads it back as the same duration. Raises InvalidSchedule if ``length`` is negative.
+    ``parse_duration`` returns the same duration. Raises InvalidSchedule if ``length`` is negative.
     """
     if length < timedelta(0):
         raise InvalidSchedule("a negative duration cannot be written: give one longer than zero")
@@ -112,7 +113,7 @@ def format_duration(length: timedelta) -> str:
 
 
 def _parts(found: re.Match[str]) -> dict[str, float]:
-    """Returns arguments for timedelta: whole numbers throughout, with fractions of a second as microseconds."""
+    """Returns the arguments for timedelta. All are whole numbers; a fraction of a second becomes microseconds."""
     given = {unit: number for unit, number in found.groupdict().items() if number}
     seconds, _, fraction = given.pop("seconds", "0").replace(",", ".").partition(".")
     parts: dict[str, float] = {unit: int(number) for unit, number in given.items()}
@@ -123,7 +124,7 @@ def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
     if len(text) > _LONGEST_TEXT:
         return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
-    if _match(_WHOLE.sub("1", text)):  # apart from the number of digits
+    if _match(_WHOLE.sub("1", text)):  # only the number of digits is wrong
         return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"

@@ -1,9 +1,9 @@
-"""The position of a reader in the ends of executions, in the order in which they became visible.
+"""A reader's position among the ended executions, in the order in which their ends became visible.
 
-A transaction may commit long after others with higher numbers, and a written instant does not tell when it became
-visible. So a reader remembers what PostgreSQL itself judges visibility by: a snapshot, which names the transactions
-that were open when it was taken. What a later snapshot sees and this one does not has become visible in between. A
-transaction that stays open delays only its own rows.
+A transaction may commit long after others with higher numbers, and the instant stored in a row does not tell when the
+row became visible. So a reader's position contains a snapshot, by which PostgreSQL itself decides visibility: it names
+the transactions that were open when it was taken. Rows that a later snapshot sees and this one does not have become
+visible in between. A transaction that stays open delays only its own rows.
 
 Between two snapshots, rows are read in order of transaction and id. ``Position`` is the reader's state after any row.
 """
@@ -18,11 +18,11 @@ from uuid import UUID
 from pgsched.errors import InvalidInput
 
 MOST_OPEN = 1000
-"""Maximum number of open transactions in a snapshot. If there are more, the lowest are named, and what comes after them
-is read later.
+"""Maximum number of open transactions in a snapshot. If there are more, the snapshot names only the lowest, and ends
+there: rows of later transactions are read later.
 """
 LONGEST = 16_000
-"""Maximum characters of a position's text; a typical one has about 60."""
+"""Maximum length of a position's text, in characters; a typical position has about 60."""
 _TEXT = re.compile(
     r"([0-9a-f]{1,9})\.([0-9a-f]{1,9})\.([0-9a-f]{1,15})\.((?:[0-9a-f]{1,15}(?:-[0-9a-f]{1,15}){0,1999})?)\.(?:([0-9a-f]{1,15})\.([0-9a-f]{32}))?"
 )
@@ -33,14 +33,14 @@ _HOW = "not the id of an event: send the id of the last event that was read, or 
 
 @dataclass(frozen=True, slots=True)
 class TransactionSnapshot:
-    """A snapshot: sees the transactions below ``xmax`` except those ``open``, in ascending order."""
+    """A snapshot, which sees all transactions below ``xmax`` except those in ``open``. ``open`` is sorted."""
 
     xmax: int
     open: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses PostgreSQL's ``xmin:xmax:xip,…``; cut short if too many transactions are open."""
+        """Parses PostgreSQL's ``xmin:xmax:xip,…``. Truncates the snapshot if too many transactions are open."""
         _, xmax, xip = text.split(":")
         found = sorted(map(int, filter(None, xip.split(","))))
         return (
@@ -55,14 +55,14 @@ class TransactionSnapshot:
         return self.xmax <= other.xmax and all(one in self.open for one in other.open if one < self.xmax)
 
     def advanced(self, to: Self, below: int) -> Self:
-        """Returns a snapshot that sees everything that this one sees and, of the transactions below a number, those
-        that ``to`` sees.
+        """Returns a snapshot that sees everything that this one sees, and all transactions lower than ``below`` that
+        ``to`` sees.
         """
         still = tuple(one for one in self.open if one >= below or not to.sees(one))
         return type(self)(max(self.xmax, below), still + tuple(one for one in to.open if self.xmax <= one < below))
 
     def with_one_more(self, transaction: int) -> Self:
-        """Returns a snapshot that also sees this transaction, which is open or the next one."""
+        """Returns a snapshot that also sees ``transaction``, which is in ``open`` or equals ``xmax``."""
         if transaction == self.xmax:
             return type(self)(transaction + 1, self.open)
         return type(self)(self.xmax, tuple(one for one in self.open if one != transaction))
@@ -70,7 +70,7 @@ class TransactionSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibilityHorizon:
-    """What can be read at a given time of the database; ``newest`` is the number that the next transaction gets."""
+    """What can be read at the database time ``at``. ``newest`` is the number that the next transaction will get."""
 
     seen: TransactionSnapshot
     newest: int
@@ -79,10 +79,10 @@ class VisibilityHorizon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A reader's position: everything that ``seen`` sees has been read, and of ``transaction``, which it does not see,
-    the rows up to ``id``.
+    """A reader's position. The reader has read everything that ``seen`` sees, and the rows up to ``id`` of
+    ``transaction``, which ``seen`` does not see.
 
-    ``at`` is when ``seen`` was taken; the transactions open in it began at ``since`` or later. Both are in seconds.
+    ``seen`` was taken at ``at``, and the transactions open in it began at ``since`` or later. Both are in seconds.
     """
 
     seen: TransactionSnapshot
@@ -97,19 +97,20 @@ class Position:
 
     @classmethod
     def beginning(cls, at: datetime) -> Self:
-        """Returns the position of a reader who has read nothing, and wants only what ended at this instant or later."""
+        """Returns the position of a reader that has read nothing and wants only executions that end at ``at`` or later.
+        """
         return cls(seen=TransactionSnapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
 
     @property
     def earliest(self) -> datetime:
-        """A lower bound for the end of unread rows. Rows carry the instant at which their transaction began, which may
-        be before it got a number.
+        """A lower bound for the ends of unread rows. An end is stored as the instant at which its transaction began,
+        and a transaction may begin before it gets its number.
         """
         return datetime.fromtimestamp(self.since, UTC) - min(_BEFORE, timedelta(seconds=self.since))
 
     @property
     def place(self) -> tuple[TransactionSnapshot, int | None, UUID | None]:
-        """What was read, independent of time: the same for all readers who have read the same."""
+        """What has been read, without times: equal for all readers that have read the same rows."""
         return self.seen, self.transaction, self.id
 
     def check(self, horizon: VisibilityHorizon) -> None:
@@ -121,28 +122,26 @@ class Position:
             )
 
     def is_within(self, horizon: VisibilityHorizon) -> bool:
-        """Whether everything that was read is visible there."""
+        """Whether everything that the reader has read is visible at the horizon."""
         partly = self.transaction is None or horizon.seen.sees(self.transaction)
         return partly and self.seen.within(horizon.seen)
 
     def late(self, horizon: VisibilityHorizon) -> list[int]:
-        """Returns the transactions below the snapshot's ``xmax`` that have ended since it was taken, and the partly
-        read one.
-        """
+        """Returns the transactions open in ``seen`` that have ended since, and the transaction that is partly read."""
         ended = {one for one in self.seen.open if horizon.seen.sees(one)}
         return sorted(ended | ({self.transaction} if self.transaction is not None else set()))
 
     def after(self, horizon: VisibilityHorizon, transaction: int, id: UUID) -> Self:
-        """Returns the position after a row that the horizon shows."""
+        """Returns the position after the row ``id`` of ``transaction``, which is visible at the horizon."""
         seen = self.seen if transaction == self.transaction else self._whole().advanced(horizon.seen, transaction)
         return replace(self, seen=seen, transaction=transaction, id=id)
 
     def up_to(self, horizon: VisibilityHorizon, below: int) -> Self:
-        """Returns the position after all rows of transactions below a number that the horizon shows."""
+        """Returns the position after all rows that are visible at the horizon, of transactions lower than ``below``."""
         seen = self._whole().advanced(horizon.seen, below)
         if below < horizon.seen.xmax:
             return replace(self, seen=seen, transaction=None, id=None)
-        # If the horizon names the maximum number of transactions, later ones may have begun before it was taken.
+        # A horizon with the maximum number of open transactions is truncated: later ones may have begun before it.
         at = self.at if len(horizon.seen.open) >= MOST_OPEN else horizon.at
         since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else at
         return replace(self, seen=seen, since=min(since, at), at=at, transaction=None, id=None)
@@ -158,7 +157,7 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses a position. Raises InvalidInput for a text that was never the id of an event."""
+        """Parses a position. Raises InvalidInput for a text that cannot be the id of an event."""
         found = _TEXT.fullmatch(text) if len(text) <= LONGEST else None
         if found is None:
             raise InvalidInput(_HOW)

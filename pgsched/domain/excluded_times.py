@@ -1,4 +1,4 @@
-"""The ``exclude`` rule of a job: days, periods, and cron patterns at which it does not fire."""
+"""The ``exclude`` rule of a job: the days, periods and cron patterns during which the job does not fire."""
 
 import re
 from bisect import bisect_right
@@ -44,7 +44,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """The minutes, or with six fields the seconds, of the job's wall clock that a cron expression matches."""
+    """The times on the job's wall clock that a cron expression matches: whole minutes, or with six fields seconds."""
 
     expression: str
 
@@ -53,13 +53,13 @@ Exclusion = ExcludedDays | Between | Pattern
 
 
 def begins_with_a_date(text: str) -> bool:
-    """Whether an item of ``exclude`` is a date or a range; if not, it is a cron expression."""
+    """Whether an item of ``exclude`` is a date or a range rather than a cron expression."""
     return _BEGINS_WITH_A_DATE.match(text.strip(_BLANKS)) is not None
 
 
 @lru_cache(maxsize=16384)
 def parse_exclusion(text: str) -> Exclusion:
-    """Parses one item of ``exclude``. Raises InvalidSchedule, with what to write instead."""
+    """Parses one item of ``exclude``. Raises InvalidSchedule, with what to write instead, if it is invalid."""
     stripped = text.strip(_BLANKS)
     if not begins_with_a_date(stripped):
         return _pattern(stripped)
@@ -79,7 +79,7 @@ def parse_exclusion(text: str) -> Exclusion:
 class Excluded:
     """All exclusions of a job, on the clock of its ``timezone``.
 
-    ``stretches`` are in microseconds since the epoch, half open, in order and without overlap.
+    ``stretches`` are half-open ranges of microseconds since the epoch, sorted and without overlap.
     """
 
     timezone: str
@@ -87,7 +87,9 @@ class Excluded:
     stretches: tuple[tuple[int, int], ...]
 
     def until(self, instant: datetime) -> datetime | None:
-        """Returns the end of the excluded days or period that contain ``instant``, or None if it is not excluded."""
+        """Returns the end of the excluded stretch that contains ``instant``, or None if there is none. Ignores
+        patterns.
+        """
         at = (instant - _EPOCH) // MICROSECOND
         found = bisect_right(self.stretches, at, key=itemgetter(0)) - 1
         if found < 0 or at >= self.stretches[found][1]:
@@ -95,7 +97,9 @@ class Excluded:
         return _EPOCH + self.stretches[found][1] * MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
-        """Returns the given seconds that are not excluded, for instants ``fraction`` microseconds after each second."""
+        """Returns those of the given seconds whose instants, ``fraction`` microseconds after the second, are not
+        excluded.
+        """
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
         for opens, closes in self.stretches[max(first, 0) :]:
             low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))
@@ -112,7 +116,8 @@ class Excluded:
 
 
 def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | None:
-    """Returns the exclusions in a time zone, or None if there are none. Raises InvalidSchedule for an unknown zone."""
+    """Combines exclusions in a time zone. Returns None if there are none. Raises InvalidSchedule for an unknown zone.
+    """
     if not exclusions:
         return None
     patterns = dict.fromkeys(item.expression for item in exclusions if isinstance(item, Pattern))
@@ -136,8 +141,8 @@ def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
 
 
 def _local_days(days: ExcludedDays, timezone: str) -> list[tuple[int, int]]:
-    """Returns the instants at which the zone's calendar shows one of the days; several stretches if the clocks
-    go back.
+    """Returns the stretches of time in which the zone's calendar shows one of the days. There can be several if the
+    clocks change.
     """
     low, high = (datetime.combine(day, time()) for day in (days.first, days.last + ONE_DAY))
     found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)

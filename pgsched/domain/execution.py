@@ -1,7 +1,7 @@
-"""An execution as a worker holds it: the claimed row, decoded no further than needed.
+"""A claimed execution, as a worker holds it: the row, decoded no further than needed.
 
-Tens of thousands of these are created per second, positionally from rows. So whatever not every delivery needs (the
-payload, the options, readable instants and ids) stays raw until it is used.
+Tens of thousands of these are created per second. So values that not every delivery needs (the payload, the options,
+readable instants and ids) stay raw until they are used.
 """
 
 from collections import defaultdict
@@ -13,18 +13,20 @@ from typing import Any, NamedTuple
 from pgsched.domain.json_values import decode_json
 
 KEPT_BACK = b'{"pgsched": "kept back"}'
-"""Placeholder for a payload that is read when its row starts."""
+"""The placeholder for a payload that is fetched only when its execution starts."""
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class ClaimedExecution(NamedTuple):
     """One claimed row, with its fields in the order in which the claim returns them.
 
-    ``id`` and ``job_id`` are the sixteen bytes of a UUID. ``fire_at`` and ``scheduled_for`` are microseconds since
-    2000-01-01 UTC, as is ``start_at`` of a run that starts later than ``scheduled_for``, by jitter or within a window.
-    ``payload`` and ``options`` are JSON text, or ``KEPT_BACK`` for a payload. ``attempt`` counts from 1 and includes
-    this one; ``uncounted`` is how often it was delivered without counting an attempt, None for never; ``losses`` is how
-    many of these deliveries were lost or stopped with their worker, if the target is a handler.
+    ``id`` and ``job_id`` are the sixteen bytes of a UUID. ``fire_at``, ``scheduled_for`` and ``start_at`` are
+    microseconds since 2000-01-01 UTC. ``start_at`` is given only for a run that starts later than ``scheduled_for``,
+    because of jitter or a window. ``payload`` and ``options`` are JSON text; the payload may also be ``KEPT_BACK``.
+
+    ``attempt`` is the number of this attempt, from 1. ``uncounted`` is the number of earlier deliveries that did not
+    count as attempts; None means none. ``losses`` is the number of those that were lost or stopped with their worker,
+    if the target is a handler.
     """
 
     partition: int
@@ -47,17 +49,17 @@ class ClaimedExecution(NamedTuple):
 
     @property
     def uuid(self) -> str:
-        """The id in its usual form, as in URLs, headers and logs."""
+        """The id as text, as in URLs, headers and logs."""
         return uuid_text(self.id)
 
     @property
     def start(self) -> int:
-        """The originally planned start, from which its options count."""
+        """The originally planned start. The time limits in the options count from it."""
         return self.scheduled_for if self.start_at is None else self.start_at
 
     @property
     def delivery_count(self) -> int:
-        """How often it has been delivered, including this time."""
+        """How often the execution has been delivered, including this delivery."""
         return self.attempt + (self.uncounted or 0)
 
     @property
@@ -66,7 +68,7 @@ class ClaimedExecution(NamedTuple):
         return _EPOCH + timedelta(microseconds=self.scheduled_for)
 
     def decode_payload(self) -> Any:
-        """Returns the payload as Python values; None if there is none, and for a JSON null."""
+        """Returns the payload as Python values, or None if there is no payload or it is a JSON null."""
         return None if self.payload is None else decode_json(self.payload)
 
 
@@ -92,5 +94,5 @@ def instant_text(instant: int) -> str:
 
 @lru_cache(maxsize=256)
 def _second_text(second: int) -> str:
-    """Memoised, because rows that are due together share their second."""
+    """Formats a whole second. Memoised, because rows that are due together share a second."""
     return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")

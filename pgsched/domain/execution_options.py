@@ -1,7 +1,7 @@
 """Decodes the options of an execution, and fills in their defaults.
 
-The database has checked them before they are stored (``interface/core/execution_options.sql``), and itself decides
-retries by them (``ends/retry_decision.sql``). So they are only decoded here.
+The database checks options before it stores them (``interface/core/execution_options.sql``), and itself decides
+retries from them (``ends/retry_decision.sql``). So they are only decoded here.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidInput, InvalidOptions
 
 DEFAULT_ATTEMPTS = 22
-"""Enough to outlast an outage of an hour, even if every backoff is the shortest possible."""
+"""Enough attempts to outlast an outage of an hour, even if every backoff is as short as possible."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-_LONGEST_REMEMBERED = 2_048  # bytes; a client may send thousands of larger ones, which must not stay in memory
+_LONGEST_REMEMBERED = 2_048  # bytes; a client may send thousands of larger options, which must not fill the memory
 
 Headers = tuple[tuple[str, str | SecretRef], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """OAuth 2.0 client credentials (RFC 6749, section 4.4). ``client_secret`` names a secret; ``scope`` and
-    ``audience`` are sent if given.
+    """OAuth 2.0 client credentials (RFC 6749, section 4.4). ``client_secret`` is the name of a stored secret; ``scope``
+    and ``audience`` are sent if given.
     """
 
     token_url: str
@@ -45,8 +45,8 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A Google service account: a signed assertion (RFC 7523) is exchanged for an OpenID Connect token. ``key`` names a
-    secret that holds its JSON key; ``audience`` defaults to the target's origin.
+    """A Google service account, whose signed assertion (RFC 7523) is exchanged for an OpenID Connect token. ``key`` is
+    the name of the stored secret that holds the account's JSON key; ``audience`` defaults to the target's origin.
     """
 
     key: str
@@ -63,8 +63,8 @@ Authorization = ClientCredentials | ServiceAccount
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """A client certificate. ``certificate`` and ``key`` name secrets; without ``key``, the certificate's secret holds
-    both.
+    """A client certificate. ``certificate`` and ``key`` are names of stored secrets. Without ``key``, the secret
+    ``certificate`` holds both.
     """
 
     certificate: str
@@ -72,24 +72,25 @@ class ClientCertificate:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its secrets."""
+        """The names of the secrets."""
         return (self.certificate,) if self.key is None else (self.certificate, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options that control delivery, without those that only the database reads (``backoff``, ``priority``,
-    ``ordering``, ``on_failure``, ``on_expired``). ``headers`` go with an HTTP call beside pgsched's own.
+    """The options that control delivery. Options that only the database reads (``backoff``, ``priority``,
+    ``ordering``, ``on_failure``, ``on_expired``) are left out. ``headers`` are sent with an HTTP call in addition to
+    pgsched's own.
 
-    Three spans limit it, in seconds after the execution's start (its nominal instant, or later by jitter); None means
-    no limit. No attempt begins after ``relevant_for``: the execution expires instead. No retry begins after
-    ``max_retry_age``. At ``deadline`` everything ends, and the last attempt is cut short.
+    Three options limit an execution's age, in seconds after its start (its nominal instant, or later with jitter). None
+    means no limit. After ``relevant_for``, no attempt begins, and the execution expires. After ``max_retry_age``, no
+    retry begins. At ``deadline`` the execution ends, and an attempt in flight is cut short.
 
-    ``limit_key`` names a limit of its client that it must pass. With ``deferred``, an HTTP target may respond 202, and
-    then has that many seconds to complete the execution. ``on_success`` is a target that is notified of success.
-    ``auth`` says how to get a token, ``tls`` which certificate to present. ``traceparent`` is that of the caller's
-    trace. With ``cloudevent`` the execution is sent as a CloudEvent over HTTP and Kafka, and with ``body`` something
-    other than the payload's JSON is sent there. With ``keep_answer`` an HTTP target's response becomes the result.
+    ``limit_key`` names a limit of the client that the execution must pass. With ``deferred``, an HTTP target may
+    respond 202, and then has that many seconds to complete the execution. ``on_success`` is a target that is notified
+    of success. ``auth`` says how to get a token, and ``tls`` which certificate to present. ``traceparent`` belongs to
+    the caller's trace. With ``cloudevent``, HTTP and Kafka targets get a CloudEvent; with ``body``, they get a body
+    other than the payload's JSON. With ``keep_answer``, the response of an HTTP target becomes the result.
     ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
     """
 
@@ -119,12 +120,12 @@ DEFAULT_OPTIONS = Options()
 
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     """Parses the options in a JSON object. A missing option is taken from the first of ``defaults`` that has it, or
-    else from our own defaults. Headers are merged by name.
+    otherwise from pgsched's own defaults. Headers are merged by name.
 
-    Raises InvalidOptions for an option of a later release, for what the database would have refused, and if ``auth``
-    conflicts with a header from another level.
+    Raises InvalidOptions for an unknown option, such as one of a later release, for a value that the database would
+    refuse, and for an ``auth`` that conflicts with a header from another level.
     """
-    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # each one is different
+    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # every traceparent differs
         return _parse_options.__wrapped__(raw, *defaults)
     return _parse_options(raw, *defaults)
 
@@ -137,12 +138,12 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
             given = _merged(given, _object(default))
         found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
     except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
-        # The value is not repeated: a secret may have been given in place of its name.
+        # The message omits the value, in which somebody may have written a secret instead of its name.
         raise InvalidOptions("the options are not valid: write them as in the reference of options") from None
     if unknown := sorted(given.keys() - set(OPTIONS)):
         raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
     headers = found.get("headers", ())
-    if "cloudevent" in found:  # each is set only once, by us
+    if "cloudevent" in found:  # pgsched sets these headers itself
         found["headers"] = headers = tuple(header for header in headers if header[0].lower() not in _OF_EVENTS)
     if "auth" in found and any(name.lower() == "authorization" for name, _ in headers):
         raise InvalidOptions("auth sets the header Authorization: leave Authorization out of headers")
@@ -164,7 +165,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Returns the given options, completed by the default."""
+    """Returns the given options, with missing ones taken from the default."""
     merged = default | given
     if "headers" in given:
         names = {name.lower() for name in given["headers"]}

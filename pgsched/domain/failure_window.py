@@ -1,9 +1,9 @@
 """Decides when a target is failing, so that pgsched stops calling it.
 
-Attempts are counted from the first failure on, in windows of a few seconds, for each path and for its host. A path is
+Attempts are counted for each path and for its host, in windows of a few seconds that begin with a failure. A path is
 failing when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503
-with Retry-After). A host is failing when this holds for several of its paths together, and for at least half of those
-that were called: one path's responses say nothing about the others.
+with Retry-After). A host is failing when this holds for its paths together, and several paths, at least half of those
+called, are failing. One path's responses say nothing about the others.
 """
 
 from collections.abc import Collection
@@ -13,17 +13,17 @@ from datetime import timedelta
 from pgsched.domain.attempt_outcome import LONGEST_RETRY_AFTER, Deferred, Failed, Outcome, Succeeded
 
 WINDOW = 10.0
-"""Seconds over which attempts are counted."""
+"""Length of a window, in seconds."""
 OF_A_HOST = 3
-"""Paths that must fail before their host counts as failing."""
+"""The number of paths that must be failing before their host counts as failing."""
 _BUSY = frozenset({429, 503})
 
 
 @dataclass(slots=True, kw_only=True)
 class Window:
     """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is the time of
-    the first failure after the last success, which may be before the window; None if the last attempt did not fail.
-    ``pauses`` are those that its paths have asked for. A path is ``healthy`` if any attempt on it did not fail.
+    the first failure since the last success, which may be before the window; None if the last attempt did not fail.
+    ``pauses`` are the pauses that paths have asked for. A path is ``healthy`` if any attempt at it did not fail.
     """
 
     began: float
@@ -35,7 +35,7 @@ class Window:
     pauses: dict[str, timedelta] = field(default_factory=dict)
 
     def count(self, now: float, path: str, *, ill: bool, pause: timedelta | None = None) -> None:
-        """Counts an attempt at a path that has just ended."""
+        """Counts an attempt that has just ended."""
         self.attempts += 1
         self.failures += ill
         if pause is not None:
@@ -49,13 +49,15 @@ class Window:
                 self.failing_since = now
 
     def fails(self, after: int, *, paths: int = 1) -> bool:
-        """Whether at least ``after`` attempts failed, and at least half of all. With several ``paths``, at least that
-        many must be failing, and no fewer than are healthy.
+        """Whether at least ``after`` attempts failed, and at least half of all attempts. If ``paths`` is more than 1,
+        at least that many paths must also be failing, and at least as many as are healthy.
         """
         return self.failures >= after and 2 * self.failures >= self.attempts and self._is_of(self.failing, paths)
 
     def pause(self, *, paths: int = 1) -> timedelta | None:
-        """Returns the shortest pause requested, once ``paths`` have requested one, and no fewer than are healthy."""
+        """Returns the shortest requested pause, or None if none was requested. If ``paths`` is more than 1, at least
+        that many paths must have requested one, and at least as many as are healthy.
+        """
         return min(self.pauses.values()) if self.pauses and self._is_of(self.pauses, paths) else None
 
     def _is_of(self, concerned: Collection[str], paths: int) -> bool:
@@ -66,8 +68,8 @@ class Window:
 
 
 def is_target_fault(outcome: Outcome) -> bool:
-    """Whether an outcome is the target's fault rather than the request's. A permanent failure without a status is
-    neither: the target was never called, for example because its address is off limits to this worker.
+    """Whether an outcome is the target's fault. A permanent failure without a status is not: the target was never
+    called, for example because this worker may not connect to its address.
     """
     if type(outcome) is not Failed:
         return False
@@ -77,14 +79,14 @@ def is_target_fault(outcome: Outcome) -> bool:
 
 
 def is_healthy(outcome: Outcome) -> bool:
-    """Whether the target did what it was asked, or said that it never will."""
+    """Whether the outcome shows a working target: one that did what it was asked, or refused the request."""
     if type(outcome) is Failed:
         return outcome.status_code is not None and not is_target_fault(outcome)
     return type(outcome) in (Succeeded, Deferred)
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:
-    """Returns the pause that the target asked for."""
+    """Returns the pause that the target asked for, or None if it asked for none."""
     if type(outcome) is not Failed or outcome.status_code not in _BUSY or not outcome.retry_after:
         return None
     return min(outcome.retry_after, LONGEST_RETRY_AFTER)

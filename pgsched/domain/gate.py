@@ -1,8 +1,8 @@
-"""Gates hold executions back, and say when the next one may pass.
+"""Gates hold executions back, and determine when the next one may pass.
 
-Limits of a client, a target host, a queue or a client's own key, and circuits of failing targets, are all gates. A gate
-lets a number of events per period pass, evenly, by the generic cell rate algorithm (ITU-T I.371): it stores one
-instant, the theoretical arrival time of the next event, and so is exact however many workers draw on it.
+Limits of a client, a target host, a queue or a client's own key are gates, and so are circuits of failing targets. A
+gate lets a number of events per period pass, evenly spaced, by the generic cell rate algorithm (ITU-T I.371). Its only
+state is an instant, the theoretical arrival time of the next event, so it is exact however many workers share it.
 """
 
 import hashlib
@@ -19,26 +19,27 @@ LimitKind = Literal["client", "host", "queue", "key"]
 LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
-"""The gate of executions that wait for an earlier one with the same ordering key; it has no row in the table."""
+"""The gate of executions that wait for an earlier one with the same ordering key. It has no row in the table of gates.
+"""
 NEVER = 2**63 - 1
 _AUTHORITY = re.compile(r"^[^/?]*//[^/?]*")
 _LONGEST_PATH = 200
-_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions of a gate without a rate: ten a second
-_DOUBLES_IN = 1_000_000.0  # microseconds for the rate to double
+_FIRST_INTERVAL = 100_000.0  # microseconds between executions when a gate without a rate begins to recover
+_DOUBLES_IN = 1_000_000.0  # microseconds in which the rate of a recovering gate doubles
 _MOST_DOUBLED = 20
-_PROBE_TAKES = 5_000_000  # microseconds until another probe is sent if the last one has not ended
+_PROBE_TAKES = 5_000_000  # microseconds after which the next probe is sent even if the last one has not ended
 RECOVERED = 14.0
-"""Seconds until a recovering gate lets ten thousand times as many pass, and counts as recovered."""
+"""Seconds after which a gate counts as recovered: its rate is then over ten thousand times the first one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """A gate as it was in the database when it was locked, and what has been drawn on it since.
+    """A gate: its state in the database when it was locked, updated by what has passed since.
 
-    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None if their rate
-    is unlimited; ``running`` counts the running executions of the whole fleet, of at most ``concurrency``. Nothing
-    passes before ``shut_until``. After that, a circuit lets a probe pass, and from ``recovers_from`` on a rising
-    number.
+    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the time between events in microseconds, None if
+    their rate is unlimited. ``running`` counts the running executions of the whole fleet; ``concurrency`` is its
+    maximum. Nothing passes before ``shut_until``. After that, a circuit lets single probes pass, and from
+    ``recovers_from`` on executions at a rising rate.
     """
 
     name: str
@@ -52,18 +53,20 @@ class Gate:
     drawn: int = 0
 
     def earliest(self, now: int) -> int:
-        """Returns when the next execution may start: now, at a later instant, or NEVER if that depends on others."""
+        """Returns the earliest instant at which the next execution may start, from ``now`` on. Returns NEVER if others
+        must end first.
+        """
         if self.shut_until is not None and now < self.shut_until:
             if self.is_probing:
                 return self.shut_until
-            now = self.shut_until  # from then on one after the other
+            now = self.shut_until  # from then on, its interval applies
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self.interval_at(now)
         return now if interval is None else max(now, ceil(self.next_at - (self.burst - 1) * interval))
 
     def draw(self, start: int) -> None:
-        """Lets one execution pass that starts at this instant, which is not before ``earliest``."""
+        """Lets one execution pass, which starts at ``start``. ``start`` must not be before ``earliest``."""
         self.drawn += 1
         self.running += 1
         if self.is_probing:
@@ -74,7 +77,7 @@ class Gate:
             self.next_at = max(start, self.next_at) + interval
 
     def room(self, wanted: int, *, now: int, last: int) -> int:
-        """Returns how many of ``wanted`` executions could start from now to ``last``, inclusive."""
+        """Returns how many of ``wanted`` executions could start between ``now`` and ``last``, inclusive."""
         if self.earliest(now) > last:
             return 0
         if self.is_probing:
@@ -93,11 +96,11 @@ class Gate:
 
     @property
     def is_probing(self) -> bool:
-        """Whether one execution at a time may pass as a probe."""
+        """Whether executions may pass only one at a time, as probes."""
         return self.is_circuit and self.recovers_from is None
 
     def interval_at(self, instant: int) -> float | None:
-        """Returns the microseconds between events at an instant, or None if their rate is unlimited."""
+        """Returns the time between events at an instant, in microseconds, or None if their rate is unlimited."""
         if self.recovers_from is None:
             return None if self.is_circuit else self.interval
         doubled = min(max((instant - self.recovers_from) / _DOUBLES_IN, 0.0), _MOST_DOUBLED)
@@ -108,7 +111,8 @@ class Gate:
 
 @lru_cache(maxsize=4096)
 def host_of(target: str) -> str | None:
-    """Returns the canonical host of a target URL, with its port unless that is 80 or 443; None for other targets."""
+    """Returns the canonical host of a target URL, with the port unless it is 80 or 443. Returns None for other targets.
+    """
     try:
         return parse_target(target).host
     except InvalidTarget:
@@ -116,8 +120,8 @@ def host_of(target: str) -> str | None:
 
 
 def path_of(target: str) -> str:
-    """Returns the path of a target URL as circuits name it: without the query, and with a digest in place of its end if
-    it is long.
+    """Returns the path of a target URL as circuits name it: without the query, and if it is long, with its end replaced
+    with a digest.
     """
     path = _AUTHORITY.sub("", target, count=1).partition("?")[0] or "/"
     if len(path) <= _LONGEST_PATH:
@@ -126,8 +130,9 @@ def path_of(target: str) -> str:
 
 
 def is_part_of(name: str, other: str) -> bool:
-    """Whether every execution that passes this gate also passes the other one. A key's limit is part of its client's, a
-    circuit part of its host's and its client's, and a path's circuit part of the circuit of all paths.
+    """Whether every execution that passes the gate ``name`` also passes the gate ``other``. The limit of a client's key
+    is part of the client's limit. A circuit is part of the limits of its host and its client, and the circuit of a path
+    is part of the circuit of all paths.
     """
     if name.startswith(KEY):
         return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
@@ -143,18 +148,18 @@ def is_part_of(name: str, other: str) -> bool:
 
 
 def circuit_name(host: str, client: str, path: str = "") -> str:
-    """Returns the name of the circuit between a client and a host, or one of its paths."""
+    """Returns the name of the circuit for a client's calls of a host, or of one path of the host."""
     return f"{CIRCUIT}{host}{path} {client}"
 
 
 @lru_cache(maxsize=4096)
 def circuits_of(target: str, host: str, client: str) -> tuple[str, str]:
-    """Returns the circuits that an execution passes: that of its path, and that of all paths of its host."""
+    """Returns the two circuits that an execution passes: the one of its path, and the one of all paths of its host."""
     return circuit_name(host, client, path_of(target)), circuit_name(host, client)
 
 
 def key_name(client: str, key: str) -> str:
-    """Returns the name of the gate of a client's own limit key. A slash in the client's name is written as ``%2F``, and
-    a percent sign as ``%25``, so that no two have the same gate.
+    """Returns the name of the gate of a client's own limit key. In the client's name, slashes and percent signs are
+    percent-encoded, so that no two keys share a gate.
     """
     return f"{KEY}{client.replace('%', '%25').replace('/', '%2F')}/{key}"

@@ -1,10 +1,10 @@
 """Decides which executions pass their gates, and when each of them may start.
 
-An execution starts at the first instant at which all its gates let it pass. It draws on all of them at that instant, so
-a gate that could have let something pass earlier loses that place unless another execution takes it. Therefore
-executions that can start first are scheduled first, whatever their order in the claim. And if a narrow gate delays an
-execution much longer than a wider one would, it is not scheduled far ahead, but waits at the narrow gate until just
-before it can start.
+An execution starts at the first instant at which all its gates let it pass, and counts at all of them at that instant.
+A gate that could have let it pass earlier wastes capacity unless another execution passes in the meantime. Therefore
+the executions that can start first are scheduled first, whatever their order in the claim. And an execution that a
+narrow gate delays much longer than a wider gate would is not scheduled far ahead: it waits at the narrow gate until
+just before it can start.
 """
 
 from collections import defaultdict, deque
@@ -15,17 +15,18 @@ from heapq import heapify, heappop, heappush
 from pgsched.domain.gate import Gate, is_part_of
 
 AHEAD = 500_000
-"""Microseconds ahead of their start at which executions are claimed from gates; they wait in memory."""
+"""How many microseconds before their start executions are claimed from gates. Until then they wait in memory."""
 JUST_IN_TIME = 80_000
-"""Microseconds ahead, if scheduling further ahead would leave a wider gate idle."""
+"""The same if scheduling further ahead would leave a wider gate idle."""
 _MOST_IDLE = 2  # events of a wider gate
 _FEW_WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Appointment:
-    """The instant (microseconds since 2000-01-01 UTC) at which an execution may start. It either passes, possibly as
-    the probe of circuits, or waits behind a gate until then or longer, possibly because a wider gate would be idle.
+    """When an execution may start, in microseconds since 2000-01-01 UTC. The execution either passes its gates,
+    possibly as the probe of the circuits ``probes``, or waits ``behind`` a gate at least until then. ``idle`` is the
+    wider gate that would have been idle if the execution had passed.
     """
 
     start: int
@@ -35,14 +36,14 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """Returns one appointment for each execution in ``waiting``, which has the earliest start of each, and its gates.
-    Those that pass draw on their gates.
+    """Returns an appointment for each execution in ``waiting``, which contains each one's earliest start and its gates.
+    Counts the executions that pass at their gates.
     """
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
     for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
         lines[tuple(gate.name for gate in waiting[place][1])].append(place)
-    # With many combinations of gates, an expected start is checked again only once it may be off by this much.
+    # With many combinations of gates, a line is moved back only if its start is later than expected by more than this.
     patience = 0 if len(lines) <= _FEW_WAYS else JUST_IN_TIME
     soonest = [(waiting[line[0]][0], line[0], line) for line in lines.values()]
     heapify(soonest)
@@ -69,7 +70,9 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
 
 
 def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
-    """Returns the first instant at which all these gates let one pass, and the gate that delays it most."""
+    """Returns the first instant from ``earliest`` on at which all these gates let an execution pass, and the gate that
+    delays it most, or None if no gate does.
+    """
     start, slowest = earliest, None
     for gate in gates:
         instant = gate.earliest(earliest)
@@ -79,8 +82,8 @@ def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
 
 
 def _idle(gates: Sequence[Gate], slowest: Gate, start: int, earliest: int) -> Gate | None:
-    """Returns a gate that has a higher rate than the slowest, also passes executions that the slowest does not affect,
-    and would idle for more than an event or two if this execution drew on it this late; None if there is none.
+    """Returns a gate that would be idle for more than two events if this execution passed it at ``start``, or None.
+    Considers only gates that have a higher rate than the slowest and that other executions can pass without it.
     """
     narrow = slowest.interval_at(earliest)
     for gate in gates:

@@ -1,7 +1,7 @@
-"""Checks headers: their form, and that pgsched does not set them itself.
+"""Checks headers: that they are valid, and that pgsched does not set them itself.
 
-The database refuses invalid ones. This check is repeated for what is about to be sent, which then contains secrets, and
-for what the command line converts without a database.
+The database refuses invalid headers. They are checked again here before they are sent, when secrets have been filled
+in, and when the command line converts them without a database.
 """
 
 import re
@@ -28,7 +28,7 @@ def check_header(key: str, name: str, text: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """Returns a value as shown in a message."""
+    """Returns a value as text for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
 

@@ -1,4 +1,4 @@
-"""The histogram buckets for seconds, in metrics and in rollups."""
+"""Histograms of durations, in metrics and in rollups."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -7,7 +7,7 @@ BUCKETS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 75.0,
     90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
 )  # fmt: skip
-"""The upper bounds. Larger values are counted in one more bucket. Durations of minutes are accurate to within 50 %."""
+"""The upper bounds in seconds. Larger values fall into one more bucket. Minutes are accurate to within 50 %."""
 
 
 def nothing() -> list[int]:
@@ -16,8 +16,8 @@ def nothing() -> list[int]:
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Returns the number of seconds below which this share lies, as far as the buckets tell; None if nothing is
-    counted.
+    """Returns an estimate of the seconds below which this share of the durations lies. Returns None if the histogram is
+    empty.
     """
     wanted = share * sum(counts)
     for place, up_to in enumerate(accumulate(counts)):
@@ -29,7 +29,7 @@ def quantile(counts: Sequence[int], share: float) -> float | None:
 
 
 def share_within(counts: Sequence[int], seconds: float) -> float | None:
-    """Returns the share that took no longer than this, as far as the buckets tell; None if nothing is counted."""
+    """Returns an estimate of the share of durations up to ``seconds``. Returns None if the histogram is empty."""
     total, within, low = sum(counts), 0.0, 0.0
     for count, high in zip(counts, BUCKETS, strict=False):
         within += count * min(max((seconds - low) / (high - low), 0.0), 1.0)

@@ -1,7 +1,7 @@
-"""Names jobs and executions by id or by key.
+"""Texts that identify a job or an execution by id or by key.
 
-A text in the form of a UUID is an id, and any other is a key. A key that looks like an id, or itself begins with
-``key:``, is written with the prefix ``key:``.
+A text in the form of a UUID is an id; any other text is a key. The prefix ``key:`` marks a key that looks like an id or
+itself begins with ``key:``.
 """
 
 import re
@@ -12,12 +12,12 @@ _PREFIX = "key:"
 
 
 def id_or_key(text: str) -> UUID | str:
-    """Returns the id that a text represents, or the key that it names."""
+    """Returns the id or the key that a text represents."""
     if _ID.fullmatch(text):
         return UUID(text)
     return text.removeprefix(_PREFIX)
 
 
 def as_key(key: str) -> str:
-    """Returns the text that names a key, whatever the key looks like."""
+    """Returns the text that represents a key, even one that looks like an id."""
     return f"{_PREFIX}{key}"

@@ -1,7 +1,7 @@
-"""Decides what tokens of OpenID Connect providers permit: whose are accepted, and for which clients and scopes.
+"""Decides which OpenID Connect tokens are accepted, and for which clients and scopes.
 
-A rule names claims, and what a token with all of them may do; the first matching rule applies. A token that matches no
-rule may do nothing. So the clients of one rule are never combined with the scopes of another.
+A rule names claims, and the clients and scopes of a token that has them all. Only the first matching rule applies, so
+the clients of one rule are never combined with the scopes of another. A token that matches no rule may do nothing.
 """
 
 import json
@@ -26,7 +26,9 @@ _RULE = frozenset({"claims", "clients", "scopes"})
 
 @dataclass(frozen=True, slots=True)
 class FromClaim:
-    """The values of a token's claim with the prefix. A claim is a list of texts, or one text with spaces in between."""
+    """A reference to the values of a token's claim that begin with the prefix. The claim is a list of strings, or one
+    string of words.
+    """
 
     claim: str
     prefix: str = ""
@@ -40,7 +42,7 @@ class FromClaim:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; ``clients`` is None for all."""
+    """A rule. ``clients`` is None for all clients."""
 
     claims: Mapping[str, Any]
     clients: frozenset[str] | FromClaim | None
@@ -52,8 +54,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """How people sign in to the dashboard at a provider: as users of this client of the provider. Without a secret file
-    it is a public client. ``name`` is the label of the button.
+    """How people sign in to the dashboard through a provider. ``client_id`` is the dashboard's id as a client of the
+    provider; without a secret file, it is a public client. ``name`` is the label of the button.
     """
 
     client_id: str
@@ -64,8 +66,9 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider whose tokens are accepted if they are for this audience and signed with one of these algorithms. If
-    ``sign_in`` is given, people sign in there. Each subject may send ``rate`` requests a second, if given.
+    """A provider. Its tokens are accepted if they are for ``audience`` and are signed with one of ``algorithms``. If
+    ``sign_in`` is given, people can sign in through the provider. If ``rate`` is given, each subject may send that many
+    requests a second.
     """
 
     issuer: str
@@ -97,12 +100,12 @@ class Provider:
 
 
 def parse_providers(text: str) -> dict[str, Provider]:
-    """Parses the setting ``oidc``, by issuer. Raises InvalidSettings, with what to write."""
+    """Parses the setting ``oidc`` and returns the providers by issuer. Raises InvalidSettings, with what to write."""
     return {issuer: _provider(issuer, given) for issuer, given in json.loads(text).items()}
 
 
 def may_be_asked(url: str) -> bool:
-    """Whether signing keys may be fetched from there: over TLS, or from this machine."""
+    """Whether signing keys may be fetched from a URL: it must use TLS, or be on this machine."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -181,7 +184,7 @@ def _rule(issuer: str, given: Any) -> Rule:
         raise _invalid(
             issuer, 'a rule must have claims, clients and scopes; clients must be a list, {"claim": NAME} or "all"'
         )
-    # With no claims, every token of the issuer would match; and some issuers give one to anyone.
+    # Without claims, the rule would match every token of the issuer, and some issuers give tokens to anyone.
     if not given["claims"] or not all(isinstance(one, str | int) for one in given["claims"].values()):
         raise _invalid(
             issuer,
@@ -202,7 +205,7 @@ def _texts(issuer: str, given: Any) -> frozenset[str] | FromClaim:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:
-    """Returns a claim by name, or by a dotted path into objects; None if it is missing."""
+    """Returns the claim with a name, or at a dotted path into objects. Returns None if it is missing."""
     if name in claims:
         return claims[name]
     found: Any = claims
@@ -212,7 +215,7 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Whether a claim has the wanted value; True is not 1."""
+    """Whether a claim is the wanted value, or a list that contains it. True does not equal 1."""
     candidates = found if isinstance(found, list) else [found]
     return any(type(one) is type(wanted) and one == wanted for one in candidates)
 

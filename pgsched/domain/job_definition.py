@@ -1,4 +1,4 @@
-"""The definition of a recurring job: the columns that say when it fires, whichever statement has read them."""
+"""The definition of a recurring job: the columns that determine when it fires, whichever statement reads them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from pgsched.domain.start_jitter import identity_of
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """When a job fires, except at its ``exceptions``; ``rules`` is JSON, or what the driver made of it."""
+    """The columns that determine when a job fires. It does not fire at the instants in ``exceptions``. ``rules`` is
+    JSON, or the value to which the driver decoded it.
+    """
 
     id: UUID
     client: str
@@ -34,13 +36,13 @@ class Definition:
         return identity_of(self.client, self.key, self.id)
 
     def parsed(self) -> Rules:
-        """Returns the parsed rules. Raises InvalidSchedule."""
+        """Returns the parsed rules. Raises InvalidSchedule if they are invalid."""
         if self.rules is None:
             return NO_RULES
         return parse_rules(bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules)
 
     def recurrence(self) -> Recurrence:
-        """Returns the instants at which it fires. Raises InvalidSchedule."""
+        """Returns the recurrence of the job. Raises InvalidSchedule if the definition is invalid."""
         return recurrence(
             cron=self.cron,
             every=self.every,

@@ -1,9 +1,11 @@
-"""Writes Python values as JSON: payloads, results and checkpoints.
+"""Encodes Python values as JSON: payloads, results and checkpoints.
 
-Every type with which a handler may be annotated can be sent and returned, and is read back equal: dataclasses, msgspec
-Structs, pydantic models and dataclasses (by alias), attrs classes. A Decimal becomes text, which keeps its digits; a
-timedelta an ISO 8601 duration; bytes base64. A set, which has no order, and keys that are not text are refused, except
-in a field of one of those types. Integers are exact; NaN and infinity are refused.
+Every type with which a handler may be annotated can be sent and returned, and decodes to an equal value: dataclasses,
+msgspec Structs, pydantic models and dataclasses (by alias), and attrs classes. A Decimal becomes a string, which keeps
+its digits, a timedelta becomes an ISO 8601 duration, and bytes become base64. Integers are exact.
+
+NaN and infinity are refused. So are sets, which have no order, and keys that are not strings, except in a field of one
+of the types above.
 """
 
 import math
@@ -19,14 +21,14 @@ import orjson
 
 _AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserString
 _MENDED = "64-bit", "key must be str"
-"""The errors that ``_exact`` fixes, in orjson's words."""
+"""Parts of the orjson error messages whose causes ``_exact`` fixes."""
 _WRITE = "give dicts, lists, strings and numbers, or dataclasses, Structs or models of these"
 _OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
-"""orjson omits dataclass fields that begin with an underscore."""
+"""pgsched converts dataclasses itself, because orjson omits fields that begin with an underscore."""
 
 
 def encode_json(value: Any) -> bytes:
-    """Encodes a value. Raises TypeError, naming the type, if JSON cannot represent it."""
+    """Encodes a value. Raises TypeError, with the type's name, if JSON cannot represent it."""
     try:
         encoded = _dumped(value)
     except TypeError as error:
@@ -39,7 +41,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Decodes what PostgreSQL has written of a jsonb; integers are exact."""
+    """Decodes the text of a jsonb value. Integers are exact."""
     return msgspec.json.decode(text)
 
 
@@ -51,8 +53,8 @@ def _dumped(value: Any) -> bytes:
 
 
 def _exact(value: Any) -> Any:
-    """Returns the value with large integers exact, and names of str subclasses, such as StrEnum, as plain text. Raises
-    TypeError for a number that is not finite, for which orjson would write null.
+    """Prepares a value for orjson: keeps large integers exact, and converts keys of str subclasses, such as StrEnum, to
+    plain str. Raises TypeError for NaN and infinity, which orjson would encode as null.
     """
     if isinstance(value, dict):
         return {str.__str__(name) if isinstance(name, str) else name: _exact(one) for name, one in value.items()}
@@ -68,7 +70,7 @@ def _exact(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts a value one step towards dicts, lists, text and numbers."""
+    """Converts a value that orjson does not know to dicts, lists, strings and numbers."""
     if isinstance(value, Set):
         raise TypeError("write a list")
     if isinstance(value, msgspec.Raw):
@@ -81,13 +83,13 @@ def _plain(value: Any) -> Any:
 
 def _builtins(value: Any) -> Any:
     attributes = getattr(type(value), "__attrs_attrs__", None)
-    if attributes is not None:  # msgspec omits those that begin with an underscore
+    if attributes is not None:  # msgspec omits attributes that begin with an underscore
         return {one.name: _builtins(getattr(value, one.name)) for one in attributes}
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain_of_others)
 
 
 def _plain_of_others(value: Any) -> Any:
-    """Converts types that msgspec does not know."""
+    """Converts a value of a type that msgspec does not know."""
     if hasattr(type(value), "__pydantic_serializer__"):
         return _plain(value)
     if isinstance(value, float):  # a subclass

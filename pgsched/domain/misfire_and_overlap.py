@@ -1,9 +1,9 @@
-"""Decides what to do with a claimed instant of a job and with those that have passed since: which run, which are
-skipped, and why. Also decides what happens to an instant while an earlier run is still running.
+"""Decides which instants of a job run, which are skipped, and why: the claimed instant and any that have passed since.
+Also decides what happens to an instant while an earlier run is still running.
 
-A job has one waiting row, that of its next instant. The claim of that row plans the next one. If workers were away, or
-the row was held, further instants may have passed. None of them is silently dropped: each one runs, or is in a range
-that is recorded as skipped, or comes at or after the successor and is handled then.
+A job has one waiting row, for its next instant. Claiming that row plans the next one. If no worker ran, or the row was
+held, further instants may have passed. None of them is silently dropped: each instant runs, is in a range that is
+recorded as skipped, or is decided later because it is not before the successor.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,9 @@ class SkippedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantDecision:
-    """Whether the claimed row runs; if not, it is the first one skipped. ``successor`` is None at the job's end."""
+    """The decision about a claimed row. If it does not run, it is the first one skipped. ``successor`` is the job's
+    next instant, or None if there is none.
+    """
 
     runs: bool
     skipped: tuple[SkippedRange, ...] = ()
@@ -41,11 +43,11 @@ class InstantDecision:
 
 
 def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
-    """Decides about the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
+    """Decides whether the row of ``scheduled_for``, claimed at ``now``, runs, and which instant is next.
 
-    An instant is too old if it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
-    ``after_completion`` the row runs, unless the previous run ended too late for another, and its successor is known
-    only once the run is over.
+    An instant is too old if it is more than ``catch_up`` ago, plus the delay that jitter or a window allows. With
+    ``after_completion``, the row runs unless its instant is at or after ``ends_at``, and its successor is known only
+    when the run ends.
     """
     if recurrence.after_completion:
         return _counted_from_an_end(recurrence, scheduled_for)
@@ -63,8 +65,8 @@ def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
 def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """Decides about a row that had to wait for an earlier run, or that replaces missed instants.
 
-    It runs however late it is: otherwise a job whose rows are claimed later than its interval would never run. With
-    ``QUEUE_ONE`` nothing else was queued meanwhile; otherwise instants that have passed come next.
+    The row runs however late it is: otherwise a job whose rows are always claimed an interval late would never run.
+    With ``QUEUE_ONE``, instants that have passed in the meantime are skipped; otherwise they come next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:
         return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
@@ -106,7 +108,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """Lets the latest instant replace all instants from ``first`` on."""
+    """Skips the instants from ``first`` on in favour of the latest one."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))
@@ -114,9 +116,7 @@ def _coalesced(
 
 
 def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> SkippedRange:
-    """Returns the range of ``first``, even if it is no longer in the schedule, and the later instants
-    before ``end``.
-    """
+    """Returns the range from ``first``, which may no longer be in the schedule, to the last instant before ``end``."""
     further = recurrence.missed(first, end - MICROSECOND)
     if further is None:
         return SkippedRange(first=first, last=first, count=1, reason=reason)
@@ -124,7 +124,9 @@ def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) 
 
 
 class OverlapDecision(Enum):
-    """``RUN`` beside the earlier run; ``WAIT`` for its end; ``SKIP`` this instant; or ``CANCEL`` the earlier run."""
+    """What to do: ``RUN`` beside the earlier run, ``WAIT`` for its end, ``SKIP`` this instant, or ``CANCEL`` the
+    earlier run.
+    """
 
     RUN = auto()
     WAIT = auto()
@@ -133,8 +135,8 @@ class OverlapDecision(Enum):
 
 
 def decide_overlap(rules: Rules) -> OverlapDecision:
-    """Decides about a run that comes due during an earlier one. With ``after_completion`` an instant is counted from
-    the end of the previous run, and so never overtakes it.
+    """Decides about a run that comes due during an earlier one. With ``after_completion``, it waits, because its
+    instant is counted from the end of the earlier run.
     """
     if rules.on_overlap is OnOverlap.ALLOW:
         return OverlapDecision.RUN

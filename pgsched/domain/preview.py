@@ -19,9 +19,9 @@ def preview(
     rules: Mapping[str, Any] | None = None,
     **parts: Unpack[ScheduleParts],
 ) -> list[Fire]:
-    """Returns the first ``count`` instants later than ``after``; ``every`` counts from there unless an anchor is given.
+    """Returns the first ``count`` instants later than ``after``. Without an anchor, ``every`` counts from ``after``.
 
-    ``H`` in cron is drawn from ``identity``. Raises InvalidSchedule if the parts do not form a schedule.
+    The value of ``H`` in cron depends on ``identity``. Raises InvalidSchedule if the parts do not form a schedule.
     """
     check_request(fire_at=fire_at, rules=rules, **parts)
     if parts.get("cron") is None and parts.get("every") is None:

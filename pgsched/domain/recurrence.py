@@ -1,12 +1,12 @@
-"""The instants of a recurring job: those of all its schedules, without excluded ones, within its bounds.
+"""The instants of a recurring job: those of all its schedules that are not excluded and are within its bounds.
 
-If nothing is excluded, the next instant is the earliest of any schedule. Excluded stretches of time are skipped in one
-step. With excluded patterns, a day is examined as a set of seconds, so that even a job that fires every second and is
-excluded for months costs microseconds a day.
+If nothing is excluded, the next instant is the earliest one of all schedules. An excluded stretch of time is skipped in
+one step. With excluded patterns, each day is examined as a set of seconds. So even a job that fires every second and is
+excluded for months costs microseconds per day.
 
-A search takes milliseconds, whatever the rules: it gives up after a number of days whose instants are all excluded, and
-after five more years for a few schedules and patterns, or less for many. Patterns contain no years: if they leave any
-instants of a schedule that fires often, they do so within the four years between two leap years.
+A search takes milliseconds, whatever the rules. It tries a number of days on which a schedule fires, and then up to
+five years of consecutive days, fewer if there are many schedules and patterns. Patterns contain no years, so if they
+leave any instant of a frequent schedule, they leave one within four years.
 """
 
 from collections.abc import Iterable
@@ -32,18 +32,17 @@ from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_RARE = 200  # days with instants, divided by the number of schedules and patterns
-_PATIENCE = 6000  # days, likewise
+_RARE = 200  # days on which a schedule fires, divided by the number of schedules and patterns
+_PATIENCE = 6000  # consecutive days, divided likewise
 _LONGEST_PATIENCE = 5 * 366
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """When a job fires. ``timezone`` is the one in which it is shown.
+    """When a job fires. Its instants are shown in ``timezone``. It does not fire at the instants in ``exceptions``.
 
-    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run. At the instants
-    in ``exceptions`` it does not fire.
+    With ``after_completion``, the job has one schedule, whose interval is counted from the end of each run.
     """
 
     specs: tuple[Schedule, ...]
@@ -57,8 +56,8 @@ class Recurrence:
     def next_instant(self, after: datetime) -> datetime | None:
         """Returns the first instant strictly later than ``after``, in UTC, or None if the search finds none.
 
-        With ``after_completion``, the one that follows a run that ended at ``after``. Raises InvalidSchedule if
-        ``after`` has no UTC offset.
+        With ``after_completion``, returns the instant that follows a run that ended at ``after``. Raises
+        InvalidSchedule if ``after`` has no UTC offset.
         """
         if self.starts_at is not None:
             after = max(instant_of(after, "after"), self.starts_at - MICROSECOND)
@@ -70,7 +69,7 @@ class Recurrence:
         return found
 
     def instants(self, after: datetime, count: int) -> list[datetime]:
-        """Returns the first ``count`` instants strictly later than ``after``, in order; fewer if there are no more."""
+        """Returns the first ``count`` instants strictly later than ``after``, in order, or fewer if the job ends."""
         found: list[datetime] = []
         while len(found) < count:
             following = self.next_instant(found[-1] if found else after)
@@ -80,14 +79,16 @@ class Recurrence:
         return found
 
     def fires(self, after: datetime, count: int) -> list[Fire]:
-        """Returns the same instants in readable form: on the job's clock, with a note if the clocks change."""
+        """Returns the instants of ``instants`` in readable form: on the job's clock, with a note if a clock change
+        affects them.
+        """
         return [self._fire(at) for at in self.instants(after, count)]
 
     def missed(self, after: datetime, until: datetime) -> Missed | None:
-        """Counts the instants later than ``after`` and no later than ``until``; None if there are none.
+        """Counts the instants later than ``after`` and no later than ``until``. Returns None if there are none.
 
-        Exact, and takes milliseconds for a year of a job that fires every second. None with ``after_completion``: the
-        only known instant of such a job is the next one.
+        The count is exact, and takes milliseconds for a year of a job that fires every second. With
+        ``after_completion``, returns None: only the next instant of such a job is known.
         """
         low, high = self._bounded(after + MICROSECOND, until + MICROSECOND)
         if self.after_completion:
@@ -101,9 +102,9 @@ class Recurrence:
         return Missed(count=sum(part.count for part in found), first=found[0].first, last=found[-1].last)
 
     def by_hour(self, start: datetime, end: datetime) -> dict[datetime, int]:
-        """Counts the instants in each hour of UTC, keyed by its beginning, from ``start`` to before ``end``.
+        """Counts the instants from ``start`` to before ``end`` for each UTC hour, keyed by the start of the hour.
 
-        Hours without any are left out; with ``after_completion`` that is all of them.
+        Hours without instants are omitted. With ``after_completion``, the result is empty.
         """
         low, high = self._bounded(start, end)
         if self.after_completion:
@@ -116,9 +117,9 @@ class Recurrence:
         return {hour: fires for hour, fires in found.items() if fires}
 
     def count_hits(self, moments: Iterable[int]) -> int:
-        """Counts how many of these times, in order and in microseconds since 1970, are instants of the job.
+        """Counts how many of ``moments`` are instants of the job. They are sorted microseconds since 1970.
 
-        Always 0 with ``after_completion``.
+        With ``after_completion``, returns 0.
         """
         if self.after_completion:
             return 0
@@ -178,11 +179,11 @@ def recurrence(
     exceptions: frozenset[datetime] = frozenset(),
     **parts: Unpack[ScheduleParts],
 ) -> Recurrence:
-    """Returns when a job with these columns and rules fires; None means not given.
+    """Builds the recurrence of a job from its columns and rules; None means not given.
 
-    Like ``from_parts``, but a job has all its columns, even those that its kind of schedule does not use but its rules
-    may: ``timezone`` applies to excluded days, ``anchor`` to a further interval. Raises InvalidSchedule if parts
-    contradict each other, or if the job would never fire.
+    Takes the parts that ``from_parts`` takes. But ``timezone`` and ``anchor`` may be given for any kind of schedule,
+    because rules may use them: ``timezone`` for excluded days, ``anchor`` for a further interval. Raises
+    InvalidSchedule if the parts contradict each other, or if the job would never fire.
     """
     every, timezone = parts.get("every"), parts.get("timezone")
     _check_interval(every, rules)
@@ -221,8 +222,8 @@ def _check_zone_and_seconds(found: Recurrence) -> None:
 
 
 def _check_fires(found: Recurrence) -> None:
-    """Raises InvalidSchedule if the job would never fire. A single schedule is known to occur, and an end in the past
-    is not an error in a job that was once valid.
+    """Raises InvalidSchedule if the job would never fire. Each schedule is already known to occur. A job whose end has
+    passed is not an error: it was valid once.
     """
     if found.excluded is None and found.ends_at is None:
         return

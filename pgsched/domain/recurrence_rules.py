@@ -1,8 +1,8 @@
-"""The ``rules`` of a recurring job: a JSON object, checked and with defaults.
+"""Parses the ``rules`` of a recurring job, a JSON object, and fills in their defaults.
 
-The database checks their form too (``interface/jobs/recurrence_rules.sql``), for jobs inserted by SQL. Only Python can
-tell whether a job ever fires under its rules. It checks before anything is sent, so that a mistake in a schedule does
-not abort the caller's transaction, and without a database: ``pgsched jobs preview``.
+The database checks the form of rules too (``interface/jobs/recurrence_rules.sql``), for jobs inserted by SQL. But only
+Python can tell whether a job ever fires under its rules. It checks rules before anything is sent, so that a mistake
+does not abort the caller's transaction, and so that ``pgsched jobs preview`` needs no database.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +23,13 @@ from pgsched.domain.upstream_run import After, parse_after
 from pgsched.errors import InvalidSchedule
 
 MOST_PATTERNS = 20
-"""Maximum number of cron expressions in ``exclude``: each slows down every search for an instant; dates do not."""
+"""Maximum number of cron expressions in ``exclude``. Unlike dates, each one slows down every search for an instant."""
 
 _EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
 
 
 class OnOverlap(StrEnum):
-    """What to do with an instant that is due while an earlier run of its job is still running."""
+    """What to do with an instant that comes due while an earlier run of its job is still running."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -48,7 +48,7 @@ class OnMissed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Also:
-    """A further schedule of a job as written, without the parts that it takes from the job."""
+    """A further schedule of a job, as written. Missing parts are taken from the job."""
 
     cron: str | None = None
     every: str | None = None
@@ -59,7 +59,9 @@ class Also:
     anchor: str | None = None
 
     def schedule(self, *, timezone: str | None, anchor: str | datetime | None, identity: str | None) -> Schedule:
-        """Returns the schedule for a job with this time zone, anchor and identity. Raises InvalidSchedule."""
+        """Builds the schedule for a job with this time zone, anchor and identity. Raises InvalidSchedule if it is
+        invalid.
+        """
         zone = timezone if self.timezone is None and self.cron is not None else self.timezone
         start = anchor if self.anchor is None and self.every is not None else self.anchor
         parts = {
@@ -74,14 +76,14 @@ class Also:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a recurring job's instants are extended, left out, bounded, spread out, and made up for.
+    """How a recurring job's instants are extended, excluded, bounded, spread out, and made up for.
 
-    ``also`` is added to the job's own schedule, ``exclude`` is removed from both. The job fires from ``starts_at`` to
+    ``also`` adds to the job's own schedule, and ``exclude`` removes from both. The job fires from ``starts_at`` to
     before ``ends_at``, and at most ``max_runs`` times. Each run starts up to ``jitter`` late, or in the emptiest part
-    of ``window``. ``after_completion`` counts an interval from the end of the previous run. Instants older than
-    ``catch_up`` are not made up for; None means no limit, or a minute for ``OnMissed.SKIP``. After ``pause_after``
-    consecutive failures the job is paused; ``delete_after`` its end it is deleted. Each run comes ``after`` one of
-    another job.
+    of ``window``. ``after_completion`` counts the interval from the end of the previous run. Missed instants older than
+    ``catch_up`` are not made up for; None means no limit, or a minute for ``OnMissed.SKIP``. The job is paused after
+    ``pause_after`` consecutive failures, and deleted ``delete_after`` its end. ``after`` makes each run wait for a run
+    of another job.
     """
 
     also: tuple[Also, ...] = ()
@@ -102,7 +104,7 @@ class Rules:
 
     @property
     def spread(self) -> timedelta | None:
-        """How much later than its instant a run may start; None if it starts at its instant."""
+        """How much later than its instant a run may start, or None if each run starts at its instant."""
         return self.jitter or self.window
 
 
@@ -112,10 +114,10 @@ _known = Memo[Rules](16 * 1024 * 1024)
 
 
 def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
-    """Parses the rules in a JSON object; None, and a key that is missing or null, mean the defaults.
+    """Parses the rules in a JSON object. None means the defaults, and so does a key that is missing or null.
 
-    Memoised by text. Raises InvalidSchedule, naming the key and what to write, for an unknown key, a wrong type, a
-    value out of range, and keys that contradict each other.
+    Memoised by text. Raises InvalidSchedule for an unknown key, a wrong type, a value out of range, or keys that
+    contradict each other. The message names the key and says what to write.
     """
     if raw is None:
         return NO_RULES
@@ -141,7 +143,7 @@ def _read(raw: bytes | str) -> Rules:
     given = {key: value for key, value in given.items() if value is not None}
     _check_completion(given)
     parsed = {key: _parser(key)(key, value) for key, value in given.items()}
-    if parsed.get("on_missed") is OnMissed.ALL:  # a user who wants all of them wants them one after the other
+    if parsed.get("on_missed") is OnMissed.ALL:  # a user who wants all missed instants wants one run after another
         parsed.setdefault("on_overlap", OnOverlap.QUEUE_ALL)
     rules = Rules(**parsed)
     _check_bounds(rules)
@@ -151,8 +153,8 @@ def _read(raw: bytes | str) -> Rules:
 
 
 def _check_completion(given: dict[str, Any]) -> None:
-    """Checks ``after_completion``: if the next instant depends on the end of a run, there are none to add, leave out or
-    miss.
+    """Refuses rules that contradict ``after_completion``. If each instant depends on the end of a run, none can be
+    added, excluded or missed.
     """
     if given.get("after_completion") is not True:
         return
@@ -199,7 +201,7 @@ def _one_more(item: Any) -> Also:
 
 
 def _check_item(item: Also) -> None:
-    """Checks an item without the job that it belongs to, using an arbitrary time zone, anchor and identity."""
+    """Checks an item independently of its job, with an arbitrary time zone, anchor and identity."""
     try:
         schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
     except InvalidSchedule as error:
@@ -209,7 +211,9 @@ def _check_item(item: Also) -> None:
 
 
 def check_whole_seconds(every: Every) -> None:
-    """Raises InvalidSchedule unless the interval is whole seconds: others cannot be combined."""
+    """Raises InvalidSchedule unless the interval is whole seconds. Other intervals cannot be combined with ``also`` or
+    ``exclude``.
+    """
     if every.interval % timedelta(seconds=1):
         raise InvalidSchedule("with also or exclude, every must be whole seconds: write PT2S rather than PT1.5S")
 

@@ -1,4 +1,4 @@
-"""Decides whose turn it is when clients share a resource: each client in turn, however much it has waiting."""
+"""Decides whose turn it is when clients share a resource. Clients take turns, however many items each has waiting."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Generic, TypeVar
 _Waiting = TypeVar("_Waiting")
 
 Payers = frozenset[str]
-"""The clients on whose behalf something is done. One that acts for several uses the share of each."""
+"""The clients on whose behalf something is done. Work for several clients uses the shares of all of them."""
 
 
 class Turns(Generic[_Waiting]):
-    """The waiting items by payers: first in, first out for each, and those served longest ago come first."""
+    """The waiting items by payers. Payers take turns, and each one's items are served first in, first out."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Payers, deque[_Waiting]] = OrderedDict()
@@ -34,7 +34,9 @@ class Turns(Generic[_Waiting]):
     def take(
         self, may: Callable[[Payers], bool] = lambda _: True, *, has: Callable[[Payers], float] = lambda _: 0.0
     ) -> tuple[Payers, _Waiting] | None:
-        """Takes the next item of the payers that ``may`` be served and have the least; None if there is none."""
+        """Removes and returns the next item of the payers with the lowest ``has`` for which ``may`` is true. Returns
+        None if there is none.
+        """
         payers = min((one for one in self._waiting if may(one)), key=has, default=None)
         if payers is None:
             return None

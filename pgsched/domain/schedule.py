@@ -1,7 +1,7 @@
-"""When something fires: ``Once``, ``Every`` or ``Cron``, and their instants.
+"""Schedules (``Once``, ``Every`` and ``Cron``), and the instants at which they fire.
 
-Everything here is arithmetic on the instants it is given. Instants may have any offset, and are returned in UTC; a
-datetime without an offset is ambiguous, and is refused.
+This module does not read the clock. Instants may have any UTC offset and are returned in UTC. A datetime without an
+offset is ambiguous, so it is refused.
 """
 
 import re
@@ -28,7 +28,7 @@ _Policy = TypeVar("_Policy", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """One instant. Raises InvalidSchedule if ``fire_at`` has no UTC offset."""
+    """A schedule with one instant. Raises InvalidSchedule if ``fire_at`` has no UTC offset."""
 
     fire_at: datetime
 
@@ -38,7 +38,7 @@ class Once:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Every:
-    """``anchor``, and every interval of elapsed time after it, regardless of clock changes.
+    """Fires at ``anchor``, and again each time ``interval`` has elapsed, regardless of clock changes.
 
     Instants are counted from the anchor, never from the last run, so they do not drift. Raises InvalidSchedule if
     ``interval`` is shorter than a second or longer than ten years, or if ``anchor`` has no UTC offset.
@@ -60,7 +60,7 @@ Schedule = Once | Every | Cron
 class Fire:
     """An instant in readable form: ``fire_at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
 
-    ``note`` says if a clock change affects it, such as "first of two 02:30".
+    ``note`` describes the effect of a clock change, such as "first of two 02:30", or is None.
     """
 
     fire_at: datetime
@@ -69,10 +69,10 @@ class Fire:
 
 
 def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
-    """Returns the first instant of ``schedule`` strictly later than ``after``, in UTC.
+    """Returns the first instant of ``schedule`` strictly later than ``after``, in UTC. Returns None if a ``Once`` has
+    passed, or if a ``Cron`` does not occur in the next 50 years.
 
-    None if there is none: a ``Once`` has passed, or a ``Cron`` does not occur in the next 50 years. Raises
-    InvalidSchedule if ``after`` has no UTC offset.
+    Raises InvalidSchedule if ``after`` has no UTC offset.
     """
     moment = _in_utc(after, "after")
     match schedule:
@@ -80,7 +80,7 @@ def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
             return schedule.fire_at if schedule.fire_at > moment else None
         case Every():
             return _next_multiple(schedule, moment)
-        case Cron():  # without the fraction, so that all callers within a second share one search
+        case Cron():  # the fraction is dropped so that all callers within a second share one search
             return next_occurrence(schedule, moment.replace(microsecond=0))
         case _:
             assert_never(schedule)
@@ -110,9 +110,9 @@ def from_parts(
 ) -> Schedule:
     """Builds the schedule that a request, a command line or a row describes; None means not given.
 
-    Takes exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration). ``timezone``, ``gap``
-    and ``overlap`` go only with cron; ``anchor`` goes only with every, which requires it. ``H`` in cron is drawn from
-    ``identity`` (``resolve_hashes``), which it requires. Raises InvalidSchedule otherwise.
+    Exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration) must be given. ``timezone``,
+    ``gap`` and ``overlap`` are allowed only with cron. ``anchor`` is required with every, and allowed only there. ``H``
+    in cron requires ``identity`` (see ``resolve_hashes``). Raises InvalidSchedule for any other combination.
     """
     _check_combination({"fire_at": fire_at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
@@ -167,8 +167,8 @@ def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
 
 
 def instant_of(value: str | datetime, name: str) -> datetime:
-    """Returns the instant that ISO 8601 text with an offset names, in UTC. Raises InvalidSchedule, with ``name`` in the
-    message.
+    """Converts a datetime, or ISO 8601 text, to an instant in UTC. Raises InvalidSchedule, with ``name`` in the
+    message, if the value is invalid or has no offset.
     """
     if isinstance(value, datetime):
         return _in_utc(value, name)
@@ -185,10 +185,10 @@ def instant_of(value: str | datetime, name: str) -> datetime:
 
 
 def read_instant(text: str) -> datetime:
-    """Parses RFC 3339, also with a blank for the T, or without seconds, offset or time.
+    """Parses an RFC 3339 instant. A space may replace the T, and seconds, offset or time may be missing.
 
-    Raises ValueError, also for texts that PostgreSQL or another Python release would read differently: 24:00, second
-    60, week dates, and texts without separators.
+    Raises ValueError for any other text, including those that PostgreSQL or another Python release would read
+    differently: 24:00, second 60, week dates, and texts without separators.
     """
     found = _INSTANT.fullmatch(text.strip(" \t\r\n"))
     if found is None:

@@ -1,7 +1,7 @@
 """Checks that the parts of a scheduling request fit together.
 
-``check_request`` in the database does the same for SQL. ``domain/recurrence_rules.py`` says why it is done here as
-well.
+``check_request`` in the database makes the same checks for SQL callers. ``domain/recurrence_rules.py`` explains why
+Python makes them too.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ def check_request(
 ) -> None:
     """Raises InvalidSchedule, with what to write instead, if the parts do not form a schedule.
 
-    None means not given; without ``fire_at``, ``delay``, ``cron`` and ``every`` it fires now. Whether a job has no
-    instant left because its bounds have passed cannot be decided without the current time.
+    None means not given. A request without ``fire_at``, ``delay``, ``cron`` and ``every`` fires now. A job whose bounds
+    have passed is not detected, because that would require the current time.
     """
     cron, every = parts.get("cron"), parts.get("every")
     given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}

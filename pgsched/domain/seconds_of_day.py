@@ -1,7 +1,7 @@
-"""The seconds of a day in UTC at which a schedule fires or a wall clock matches, as bits of an int.
+"""The seconds of a UTC day at which a schedule fires or a wall clock matches, as bits of an int.
 
-Days are numbered from 1 January 1970. Results are exact to the second: all instants of one schedule have the same
-fraction of a second, which the caller knows.
+Days are numbered from 1 January 1970. Results omit fractions of a second: all instants of a schedule have the same
+fraction, which the caller knows.
 """
 
 from datetime import UTC, date, datetime
@@ -20,8 +20,8 @@ _ALL_DAY = (1 << DAY) - 1
 
 
 class OffsetStretch(NamedTuple):
-    """A stretch of time, in seconds since the epoch from ``opens`` to before ``closes``, in which a wall clock is
-    ``offset`` ahead of UTC.
+    """A stretch of time, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead of UTC. All
+    three are in seconds, the first two since the epoch.
     """
 
     opens: int
@@ -30,7 +30,7 @@ class OffsetStretch(NamedTuple):
 
 
 def firing(schedule: Schedule, day: int) -> int:
-    """Returns a bit for each second of the day at which the schedule fires; an interval must be whole seconds."""
+    """Returns a bit for each second of the day at which the schedule fires. An interval must be whole seconds."""
     match schedule:
         case Once():
             return within(
@@ -45,7 +45,7 @@ def firing(schedule: Schedule, day: int) -> int:
 
 
 def matching(times: Expression, timezone: str, day: int) -> int:
-    """Returns a bit for each second of the day at which the zone's wall clock shows one of the times."""
+    """Returns a bit for each second of the day at which the zone's wall clock matches the expression."""
     found = 0
     for stretch in _stretches(timezone, _date(day).year):
         found |= _seen_in_utc(times, stretch, day)
@@ -53,7 +53,9 @@ def matching(times: Expression, timezone: str, day: int) -> int:
 
 
 def within(seconds: int, day: int, low: int, high: int) -> int:
-    """Returns the given seconds of the day from ``low`` to before ``high``, both counted from the epoch."""
+    """Returns those of the given seconds of the day that are from ``low`` to before ``high``, in seconds since the
+    epoch.
+    """
     first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
     if first >= end or not seconds:
         return 0
@@ -107,8 +109,8 @@ def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
 
 @lru_cache(maxsize=16384)
 def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...], tuple[int, ...]]:
-    """Returns the stretches in which the cron's times are taken from the wall clock, and where it fires for times in a
-    gap.
+    """Returns the stretches in which the cron fires when the wall clock matches, and the seconds at which it fires for
+    times in a gap.
     """
     times = Matches(cron.expression)
     found, openings = list[OffsetStretch](), list[int]()

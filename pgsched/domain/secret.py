@@ -1,4 +1,4 @@
-"""Clients' secrets: what they may contain, and the references to them in options."""
+"""Clients' secrets: what they may contain, and how options refer to them."""
 
 import base64
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pgsched.errors import InvalidInput
 
 LONGEST_SECRET = 16_384
-"""Maximum bytes of a secret's value."""
+"""Maximum length of a secret's value, in bytes."""
 SIGNING = "signing secret"
 """The name under which signing secrets are sealed; no other secret can have it."""
 _SIGNING_PREFIX = "whsec_"
@@ -17,14 +17,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """A reference to the secret of this name of the execution's client, after a prefix that is not secret."""
+    """A reference to a secret of the execution's client by name. ``prefix`` is not secret and precedes the value."""
 
     name: str
     prefix: str = ""
 
 
 def check_secret(name: str, value: str) -> None:
-    """Raises InvalidInput for a name or a value that cannot be stored."""
+    """Raises InvalidInput if a secret cannot have this name or value."""
     if not _NAME.fullmatch(name):
         raise InvalidInput(
             "a secret's name must be 1 to 100 letters, digits, dots, hyphens or underscores, and must start with a "
@@ -35,14 +35,15 @@ def check_secret(name: str, value: str) -> None:
 
 
 def new_signing_secret() -> str:
-    """Returns a new signing secret, as shown to its client."""
+    """Returns a new signing secret, in the form that its client sees."""
     return _SIGNING_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def parse_signing_secret(text: str) -> bytes:
     """Returns the bytes of a signing secret, which is written as ``whsec_<base64>``.
 
-    Raises InvalidInput unless it has this form, and the 24 to 64 bytes that Standard Webhooks requires.
+    Raises InvalidInput if the text has another form or does not encode the 24 to 64 bytes that Standard Webhooks
+    requires.
     """
     wanted = f"this is not a signing secret; write {_SIGNING_PREFIX} and the base64 of 24 to 64 random bytes"
     if not text.startswith(_SIGNING_PREFIX):

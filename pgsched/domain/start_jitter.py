@@ -1,8 +1,8 @@
-"""Spreads the starts of jobs, so that a fleet's jobs do not all start at once.
+"""Spreads the starts of jobs, so that they do not all start at once.
 
-Everything drawn is derived from the job's identity, so that every worker that plans a row gets the same result: the
-value of ``H`` in a cron expression, and the offset of a start by ``jitter`` or within a ``window``. No start comes
-after the job's next instant, so runs stay in order.
+The value of ``H`` in a cron expression and the delay of a start by ``jitter`` or ``window`` are derived from the job's
+identity. So every worker that plans a row gets the same result. No run starts after the job's next instant, so runs
+stay in order.
 """
 
 import re
@@ -20,16 +20,17 @@ _EVERY_MONTH_HAS = 28
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
-    """Returns the identity of a job: its client's key for it, which outlives the job, or its id if it has no key."""
+    """Returns the identity of a job: its client with its key, or with its id if it has no key. A key outlives the job.
+    """
     return f"{client}/{key or id}"
 
 
 def resolve_hashes(expression: str, identity: str) -> str:
-    """Replaces each ``H`` in the expression with a number, a range or a step; the same ones for the same identity.
+    """Replaces each ``H`` in a cron expression with values that depend only on the identity.
 
-    ``H`` is one value of the field (for days of the month, one that every month has), ``H(a-b)`` one from a to b,
-    ``H/n`` and ``H(a-b)/n`` each n-th value, beginning with one of the first n. An expression without ``H`` is returned
-    unchanged. Raises InvalidSchedule for a range or step that the field does not have.
+    ``H`` becomes one value of the field; a day of the month is one that every month has. ``H(a-b)`` becomes one value
+    from a to b. ``H/n`` and ``H(a-b)/n`` become every n-th value, beginning with one of the first n. An expression
+    without ``H`` is returned unchanged. Raises InvalidSchedule for a range or step that the field does not have.
     """
     fields = expression.upper().split()
     if not 5 <= len(fields) <= 6 or not any(item.startswith("H") for field in fields for item in field.split(",")):
@@ -70,15 +71,15 @@ def _value(name: str, item: str, drawn: int) -> str:
 
 
 def jittered(identity: str, instant: datetime, jitter: timedelta, following: datetime | None) -> datetime:
-    """Returns a start from ``instant`` to before ``instant + jitter``, and before ``following``, the job's next
-    instant.
+    """Returns a start that is not before ``instant``, and is before both ``instant + jitter`` and ``following``, the
+    job's next instant.
     """
     width = _width(instant, jitter, following)
     return instant + _drawn(identity, instant, "jitter") % max(width, 1) * MICROSECOND
 
 
 def slots(instant: datetime, window: timedelta, following: datetime | None, count: int = 16) -> tuple[datetime, ...]:
-    """Returns where the ``count`` equal parts of the window begin; ``following`` ends the window if it comes sooner."""
+    """Returns the starts of ``count`` equal parts of the window. The window ends at ``following`` if that is sooner."""
     width = _width(instant, window, following)
     return tuple(instant + width * n // count * MICROSECOND for n in range(count))
 
@@ -86,10 +87,10 @@ def slots(instant: datetime, window: timedelta, following: datetime | None, coun
 def emptiest(
     identity: str, instant: datetime, window: timedelta, counts: Sequence[int], following: datetime | None = None
 ) -> datetime:
-    """Returns a start in the part of the window in which the fewest rows wait; ``counts`` has their number for each
+    """Returns a start in the slot of the window that has the fewest waiting rows. ``counts`` has their number for each
     slot.
 
-    One of the emptiest slots is drawn, and then the start within it.
+    If several slots are equally empty, one is drawn. Then a start within the slot is drawn.
     """
     fewest = [n for n, waiting in enumerate(counts) if waiting == min(counts)]
     chosen = fewest[_drawn(identity, instant, "slot") % len(fewest)]

@@ -1,4 +1,4 @@
-"""States, by their names in SQL, in the API and on the command line."""
+"""The names of states, as used in SQL, in the API and on the command line."""
 
 from collections.abc import Collection
 from typing import Literal, get_args
@@ -14,15 +14,16 @@ LIVE_STATUSES: tuple[str, ...] = get_args(LiveStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:
-    """Returns these statuses in the order of ``STATUSES``, so that a query has one text for each choice."""
+    """Returns the statuses without duplicates, in the order of ``STATUSES``, so that each choice gives one query text.
+    """
     return tuple(status for status in STATUSES if status in statuses)
 
 
 JobState = Literal["active", "paused", "invalid", "cancelled", "finished"]
 JOB_STATES: tuple[str, ...] = get_args(JobState)
 LetterState = Literal["open", "replayed", "discarded", "all"]
-"""Which dead letters are listed."""
+"""Which dead letters a listing contains."""
 LETTER_STATES: tuple[str, ...] = get_args(LetterState)
 Sort = Literal["newest", "oldest"]
-"""Which rows of a listing come first, by when they were scheduled."""
+"""Which rows of a listing come first: the newest or the oldest, by when they were scheduled."""
 SORTS: tuple[str, ...] = get_args(Sort)

@@ -1,4 +1,4 @@
-"""Targets: what an execution calls, as one URI. The database refuses invalid ones (``interface/core/targets.sql``)."""
+"""Targets: what an execution calls, as a URI. The database refuses invalid ones (``interface/core/targets.sql``)."""
 
 import ipaddress
 import re
@@ -9,11 +9,11 @@ from functools import lru_cache
 from pgsched.errors import InvalidInput, InvalidTarget
 
 LONGEST = 2048
-"""Maximum characters of a target."""
+"""Maximum length of a target, in characters."""
 
 
 class Scheme(StrEnum):
-    """The kinds of targets; the part before the first colon."""
+    """The scheme of a target: the part before the first colon."""
 
     HTTP = "http"
     HTTPS = "https"
@@ -25,13 +25,13 @@ class Scheme(StrEnum):
 
 
 CHANNELS = ("http", "python", "sql", "notify", "kafka")
-"""The channels by which workers deliver, as clients' settings name them."""
+"""The channels over which workers deliver, by their names in clients' settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A valid target. ``name`` is the part after the scheme: the handler, function, channel or topic, and for HTTP the
-    canonical host without its port. ``port`` is None if the target does not give one.
+    """A valid target. ``name`` is the handler, function, channel or topic, or for HTTP the canonical host without its
+    port. ``port`` is None if the target does not give one.
     """
 
     scheme: Scheme
@@ -49,8 +49,8 @@ class Target:
 
 @lru_cache(maxsize=4096)
 def parse_target(text: str) -> Target:
-    """Parses a target. Raises InvalidTarget for what ``check_target`` in the database refuses, which explains in more
-    detail what to write instead.
+    """Parses a target. Raises InvalidTarget if it is invalid. ``check_target`` in the database refuses the same
+    targets, with more detailed advice.
     """
     prefix, _, rest = text.partition(":")
     scheme = prefix.lower()
@@ -67,8 +67,8 @@ def parse_target(text: str) -> Target:
 
 
 def canonical_host(host: str) -> str:
-    """Returns the canonical form of a host: lower case, without a dot at the end. An address must be in its canonical
-    form, because any other form would look like another host wherever names are compared. Raises InvalidTarget.
+    """Returns the canonical form of a host: in lower case, without a trailing dot. Raises InvalidTarget for an IP
+    address that is not in canonical form, because it would look like another host wherever names are compared.
     """
     host = host.lower().removesuffix(".")
     if host.startswith("["):
@@ -93,20 +93,20 @@ def _only_form(text: str) -> str:
 
 
 def without_port(host: str) -> str:
-    """Returns a host without the port that may follow it, as limits and circuits name it."""
+    """Returns a host without its port, if it has one."""
     found = _WITH_PORT.fullmatch(host)
     return host if found is None else found["host"]
 
 
 def host_alone(host: str) -> str:
-    """Returns a host by which to search for executions, at any port. Raises InvalidInput if it has a port."""
+    """Returns the host unchanged, for a search for executions at any port. Raises InvalidInput if it has a port."""
     if (alone := without_port(host)) != host:
         raise InvalidInput(f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets at any port")
     return host
 
 
 def _cannot_be_called(text: str) -> InvalidTarget:
-    shown = "" if "@" in text else f" {_shown(text)}"  # it may contain a password
+    shown = "" if "@" in text else f" {_shown(text)}"  # a text with @ may contain a password
     return InvalidTarget(
         f"the target{shown} cannot be called: write one of https://host/path without a user, python:name, "
         "sql:schema.function, notify:channel, queue: or kafka:topic"
@@ -123,7 +123,7 @@ _URL = re.compile(
     r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
 _WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
-_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # a resolver takes such a name for an address
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # resolvers take such a name for an address
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 _FORMS: dict[str, re.Pattern[str]] = {

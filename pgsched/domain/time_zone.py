@@ -1,6 +1,4 @@
-"""Time zones as sequences of spans of constant UTC offset, the clock changes between them, and the version of the rules
-in this process.
-"""
+"""Time zones as sequences of spans of constant UTC offset, and the version of the time zone rules in this process."""
 
 import re
 import zoneinfo
@@ -21,9 +19,9 @@ LAST_YEAR = 9000
 """Nothing recurs from this year onwards."""
 
 HORIZON_YEARS = 50
-"""How far ahead to search for an instant: a fifth Monday in February can be 40 years away."""
+"""How many years ahead to search for an instant. A fifth Monday in February can be 40 years away."""
 
-_PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
+_PROBE = timedelta(hours=12)  # no zone has ever changed its offset and changed it back within half a day
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # specific to one machine, or with leap seconds
 _SOME_ZONE = Path("Europe", "Berlin")
 _VERSION = re.compile(r"\d{4}[a-z]+")
@@ -31,7 +29,9 @@ _VERSION = re.compile(r"\d{4}[a-z]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSpan:
-    """A span of constant UTC offset: [opens, closes) in UTC, with the offsets before and after it."""
+    """A span of constant UTC offset, [opens, closes) in UTC. ``before`` and ``following`` are the offsets of the spans
+    next to it.
+    """
 
     opens: datetime
     closes: datetime
@@ -41,7 +41,9 @@ class OffsetSpan:
 
 
 def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
-    """Yields the spans from the one that contains ``instant`` (naive, UTC) to the horizon; each ends with the year."""
+    """Yields the spans from the one that contains ``instant`` (naive, UTC) to the horizon. A span ends with the year
+    at the latest.
+    """
     opens = datetime(instant.year - 1, 1, 1)
     zone = zone_named(timezone)
     before = offset = zone.fromutc(opens.replace(tzinfo=zone)).replace(tzinfo=None) - opens
@@ -54,9 +56,11 @@ def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
 
 @lru_cache(maxsize=8192)
 def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
-    """Returns each change of the year (naive instant in UTC, the new offset); the end of the year comes last."""
+    """Returns each change of offset in the year, as a naive UTC instant and the new offset. The end of the year is the
+    last one.
+    """
     zone = zone_named(timezone)
-    start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # in UTC despite the tzinfo
+    start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # UTC despite their tzinfo
     probes = [start + n * _PROBE for n in range((end - start) // _PROBE + 1)]
     offsets = [zone.fromutc(probe) - probe for probe in probes]
     steps = pairwise(zip(probes, offsets, strict=True))
@@ -65,7 +69,7 @@ def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]
 
 
 def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime:
-    """Returns the first whole second with the offset of ``late`` rather than that of ``early``."""
+    """Returns the first whole second that has the offset of ``late`` rather than the offset of ``early``."""
     new = zone.fromutc(late) - late
     while late - early > SECOND:
         middle = early + (late - early) // (2 * SECOND) * SECOND
@@ -88,10 +92,10 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def version_in_use(places: Sequence[str] | None = None) -> str | None:
-    """Returns the version of the rules, such as ``2025b``, or None if they do not state it. ``places`` is
+    """Returns the version of the time zone rules, such as ``2025b``, or None if it is unknown. ``places`` defaults to
     ``zoneinfo.TZPATH``.
 
-    As in zoneinfo, the first place that has a zone counts, and the package ``tzdata`` only if none has.
+    As in zoneinfo, the first place that contains a zone counts, or otherwise the package ``tzdata``.
     """
     for place in map(Path, zoneinfo.TZPATH if places is None else places):
         if (place / _SOME_ZONE).is_file():

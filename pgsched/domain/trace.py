@@ -1,7 +1,7 @@
 """The trace that an execution belongs to, in W3C Trace Context format.
 
-If no spans are recorded, the caller's own ``traceparent`` is passed on, so that what an execution causes is shown below
-the span that scheduled it: a made-up span would be missing from every view.
+If pgsched records no spans, it passes the caller's ``traceparent`` on unchanged. Tracing tools then show the effects of
+an execution below the span that scheduled it. A made-up span would be missing there.
 """
 
 import random
@@ -12,8 +12,8 @@ _OF_A_LATER_VERSION = re.compile(r"(?!ff|00)[0-9a-f]{2}(-[0-9a-f]{32}-[0-9a-f]{1
 
 
 def traceparent_in(header: str | None) -> str | None:
-    """Returns the traceparent in a request's header. None if it is not of the standard's form, which says to ignore
-    that. A later version is read as far as this version defines it.
+    """Returns the traceparent in a request's header. Returns None if it is malformed, because the standard says to
+    ignore such a header. A header of a later version is converted to this version.
     """
     if header is None or len(header) > 512:
         return None
@@ -23,7 +23,7 @@ def traceparent_in(header: str | None) -> str | None:
 
 
 def own_traceparent(id: bytes, rng: random.Random) -> str:
-    """Returns the traceparent of an execution whose caller gave none. The trace is the execution's id, so that all
-    attempts and their consequences belong together; the span is new.
+    """Returns a traceparent for an execution whose caller gave none. The trace id is the execution's id, so that all
+    its attempts belong to one trace. The span id is random.
     """
     return f"00-{id.hex()}-{rng.getrandbits(64) or 1:016x}-00"

@@ -1,9 +1,9 @@
 """Decides which run of another job a run waits for, and what happens to the waiting run.
 
 Both runs belong to the same hour, day, week or month on the waiting job's clock. Of the other job's runs in that
-period, it is the last one at or before the waiting run's instant, or else the first one after it. This is decided when
-the instant has come, and again after each wait, because the other job may have been edited, paused or deleted
-meanwhile.
+period, the last one at or before the waiting run's instant is chosen, or if there is none, the first one after it. This
+is decided when the instant has come, and again after each wait, because the other job may have been edited, paused or
+deleted in the meantime.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Same(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What to do with a run if the other job's run did not succeed or never happened."""
+    """What to do with a waiting run if the other job's run failed or never happened."""
 
     SKIP = "skip"
     RUN = "run"
@@ -38,7 +38,7 @@ class OnFailure(StrEnum):
 
 
 class OnNone(StrEnum):
-    """What to do with a run if the other job's schedule has none in the period."""
+    """What to do with a waiting run if the other job's schedule has no instant in the period."""
 
     RUN = "run"
     SKIP = "skip"
@@ -46,7 +46,7 @@ class OnNone(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class After:
-    """The rule ``after``: the key of the job whose run comes first."""
+    """The rule ``after``. ``job`` is the key of the job whose run comes first."""
 
     job: str
     same: Same = Same.DAY
@@ -54,12 +54,10 @@ class After:
     on_none: OnNone = OnNone.RUN
 
     def period(self, instant: datetime, timezone: str) -> tuple[datetime, datetime]:
-        """Returns, in UTC, the start of the hour, day, week or month that contains the instant, and the start of the
-        next one.
-        """
+        """Returns the start of the period that contains the instant, and the start of the next period, both in UTC."""
         zone = zone_named(timezone)
         wall = instant.astimezone(zone)
-        if self.same is Same.HOUR:  # by absolute hours: one that the clocks repeat counts as two
+        if self.same is Same.HOUR:  # by elapsed time: an hour that the clocks repeat counts as two
             since = timedelta(minutes=wall.minute, seconds=wall.second, microseconds=wall.microsecond)
             begin = (instant - since).astimezone(UTC)
             return begin, begin + timedelta(hours=1)
@@ -76,7 +74,7 @@ class After:
 
 
 class OtherRun(NamedTuple):
-    """A run of the other job; an unfinished one has no status."""
+    """A run of the other job. ``status`` is None while the run is unfinished."""
 
     id: bytes
     instant: datetime
@@ -85,8 +83,9 @@ class OtherRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """The other job: its state, or None if no job has that key; its runs in the period and earlier unfinished ones, in
-    order; its scheduled instant in the period; whether it has a planned row; and whether its successes are kept.
+    """The other job. ``state`` is None if no job has the key. ``runs`` are its runs in the period and its earlier
+    unfinished runs, in order. ``expected`` is an instant of its schedule in the period. ``is_planned`` is whether it
+    has a planned row.
     """
 
     state: str | None = None
@@ -98,31 +97,31 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """The run waits for this one to end, and is then decided on again."""
+    """The waiting run waits until ``run`` ends. Then it is decided again."""
 
     run: OtherRun
 
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """There is nothing yet that the run could wait for."""
+    """There is no run yet to wait for, so the decision is repeated later."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SkipRun:
-    """The run is skipped, and why."""
+    """The waiting run is skipped for this reason."""
 
     reason: str
 
 
 Decision = WaitFor | LookAgain | SkipRun | None
-"""The decision about a run; None if it runs."""
+"""The decision about a waiting run. None means that it runs."""
 
 
 def decide_upstream(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
-    """Decides about the run of ``instant``, whose period starts at ``begin``."""
+    """Decides about the waiting run of ``instant``, whose period starts at ``begin``."""
     ran = [run for run in other.runs if run.instant >= begin and run.status != "skipped"]
     before = [run for run in ran if run.instant <= instant]
     if not ran:
@@ -152,7 +151,7 @@ def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
         return WaitFor(behind[-1])
     if not other.is_planned:
         return LookAgain(f"waits: job {after.job} is about to be planned")
-    if not other.keeps_successes:  # a failure would be on record
+    if not other.keeps_successes:  # the run must have succeeded: a failure would have been kept
         return None
     return _failed(after, [], f"there was no run of {write_instant(other.expected)}")
 
@@ -168,7 +167,7 @@ def _failed(after: After, later: Sequence[OtherRun], what: str) -> Decision:
 
 
 def parse_after(key: str, value: Any) -> After:
-    """Parses the rule from a JSON object. Raises InvalidSchedule."""
+    """Parses the rule from a JSON object. Raises InvalidSchedule if it is invalid."""
     given = {name: text for name, text in value.items() if text is not None} if isinstance(value, dict) else {}
     if unknown := sorted(given.keys() - set(After.__slots__)):
         raise InvalidSchedule(f"{key} cannot contain {unknown[0][:64]!r}: {_EXAMPLE}")

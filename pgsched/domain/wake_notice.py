@@ -1,7 +1,7 @@
 """Parses notifications on the workers' channel, for workers and the API.
 
-Any login can notify, so a notice is only a hint: it may cause an earlier poll, but decides nothing else. A text that is
-not exactly in a known form is ignored, and every instant is limited to the range that a row can have.
+Any login can send a notification, so a notice is only a hint: it may cause an earlier poll, but decides nothing else. A
+text in any unknown form is ignored, and every instant is clamped to the range that a row can have.
 """
 
 import re
@@ -21,8 +21,8 @@ EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Events that may have happened: rows for these instants, in microseconds since 1970, were added to these
-    partitions; the runs of these executions ended.
+    """Events that may have happened. ``rows`` are the partitions to which rows were added, each with the earliest
+    instant of its rows in microseconds since 1970. ``ended`` are the ids of executions whose runs ended.
     """
 
     rows: tuple[tuple[int, int], ...] = ()
@@ -30,7 +30,7 @@ class Notice:
 
 
 def parse_notice(payload: str) -> Notice:
-    """Parses a notification. Never raises; an unknown text gives an empty notice."""
+    """Parses a notification. Never raises: an unknown text gives an empty notice."""
     if payload.startswith(STOP):
         ids = payload.removeprefix(STOP).split(",")
         return Notice(ended=tuple(UUID(id).bytes for id in ids if _ID.fullmatch(id)))
