@@ -25,9 +25,9 @@ class App:
             ...
 
     A handler takes nothing, the payload, or the payload and a Context. A parameter named ``checkpoint`` receives the
-    execution's last checkpoint; one named ``connection``, the psycopg AsyncConnection on which its completion is
-    committed. The return value, unless it is None, is stored as the execution's result. If the handler takes the
-    connection, its return value is ignored.
+    execution's last checkpoint. A parameter named ``connection`` receives the psycopg AsyncConnection in whose
+    transaction the completion is committed. A return value other than None is stored as the execution's result, unless
+    the handler takes the connection.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class App:
     def handler(
         self, name: str, *, clients: Iterable[str] | None = None, heartbeat: timedelta | None = None
     ) -> Callable[[_F], _F]:
-        """Registers a function for the target ``python:name``. Only these clients may use it, or all if ``clients`` is
-        left out. With a ``heartbeat``, an attempt that reports no progress for that long fails.
+        """Registers a function for the target ``python:name``. Only ``clients`` may use it; by default, all clients
+        may. With a ``heartbeat``, an attempt that reports no progress for that long fails.
 
-        Raises InvalidTarget for a name that no target can have, and InvalidInput for a name that is taken, for invalid
-        clients, and for a function with parameters that cannot be filled.
+        Raises InvalidTarget for a name that no target can have. Raises InvalidInput for a name that is taken, for
+        invalid clients, and for a function with parameters that pgsched cannot fill.
         """
         if not isinstance(name, str):
             raise InvalidInput(f'{name!r:.80} is not a handler name: write one, as in @app.handler("send_email")')
@@ -63,8 +63,8 @@ class App:
         return register
 
     def middleware(self, function: _M) -> _M:
-        """Wraps every handler call in the context manager that this function returns for the handler's Context. The
-        first one registered is the outermost.
+        """Registers middleware: wraps every handler call in the context manager that the function returns for the
+        call's Context. The middleware registered first is the outermost.
 
             @app.middleware
             @contextmanager
@@ -75,9 +75,9 @@ class App:
                 finally:
                     print(context.execution_id, time.monotonic() - begun)
 
-        Async middleware only wraps async handlers. An exception that middleware raises counts as the handler's. If
+        Async middleware wraps only async handlers. An exception raised by middleware counts as the handler's. If
         middleware suppresses the handler's exception, the handler has succeeded. Raises InvalidInput if the function
-        does not return context managers.
+        does not return a context manager.
         """
         is_async(function)
         self._around.append(function)
@@ -94,20 +94,20 @@ class App:
         overlap: str | None = None,
         **terms: Unpack[JobTerms],
     ) -> Callable[[_F], _F]:
-        """Declares a job that calls the function on a cron schedule, for ``pgsched apply``. Write it above ``handler``;
-        without ``handler``, the handler is named after the function.
+        """Declares a job, for ``pgsched apply``, that calls the function on a cron schedule. Write this decorator above
+        ``handler``. Without ``handler``, the function becomes a handler with the function's name.
 
             @app.cron("30 2 * * *", timezone="Europe/Berlin", key="close-day")
             @app.handler("close_day")
             async def close_day(payload): ...
 
         The default key is the handler's name. Raises InvalidSchedule for an invalid schedule, and InvalidInput if the
-        application declares another job with this key.
+        application has already declared a job with this key.
         """
         return self._declares(cron=expression, timezone=timezone, gap=gap, overlap=overlap, **terms)
 
     def every(self, interval: str | timedelta, **terms: Unpack[JobTerms]) -> Callable[[_F], _F]:
-        """Like ``cron``, but at an interval such as ``"15m"``."""
+        """Declares a job like ``cron``, but with an interval such as ``"15m"``."""
         return self._declares(every=interval, **terms)
 
     def _declares(self, **given: Any) -> Callable[[_F], _F]:
@@ -125,9 +125,9 @@ class App:
         return declare
 
     def _name_of(self, function: Callable[..., Any]) -> str:
-        """The function's handler name. If the function is not a handler, it is registered under its own name."""
+        """Returns the name of the function's handler. A function without a handler is registered under its own name."""
         for name, handler in self.handlers.items():
-            if handler.function == function:  # equality, because each access to a method makes a new object
+            if handler.function == function:  # not "is": each access to a method creates a new object
                 return name
         own: str = getattr(function, "__name__", None)  # type: ignore[assignment]  # handler() refuses None
         self.handler(own)(function)

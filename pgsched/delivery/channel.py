@@ -1,8 +1,8 @@
-"""The protocol of channels, and ``Channels``, which chooses one by the target's scheme.
+"""The protocol of channels, and ``Channels``, which chooses a channel by the target's scheme.
 
-A channel delivers one execution to its target and returns an Outcome. It only raises CancelledError, when its caller
-ends the attempt, and NoFreeSlot, before anything has begun. Each channel catches all other exceptions and passes them
-to ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
+A channel delivers one execution to its target and returns an Outcome. It raises only CancelledError, when its caller
+ends the attempt, and NoFreeSlot, before anything has begun. Channels pass all other exceptions to
+``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -17,12 +17,12 @@ _NOT_PULLED = "a queue: target is for consumers, but workers serve this queue; s
 
 
 class Channel(Protocol):
-    """Delivers executions. A channel opens what it needs at its first attempt, not when the worker starts."""
+    """Delivers executions. A channel opens its connections at its first attempt, not when the worker starts."""
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Makes one attempt. The caller cancels it ``deadline`` seconds from now, after which the channel must still
-        serve other attempts. Raises NoFreeSlot if it cannot begin now, and CancelledError only if it is cancelled: that
-        of a library, for a lost connection, must be caught."""
+        """Makes one attempt. The caller cancels the attempt after ``deadline`` seconds; other attempts must not be
+        affected. Raises NoFreeSlot if the attempt cannot begin now. Raises CancelledError only if the caller cancels:
+        a CancelledError from a library, for example for a lost connection, must be caught."""
         ...
 
     async def close(self) -> None:
@@ -31,8 +31,8 @@ class Channel(Protocol):
 
 
 class Channels:
-    """All channels of a worker, as one channel. ``capabilities`` are those that its settings give it, in addition to
-    its handlers. ``allowed`` returns the channels that a client may use, None for all."""
+    """All channels of a worker, as one channel. ``capabilities`` are those that the worker has from its settings rather
+    than from its handlers. ``allowed`` returns the channels that a client may use, or None for all."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Channels:
         self._by_scheme.update(others or {})
 
     def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
-        """Makes one attempt with the channel for the target's scheme."""
+        """Makes one attempt over the channel for the target's scheme."""
         scheme = execution.target.partition(":")[0]
         allowed = self._allowed(execution.client_id)
         if allowed is not None and _name(scheme) not in allowed and execution.target not in allowed:
@@ -67,14 +67,15 @@ def _name(scheme: str) -> str:
 
 
 async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> Outcome:
-    """A final failure: another attempt would fail too, and the dead letter can be replayed once it is allowed."""
+    """Returns a final failure. Another attempt would fail too; once the channel is allowed, the dead letter can be
+    replayed."""
     others = ", ".join(sorted(allowed))
     error = f"client {client!r} may not use {channel} targets: its channels are {others}"
     return Failed(error=error, retryable=False)
 
 
 async def _undelivered(scheme: str) -> Outcome:
-    """Leaves the execution to workers of a later release, which may know the scheme."""
+    """Returns the outcome for a scheme without a channel. Workers of a later release may know the scheme."""
     if scheme == Scheme.QUEUE:
         return Failed(error=_NOT_PULLED, retryable=False)
     return Undeliverable(capability=f"{scheme}:")

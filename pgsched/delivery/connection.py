@@ -1,19 +1,19 @@
-"""A connection, which carries one exchange at a time.
+"""An HTTP connection, which carries one exchange at a time.
 
-Its states are: new (connected, nothing sent yet; the slot still belongs to the exchange that opened it), open (it holds
-a slot of its host and is busy with an exchange or parked), and dead. The parser (llhttp) decides where an answer ends.
-Data after that end, or while the connection is parked, ends the connection, so that it can never be taken for the
-answer to the next request.
+A connection is new, open or dead. A new connection has sent nothing, and its slot still belongs to the exchange that
+opened it. An open connection holds a slot of its host, and is either parked or busy with an exchange. The parser
+(llhttp) decides where a response ends. Data that arrives after that end, or while the connection is parked, ends the
+connection, so that it cannot be mistaken for the response to the next request.
 
 Failures:
 
-- The peer closes a used connection without sending anything: it closed before the request arrived, or did not accept
-  the request. The exchange is sent once more, on a fresh connection; the second time, it fails.
-- The peer closes before the head of the answer is complete, or sends something without a status: the exchange fails.
-- The parser rejects the head: its first line decides (``malformed_head``), and the connection is not used again. The
-  parser is given each head as a whole, so that this line is available.
-- Anything goes wrong after the head: its status decides, and the connection is not used again.
-- The exchange is cancelled or expires: the connection is aborted, with any unread data.
+- The peer closes a used connection without sending anything, so it probably has not accepted the request. The exchange
+  is sent once more, on a fresh connection. If that happens again, it fails.
+- The peer closes before the head of the response is complete, or sends something without a status. The exchange fails.
+- The parser rejects the head. The head's first line decides (``malformed_head``), and the connection is not used again.
+  The parser gets each head as a whole, so that its first line is available.
+- Something fails after the head. The status decides, and the connection is not used again.
+- The exchange is cancelled or expires. The connection is aborted, and unread data is discarded.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from pgsched.delivery.pool import OriginSlots
 
 LONGEST_HEAD = 65_536
-"""The most bytes in an answer's head, including interim answers before it."""
+"""Maximum size of a response's head in bytes, including interim responses before it."""
 LONGEST_BODY = 65_536
-"""The most bytes that are read of an answer's body."""
+"""Maximum number of bytes that are read from a response's body."""
 MOST_HEADERS = 256
-"""The most header lines in an answer."""
+"""Maximum number of header lines in a response."""
 
-_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, including the heads of chunks
+_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # bytes on the wire, including the heads of chunks
 _END = re.compile(rb"\n\r?\n")
 _KEPT = 4 * LONGEST_ERROR  # a character takes at most four bytes
-_MOST_PIECES = 4_096  # reads in which the rest of the answer may arrive
+_MOST_PIECES = 4_096  # reads in which the body may arrive
 _BODY_SECONDS = 1.0
-_LAST_MOMENT = 0.1  # seconds before the caller gives up, so that a status that has arrived still reaches it
+_LAST_MOMENT = 0.1  # reading the body stops this many seconds before the caller gives up, so that the status counts
 _SMALL_REQUEST = 65_536
 
 
@@ -54,8 +54,8 @@ class ConnectionState(Enum):
 
 
 class Connection(asyncio.Protocol):
-    """Sends requests and parses answers. ``owner`` has the slots of its origin. After the time ``retires``, it starts
-    no more exchanges."""
+    """Sends requests and parses responses. ``owner`` manages the slots of the connection's origin. After the time
+    ``retires``, the connection starts no more exchanges."""
 
     __slots__ = (
         "_head",
@@ -82,16 +82,16 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
         self._used = self._keep = self._is_refused = False
-        self._head = b""  # the part of a head received so far: each piece would cost the parser as much as all of it
+        self._head = b""  # the part of a head received so far; for the parser, each part costs as much as a whole head
         self._searched = self._pieces = 0
         self._parser = HttpResponseParser(self)
-        # Be lenient: what the target did counts, even if its line ends or header values are slightly off.
+        # Be lenient: the status counts even if line ends or header values are slightly wrong.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
 
     def start(self, exchange: Exchange) -> None:
-        """Sends the request. The exchange ends with the answer."""
+        """Sends the request. The exchange ends when the response has arrived."""
         if self._state is ConnectionState.DEAD:
             exchange.end(Dropped(0, None))
             self._owner.vacate()
@@ -105,8 +105,8 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
-        """Ends the connection and its exchange, with the error if no status has arrived. ``politely`` closes TLS
-        properly."""
+        """Ends the connection and its exchange. If no status has arrived, the exchange ends with ``error``. With
+        ``politely``, TLS is closed properly."""
         was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
         if politely:
@@ -202,12 +202,12 @@ class Connection(asyncio.Protocol):
         if exchange.status:
             self._keep = self._parser.should_keep_alive() and not exchange.bodiless
             exchange.complete = True
-        else:  # an interim answer, such as 103; the final one follows
+        else:  # an interim response, such as 103; the final one follows
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
     def _read_heads(self, exchange: Exchange, data: bytes) -> bytes:
-        """Reads the head, and interim ones before it, each once it is complete. Returns the part of the body that has
-        arrived."""
+        """Reads the head, and the heads of interim responses before it, each once it is complete. Returns the part of
+        the body that has arrived."""
         head, self._head = self._head + data, b""
         while not exchange.status:
             head = head.lstrip(b"\r\n")
@@ -224,7 +224,7 @@ class Connection(asyncio.Protocol):
         return b"" if self._is_refused else head
 
     def _read_head(self, exchange: Exchange, head: bytes) -> None:
-        """Parses a head. If the parser rejects it, uses what can be read of it."""
+        """Parses a head. If the parser rejects it, uses its status, reason and Retry-After."""
         try:
             self._parser.feed_data(head)
         except HttpParserCallbackError:

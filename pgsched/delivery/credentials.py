@@ -20,14 +20,15 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidSettings
 
 _MOST_TOGETHER = 16_384
-"""The most characters of secrets in one request. Servers do not read more than this, and every secret must be searched
-for in the answer."""
+"""Maximum total length of the secrets in one request, in characters. Servers do not accept longer headers, and the
+response must be searched for every secret."""
 _BRIEF, _BRIEF_ANSWER = 512, 4_096
 _MOST_OF_A_CLIENT, _MOST = 8, 256  # certificates
 _IN_A_HEADER = re.compile(r"[!-~](?:[ \t!-~]{0,8191}[!-~])?")
 
 GetSecret = Callable[[str, str, str], Awaitable[str]]
-"""Returns the value of a client's secret for a host, given client, name and host. Raises DeliveryFailed."""
+"""Returns the value of a client's secret for a host, given client, name and host. Raises DeliveryFailed if the secret
+is not available for the host."""
 
 
 async def no_secrets(client: str, name: str, host: str) -> str:
@@ -37,16 +38,16 @@ async def no_secrets(client: str, name: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The options with the client's secrets and token in their headers, the URL with its certificate, and the secret
-    texts that must not be shown."""
+    """A callback's options and URL with credentials filled in: secrets and a token in the headers of ``options``, and a
+    certificate in ``url``. ``secrets`` are the texts that must not be shown."""
 
     options: Options = field(repr=False)
     url: Url
     secrets: tuple[str, ...] = field(repr=False)
 
     async def redact(self, answer: Exchange) -> Exchange:
-        """Removes the secrets that were sent from the answer. Large searches take a while, and hundreds of answers may
-        arrive together, so they run in a thread."""
+        """Redacts from the response any secrets that were sent in the request. Large searches run in a thread, because
+        they take time and hundreds of responses may arrive together."""
         if answer.status < 300 and not answer.body:  # a success's reason is not kept
             return answer
         is_brief = len(self.secrets) < 2 and sum(map(len, self.secrets)) <= _BRIEF
@@ -63,8 +64,8 @@ class Filled:
 
 
 class Credentials:
-    """Fills in a callback's credentials. ``send`` sends the requests for tokens; ``now`` returns the database's time in
-    seconds since 1970; ``authorities`` is the setting ``tls_authorities``."""
+    """Fills in the credentials of callbacks. ``send`` sends requests for tokens. ``now`` returns the database's time in
+    seconds since 1970. ``authorities`` is the setting ``tls_authorities``."""
 
     def __init__(
         self, get_secret: GetSecret, send: Send, now: Callable[[], int], authorities: str | None = None
@@ -73,8 +74,8 @@ class Credentials:
         self._certificates = Certificates(get_secret, authorities)
 
     async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:
-        """Fills in the credentials for the target's host. Raises DeliveryFailed if a secret is not available within
-        ``deadline`` seconds, and FinalFailure if it does not fit into a header. Neither message contains the
+        """Fills in the credentials of one callback to ``host``. Raises DeliveryFailed if a secret is not available
+        within ``deadline`` seconds, and FinalFailure if a header cannot contain it. Neither message contains the
         secret."""
         headers, secrets = list[tuple[str, str | SecretRef]](), list[str]()
         try:
@@ -105,7 +106,8 @@ class Credentials:
         self._certificates.close()
 
     def refused(self, options: Options, client: str) -> bool:
-        """Forgets the token that a target has refused. Returns whether it may have been revoked before its expiry."""
+        """Forgets the token that a target has refused. Returns whether the token may have been revoked before it
+        expired."""
         return options.auth is not None and self._tokens.forget(options.auth, client)
 
     async def _text(self, header: str, given: SecretRef, client: str, host: str) -> str:
@@ -119,15 +121,14 @@ class Credentials:
 
 
 class Certificates:
-    """The TLS contexts for clients' certificates, which are made from their secrets at the first call and cached.
-    ``authorities`` is the setting ``tls_authorities``.
+    """The TLS contexts for clients' certificates. A context is created from the client's secrets at the first call, and
+    cached. ``authorities`` is the setting ``tls_authorities``.
 
-    Each certificate has its own context, which is part of the origin of the connections opened with it. So no call uses
-    a connection that was opened with another certificate, or without one, and a replaced certificate is not shown
-    again.
+    Each certificate has its own context, and connections are kept apart by context. So no call uses a connection that
+    was opened with another certificate or without one, and a certificate that was replaced is not presented again.
 
-    A context takes tens of milliseconds and a megabyte, mostly for the authorities that it trusts. So contexts are made
-    in a thread, one at a time, and only a few per client are kept in memory.
+    A context costs tens of milliseconds and a megabyte, mostly for the authorities that it trusts. So contexts are
+    created in a thread, one at a time, and only a few per client are kept in memory.
     """
 
     def __init__(self, get_secret: GetSecret, authorities: str | None = None) -> None:
@@ -137,8 +138,8 @@ class Certificates:
         self._thread = ThreadPoolExecutor(1, "pgsched-certificates")
 
     async def context(self, given: ClientCertificate, client: str, host: str) -> ssl.SSLContext:
-        """The context with which the client shows this certificate to a host. Raises DeliveryFailed, whose message
-        contains nothing of it."""
+        """Returns the context with which a client presents this certificate to a host. Raises DeliveryFailed if the
+        certificate cannot be used. The message contains no part of the certificate."""
         texts = [await self._get_secret(client, name, host) for name in given.names]
         digest = hashlib.sha256("\0".join(texts).encode()).digest()
         lock = self._locks.get(client)

@@ -1,10 +1,9 @@
-"""Decides which addresses callbacks may go to.
+"""Decides which addresses callbacks may connect to.
 
-Clients choose the URLs of callbacks, and workers run inside the network: without a check, a target could reach internal
-hosts (SSRF). Checking names is not enough, because what they resolve to can change between the check and the
-connection. So addresses are checked in two places that leave no such gap: the resolver drops forbidden addresses from
-its answers, and ``open_socket``, which sees each address as it connects (including numeric ones in URLs), refuses the
-rest.
+Clients choose the URLs of callbacks, and workers run inside the network. Without a check, a target could reach internal
+hosts (SSRF). Checking names is not enough, because a name may resolve to another address by the time of the connection.
+So addresses are checked in two places: the resolver drops forbidden addresses from its results, and ``open_socket``
+checks each address, including numeric ones in URLs, immediately before the connection.
 """
 
 import ipaddress
@@ -15,25 +14,25 @@ from pgsched.delivery.exception_outcomes import FinalFailure
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
-"""Family, kind, protocol, canonical name and socket address, as returned by the system's resolver."""
+"""Family, type, protocol, canonical name and socket address, as returned by the system's resolver."""
 
 
 class AddressRefused(FinalFailure, OSError):
-    """Callbacks may not go to this address. An OSError, so that connecting tries the next address."""
+    """Callbacks may not connect to this address. It is an OSError so that the next address is tried."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"refused to call {address}: {reason}")
 
 
 class Egress:
-    """The rule. ``allow_private`` allows private networks and this machine. Link-local, multicast and reserved
-    addresses, and those that serve credentials or configuration to machines, are always refused."""
+    """Checks addresses. With ``allow_private``, private networks and this machine are allowed. Link-local, multicast
+    and reserved addresses, and addresses of metadata services, are always refused."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
 
     def check(self, address: str) -> None:
-        """Raises AddressRefused unless callbacks may go to this numeric address."""
+        """Raises AddressRefused unless callbacks may connect to this numeric address."""
         meant = _embedded(ipaddress.ip_address(address))
         if any(meant in network for network in _NEVER[meant.version]):
             raise AddressRefused(address, "link-local, metadata, multicast and reserved addresses are never called")
@@ -46,14 +45,14 @@ class Egress:
             )
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
-        """Makes a socket for an address that is about to be connected to. Raises AddressRefused."""
+        """Creates a socket for a connection to an address. Raises AddressRefused if the address is not allowed."""
         family, kind, protocol, _, address = info
         self.check(str(address[0]))
         return socket.socket(family=family, type=kind, proto=protocol)
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address behind an IPv6 mapping or tunnel; otherwise the address itself."""
+    """Returns the IPv4 address that an IPv6 address embeds, or the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -62,7 +61,7 @@ def _embedded(address: Address) -> Address:
 
 
 def _is_public(address: Address) -> bool:
-    """Whether the address is plainly public. For IPv6, only the block of global unicast addresses counts."""
+    """Whether an address is clearly public. For IPv6, it must be in the block of global unicast addresses."""
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     return address.is_global
@@ -78,7 +77,7 @@ _PRIVATE = {
     4: _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8"),
     6: _networks("fc00::/7", "::1/128"),
 }
-# Whole blocks, and the single addresses at which clouds serve metadata to their machines.
+# Reserved blocks, and the addresses of the metadata services of clouds.
 _NEVER = {
     4: _networks(
         "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4",

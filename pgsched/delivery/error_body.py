@@ -1,4 +1,4 @@
-"""Decodes the body of a failed answer into text. It is decompressed only up to a limit, however large it would be."""
+"""Decodes the body of a failed response into text. Decompression stops at a limit, however large the body is."""
 
 import re
 import zlib
@@ -11,17 +11,17 @@ _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _RAW = -15
 _CHARSET = "charset="
 TOLD = frozenset({b"location", b"content-encoding", b"content-type"})
-"""The headers, in lower case, that are needed to describe an error."""
+"""The response headers that are needed to describe an error, in lower case."""
 LENGTHS = frozenset(map(len, TOLD))
 _LONGEST_ADDRESS = 500
 _CHARSETS = re.compile(
     r"(utf|iso|latin|windows|cp|us.?ascii|ascii|koi8|mac|shift|s.?jis|euc|gb|big5|tis)[\w.:-]*", re.IGNORECASE
 )
-"""Charsets of texts. Python has other codecs, some of which take quadratic time."""
+"""Charsets of texts. Python's other codecs are not used, because some take quadratic time."""
 
 
 def in_plain_text(answer: Exchange) -> Exchange:
-    """Converts the body of a failed answer to UTF-8, because secrets can only be found and removed there."""
+    """Converts the body of a failed response to UTF-8, so that secrets in it can be found and redacted."""
     if answer.status >= 300 and answer.told:
         told = answer.told
         answer.body = error_text(
@@ -33,7 +33,8 @@ def in_plain_text(answer: Exchange) -> Exchange:
 
 
 def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
-    """The beginning of an error's body, which may be truncated. If it cannot be decoded, its encoding is named instead.
+    """Returns the beginning of an error's body as text. If the body cannot be decompressed, returns a note that names
+    its encoding. The body may be truncated.
 
     ``encoding`` and ``media_type`` are the values of Content-Encoding and Content-Type, empty if missing.
     """
@@ -44,14 +45,14 @@ def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
 
 
 def leads_to(address: bytes) -> str:
-    """The error text for a redirect to this address, which may be empty."""
+    """Returns the error text for a redirect to ``address``, which may be empty."""
     if not address:
         return "redirects are not followed; schedule the URL that the redirect leads to"
     return f"redirects are not followed; this one leads to {address.decode('utf-8', 'replace')}"
 
 
 def _decompressed(body: bytes, encodings: str) -> bytes | None:
-    """Decompresses as much as is kept. None if the encoding is not supported, or the body is not in it."""
+    """Decompresses as much of a body as is kept. Returns None if the encoding is unsupported or the body is invalid."""
     applied = [name for part in encodings.lower().split(",") if (name := part.strip()) not in ("", "identity")]
     if not applied:
         return body
@@ -64,7 +65,7 @@ def _decompressed(body: bytes, encodings: str) -> bytes | None:
 
 
 def _raw(body: bytes) -> bytes | None:
-    """Decompresses raw deflate, which some servers send without the zlib header."""
+    """Decompresses deflate without the zlib header, which some servers send."""
     try:
         return zlib.decompressobj(_RAW).decompress(body, _MOST_BYTES)
     except zlib.error:
@@ -72,7 +73,7 @@ def _raw(body: bytes) -> bytes | None:
 
 
 def _charset(media_type: str) -> str:
-    """The charset of a media type; UTF-8 by default."""
+    """Returns the charset of a media type, by default UTF-8."""
     for parameter in media_type.split(";")[1:]:
         named = parameter.strip()
         if named.lower().startswith(_CHARSET):

@@ -1,4 +1,4 @@
-"""Maps exceptions to outcomes: those that channels and handlers raise on purpose, and all others."""
+"""Maps exceptions to outcomes. Channels and handlers raise some exceptions on purpose; all others are failures."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,13 +7,13 @@ from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Outcome, Postp
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20
-"""The most exceptions of a chain that are examined, because a chain may be endless."""
+"""Maximum number of exceptions that are examined in a chain of causes, which may be endless."""
 MOST_MEMBERS = 1_000
-"""The most exceptions of a group that are examined, because groups may contain groups."""
+"""Maximum number of exceptions that are examined in a group, including those in groups within it."""
 
 
 class OutcomeException(Exception):
-    """An exception that carries its outcome."""
+    """An exception that carries the outcome of the attempt."""
 
     def __init__(self, message: str, outcome: Outcome) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class FinalFailure(OutcomeException):
 
 
 class Retry(OutcomeException):
-    """Raised by a handler: this attempt has failed, and the retry policy decides on the next one."""
+    """Raised by a handler if the attempt has failed. The retry policy decides whether there is another attempt."""
 
     def __init__(self, reason: str = "the handler asked for another attempt") -> None:
         reason = cut(str(reason))
@@ -36,10 +36,10 @@ class Retry(OutcomeException):
 
 
 class Snooze(OutcomeException):
-    """Raised by a handler that wants to be called again later. Nothing has failed, and the attempt does not count.
+    """Raised by a handler that wants to be called again later. The attempt neither fails nor counts.
 
-    ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has its own
-    bounds, each snooze counts as a failed attempt from seven days after its instant.
+    ``after`` is clamped to between 1 second and 24 hours. Raises TypeError if it is not a timedelta. If an execution
+    has no time limits of its own, snoozes count as failed attempts once seven days have passed since its instant.
     """
 
     def __init__(self, after: timedelta, reason: str = "the handler asked to be called again later") -> None:
@@ -50,26 +50,26 @@ class Snooze(OutcomeException):
 
 
 class Fail(FinalFailure):
-    """Raised by a handler: this execution has failed, and no further attempt would change that."""
+    """Raised by a handler if the execution has failed and another attempt would not help."""
 
     def __init__(self, reason: str = "the handler gave up") -> None:
         super().__init__(cut(str(reason)))
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome that an exception declares, or else a retryable failure.
+    """Returns the outcome that an exception declares, or otherwise a retryable failure.
 
-    A stale lease needs no special outcome: whatever is settled with its token is refused.
+    A stale lease needs no outcome of its own, because settling with a stale token is refused anyway.
     """
     return declared(error) or Failed(error=describe(error), retryable=True)
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """The outcome carried by an exception, by one of its causes, or by the members of a group together. None if there
-    is none.
+    """Returns the outcome that an exception, one of its causes, or a group's members together carry. Returns None if
+    there is none.
 
     In a group, a final failure takes precedence, then any other failure. If all members ask to be called later, the
-    longest wait counts.
+    longest delay counts.
     """
     told = list(_told(error))
     if len(told) == 1:
@@ -82,7 +82,8 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def _told(error: BaseException) -> Iterator[Outcome | None]:
-    """Yields the outcome, or None, of the exception, or else of the last of its causes and each member of its group."""
+    """Yields an outcome, or None, for the exception. An exception without an outcome is replaced with its cause and, in
+    a group, with its members."""
     waiting, examined = [(error, MOST_CAUSES)], 0
     while waiting and examined < MOST_MEMBERS:
         one, left = waiting.pop()
@@ -99,18 +100,18 @@ def _told(error: BaseException) -> Iterator[Outcome | None]:
 
 
 def members_of(error: BaseException) -> tuple[BaseException, ...]:
-    """The exceptions of a group; empty for any other exception."""
+    """Returns the exceptions in a group, or nothing for any other exception."""
     return _MEMBERS.__get__(error) if issubclass(type(error), BaseExceptionGroup) else ()
 
 
 def cause_of(error: BaseException) -> BaseException | None:
-    """The cause of an exception, even if its class overrides ``__cause__``."""
+    """Returns the cause of an exception, even if its class overrides ``__cause__``."""
     return _CAUSE.__get__(error)  # type: ignore[no-any-return]
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its class and message, cut to the length of a stored error. Never raises, although the
-    handler's code may produce the message."""
+    """Describes an exception by its class and message, cut to the length of a stored error. Never raises, even if the
+    exception's own code fails to produce the message."""
     try:
         said = cut(str(error))
     except BaseException:
@@ -123,7 +124,7 @@ def describe(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """The part of a text that is stored, as a plain string even if the text is of a subclass."""
+    """Returns the part of a text that is stored, as a plain string even if the text's class is a subclass of str."""
     return str.__getitem__(text, slice(LONGEST_ERROR))
 
 

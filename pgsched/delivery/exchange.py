@@ -1,4 +1,4 @@
-"""An exchange: one request, and what has been received of its answer."""
+"""An exchange: one request, and the part of its response that has been received."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """Belongs to the task that awaits its ``turn``. True means that a slot for a new connection is reserved; False that
-    the exchange is over, with a ``status`` or an ``error``.
+    """One request and its response. An exchange belongs to the task that awaits its ``turn``. The result True means
+    that a slot for a new connection is reserved; False means that the exchange is over, with a ``status`` or an
+    ``error``.
 
-    - ``expires`` is the time on the loop's clock at which it ends in any case.
-    - ``status`` is 0 until the head of the answer is complete.
+    - ``expires`` is the time on the loop's clock at which the exchange ends in any case.
+    - ``status`` is 0 until the head of the response is complete.
     - ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body. ``pieces`` are the parts
-      of the body that are kept; in the end they become ``body``.
+      of the body that are kept; at the end they become ``body``.
     - ``again`` is true if the request was sent before, on a connection that turned out to be closed.
-    - ``once`` is true if it must be sent on a fresh connection: if a used one ends without an answer, it is unknown
-      whether the request was accepted.
-    - ``keeps`` is how many bytes of a success's body are kept.
-    - ``told`` has the headers that are needed to describe an error, and ``address`` is where a redirect leads.
+    - ``once`` is true if the request must be sent on a fresh connection. If a used connection ends without a response,
+      it is unknown whether the request was accepted.
+    - ``keeps`` is how many bytes of the body are kept for a success.
+    - ``told`` contains the headers that are needed to describe an error. ``address`` is where a redirect leads.
     """
 
     request: bytes
@@ -50,7 +51,7 @@ class Exchange:
     keeps: int = 0
 
     def end(self, error: Exception | None = None) -> None:
-        """Ends the exchange. The error counts only if no status has arrived."""
+        """Ends the exchange. The error is ignored if a status has arrived."""
         self.connection, self.request = None, b""
         if self.pieces is not None:
             self.body, self.pieces = b"".join(self.pieces), None
@@ -68,21 +69,21 @@ class Exchange:
 
 
 class DeliveryFailed(OutcomeException):
-    """The request or its answer was lost; another attempt may succeed."""
+    """The request or its response was lost. Another attempt may succeed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=True))
 
 
 class NoAnswer(DeliveryFailed):
-    """The target did not start to answer in time."""
+    """The head of the response did not arrive in time."""
 
     def __init__(self, deadline: float) -> None:
         super().__init__(f"no answer within {deadline:g} s")
 
 
 class Dropped(DeliveryFailed):
-    """The connection ended before the head of an answer was complete."""
+    """The connection ended before the head of a response was complete."""
 
     def __init__(self, received: int, cause: BaseException | None) -> None:
         when = "in the middle of the answer's head" if received else "before an answer"
@@ -91,7 +92,7 @@ class Dropped(DeliveryFailed):
 
 
 class Malformed(DeliveryFailed):
-    """The bytes received are not exactly one HTTP answer."""
+    """The received bytes are not exactly one HTTP response."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer is malformed: {why}")

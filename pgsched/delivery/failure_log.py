@@ -1,12 +1,12 @@
-"""Logs why attempts failed, up to a rate; failures of handlers with their traceback.
+"""Logs why attempts failed, at a limited rate. Failures of handlers are logged with their traceback.
 
-The row only keeps the last line, as its reason; the log also shows where in the application the failure came from.
-Failures of other targets are logged by ``failed``, when their outcome is taken. A handler's exception is logged only
-once.
+The row stores only the last line as its reason, but the log also shows where in the application the failure occurred.
+``note`` logs a handler's exception when it is caught. ``failed`` logs the failures of other targets when their outcome
+is processed.
 
-The message of an exception comes from the handler's code. It may be hundreds of megabytes long, take long, or raise in
-turn, and a chain of causes may be thousands long or circular. So each message is read once, where the exception was
-caught (``Raised``), and only the first exceptions of a chain are examined.
+The message of an exception comes from the handler's code. It may be hundreds of megabytes long, take long to produce,
+or raise an exception itself, and a chain of causes may be very long or circular. So each message is read once, where
+the exception was caught (``Raised``), and only the first exceptions of a chain are examined.
 """
 
 import time
@@ -23,7 +23,7 @@ from pgsched.domain.gate import host_of
 from pgsched.telemetry import Events, Field
 
 LONGEST_TRACEBACK = 6_000
-"""The most characters of a traceback that are logged, counted from its end."""
+"""Maximum number of characters of a traceback that are logged, counted from its end."""
 _AT_ONCE, _A_SECOND = 5.0, 0.2
 _ALL_AT_ONCE, _ALL_A_SECOND = 25.0, 1.0
 _MOST_WATCHED = 1_000
@@ -38,7 +38,7 @@ _GROUPED = "a member of the exception group below"
 
 class Raised:
     """An exception with its outcome and the messages of its chain. It must be created where the exception was caught:
-    in the handler's thread, if it has one."""
+    in the handler's thread if the handler runs in one."""
 
     __slots__ = ("error", "outcome", "said")
 
@@ -49,7 +49,7 @@ class Raised:
 
     @property
     def reason(self) -> str:
-        """The message of the exception and, for a group, of its first member."""
+        """The message of the exception, followed for a group by the message of its first member."""
         first = next((f": {said}" for _, how, said in self.said if how == _GROUPED), "")
         return cut(self.said[0][2] + first)
 
@@ -70,9 +70,9 @@ class _Allowance:
 
 
 class FailureLog:
-    """Logs failures at a limited rate: per handler or host, five at once and then one every five seconds, each with the
-    number suppressed since the previous one; in total, twenty-five at once and then one a second. At most a thousand
-    handlers and hosts are tracked."""
+    """Logs failures at a limited rate. For each handler or host, it logs five at once and then one every five seconds,
+    with the number suppressed since the previous one. In total it logs twenty-five at once and then one a second. It
+    tracks at most a thousand handlers and hosts."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -81,7 +81,7 @@ class FailureLog:
         self._noted: set[bytes] = set()
 
     def note(self, execution: ClaimedExecution, error: BaseException | Raised, reason: str | None = None) -> None:
-        """Logs that a handler failed with this exception. ``reason`` replaces the exception's message."""
+        """Logs that a handler failed with this exception. ``reason``, if given, replaces the exception's message."""
         if len(self._noted) >= _MOST_WATCHED:
             self._noted.clear()
         self._noted.add(execution.id)
@@ -92,7 +92,7 @@ class FailureLog:
         self._tell("handler.failed", execution, reason or raised.reason, untold, traceback=traceback_of(raised))
 
     def failed(self, execution: ClaimedExecution, outcome: Failed) -> None:
-        """Logs an attempt with this outcome, unless ``note`` has logged it."""
+        """Logs a failed attempt, unless ``note`` has already logged it."""
         if execution.id in self._noted:
             self._noted.discard(execution.id)
             return
@@ -115,7 +115,8 @@ class FailureLog:
         )
 
     def _take(self, of: str) -> int | None:
-        """Returns how many failures were suppressed before this one, or None if this one must be suppressed too."""
+        """Returns how many failures were suppressed since the last logged one, or None if this one must be suppressed.
+        """
         found = self._allowance_of(of)
         if found.left < 1.0 or self._all.left < 1.0:
             found.untold += 1
@@ -138,13 +139,14 @@ class FailureLog:
 
 
 def _shown(target: str) -> str:
-    """A target without its query string, which may contain tokens."""
+    """Returns a target without its query string, which may contain tokens."""
     path, mark, _ = target.partition("?")
     return path[:_LONGEST_TARGET] + ("?…" if mark else "")
 
 
 def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """Yields the exception and the first of its causes and group members, each once, with its relation."""
+    """Yields the exception and the first of its causes and group members. Each is yielded once, with its relation to
+    the exception that led to it."""
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
         yield one, how
@@ -160,8 +162,8 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
 
 
 def traceback_of(raised: Raised, longest: int = LONGEST_TRACEBACK) -> str:
-    """The traceback, starting at the application's own code; its last ``longest`` characters. Causes precede their
-    exception. Never raises."""
+    """Returns the last ``longest`` characters of the traceback, which begins at the application's own code. Causes
+    precede the exceptions that they caused. Never raises."""
     try:
         parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
         return "\n".join(reversed(parts))[-longest:]

@@ -1,4 +1,4 @@
-"""Registered handlers. The arguments that a function takes are determined once, when it is registered."""
+"""Registered handlers. A function's parameters are examined once, when it is registered."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -21,10 +21,10 @@ _SHORTEST = timedelta(seconds=0.1)
 class Context:
     """The execution that a handler is called for.
 
-    ``attempt`` counts from 1. So does ``delivery_count``, which also counts calls that were snoozed, or cut short by a
-    lost or stopped worker. ``scheduled_for`` is in UTC. ``job_id`` is None unless this is a run of a job;
-    ``traceparent`` is None if the caller gave no trace. On a Context that was created by hand, progress and checkpoints
-    are checked but not stored."""
+    ``attempt`` and ``delivery_count`` count from 1. ``delivery_count`` includes calls that were snoozed, or were cut
+    short because a worker was lost or stopped. ``scheduled_for`` is in UTC. ``job_id`` is None unless the execution is
+    a run of a job. ``traceparent`` is None if the caller gave no trace. On a Context that was created by hand, progress
+    and checkpoints are checked but not stored."""
 
     execution_id: str
     attempt: int
@@ -38,8 +38,8 @@ class Context:
 
     def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
         """Reports progress from 0 to 1, with a note of up to 200 characters: ``await context.progress(0.4, "4,000 of
-        10,000")``. It is stored at most once a second. If the handler has a ``heartbeat``, this shows that the attempt
-        is alive. In a thread there is nothing to await.
+        10,000")``. Progress is stored at most once a second. It counts as a sign of life for a handler with a
+        ``heartbeat``. Handlers in threads call this without ``await``.
 
         Raises InvalidInput for an invalid fraction or note.
         """
@@ -47,10 +47,10 @@ class Context:
         return DONE if self.reporter is None else self.reporter.progress(*checked)
 
     def checkpoint(self, value: Any) -> Awaitable[None]:
-        """Stores a JSON value, up to 64 KiB, which later attempts of the execution receive as ``checkpoint``. It is
-        stored once this has been awaited; in a thread, once this returns.
+        """Stores a JSON value of up to 64 KiB, which later attempts of the execution receive as ``checkpoint``. The
+        value is stored when the awaitable is done, or in a thread, when the call returns.
 
-        Raises InvalidInput for a value that cannot be stored, StaleLease if another worker now has the execution.
+        Raises InvalidInput for a value that cannot be stored, and StaleLease if another worker now has the execution.
         """
         checked = checked_checkpoint(value)
         return DONE if self.reporter is None else self.reporter.checkpoint(checked)
@@ -59,10 +59,10 @@ class Context:
 class Handler:
     """A registered function and how to call it.
 
-    ``payload_name`` and ``context_name`` are the parameters that take the payload and the context, or None.
-    ``decode`` converts a payload to the annotated type; None if the function takes plain values. ``clients`` are those
-    that may use the handler, None for all. ``around`` is the application's middleware. An attempt that reports nothing
-    for ``heartbeat`` seconds fails.
+    ``payload_name`` and ``context_name`` are the names of the parameters for the payload and the context, or None.
+    ``decode`` converts a payload to the annotated type; it is None if the function takes plain values. ``clients`` are
+    the clients that may use the handler, or None for all. ``around`` is the application's middleware. An attempt that
+    reports nothing for ``heartbeat`` seconds fails.
     """
 
     def __init__(
@@ -102,9 +102,10 @@ class Handler:
         in_loop: Callable[[Any], Any] = lambda answer: answer,
         **given: Any,
     ) -> Any:
-        """Calls the function, or returns a coroutine that calls it if it is async. ``given`` are the connection and the
-        checkpoint, if it takes them. The application's middleware and payload types also run in that coroutine. If the
-        function is not async, ``in_loop`` receives its result, which may have to be awaited."""
+        """Calls the function, or for an async function, returns a coroutine that calls it. ``given`` are the connection
+        and the checkpoint, if the function takes them. The application's middleware and payload types run together with
+        the function. If the function is not async, its result is passed to ``in_loop``, because it may have to be
+        awaited."""
 
         def call() -> Any:
             answer = self.function(**self.arguments(execution, reporter), **given)
@@ -115,8 +116,8 @@ class Handler:
         return (within if self.is_async else within_thread)(self.around, context_of(execution, reporter), call)
 
     def arguments(self, execution: ClaimedExecution, reporter: Reporter | None = None) -> dict[str, Any]:
-        """The payload and the context, as keyword arguments. Decodes the payload only if the function takes it. Raises
-        FinalFailure if the payload does not match the annotation."""
+        """Returns the payload and the context as keyword arguments, if the function takes them. Raises FinalFailure if
+        the payload does not match the annotation."""
         wanted: dict[str, Any] = {}
         if self.payload_name is not None:
             wanted[self.payload_name] = self.decode(execution.payload) if self.decode else execution.decode_payload()
@@ -125,7 +126,7 @@ class Handler:
         return wanted
 
     def not_for(self, client: str) -> str:
-        """The error for a client that may not use the handler. It names the clients that may."""
+        """Returns the error for a client that may not use the handler. The error names the clients that may use it."""
         allowed = ", ".join(sorted(self.clients or ())[:10])
         return f"the handler {self.name!r} may not be used by client {client!r}: its clients are {allowed}"
 
@@ -156,7 +157,7 @@ class Handler:
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Parameter]:
-    """The function's parameters. Raises InvalidInput if they are unknown."""
+    """Returns the function's parameters. Raises InvalidInput if they cannot be determined."""
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -173,8 +174,8 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Par
 
 
 def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
-    """The clients as a set. Raises InvalidInput for invalid ones, and for a single string, which is probably a
-    mistake."""
+    """Returns the clients as a set. Raises InvalidInput for invalid clients, and for a single string, which is probably
+    a mistake."""
     if clients is None:
         return None
     found = frozenset(() if isinstance(clients, str) else clients)
@@ -186,7 +187,7 @@ def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def checked_heartbeat(heartbeat: timedelta | None) -> float | None:
-    """The heartbeat in seconds. Raises InvalidInput unless it is a timedelta of at least 0.1 s."""
+    """Returns the heartbeat in seconds. Raises InvalidInput unless it is a timedelta of at least 0.1 s."""
     if heartbeat is None:
         return None
     if not isinstance(heartbeat, timedelta) or heartbeat < _SHORTEST:
@@ -209,7 +210,7 @@ def context_of(execution: ClaimedExecution, reporter: Reporter | None = None) ->
 
 
 def _traceparent_in(options: bytes | None) -> str | None:
-    """The execution's traceparent, which can only be in its own options: there is no default for it."""
+    """Returns the execution's traceparent. It can be only in the execution's own options, because it has no default."""
     return None if options is None or b'"traceparent"' not in options else orjson.loads(options).get("traceparent")
 
 

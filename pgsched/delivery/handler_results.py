@@ -1,4 +1,4 @@
-"""The results of handlers, which are awaited if necessary and stored as JSON."""
+"""Results of handlers. They are awaited if necessary, and stored as JSON."""
 
 import asyncio
 from concurrent.futures import Future
@@ -11,14 +11,14 @@ from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.json_values import encode_json
 
 LONGEST_RESULT = 1_048_576
-"""The most bytes of JSON in a result."""
+"""Maximum size of a result, in bytes of JSON."""
 DONE = Succeeded()
 _OF_GENERATORS = (GeneratorType, AsyncGeneratorType, _GeneratorContextManager, _AsyncGeneratorContextManager)
 
 
 def succeeded(result: Any) -> Succeeded:
-    """The outcome of a handler that has returned. Raises FinalFailure for a result that cannot be stored: the work is
-    done, and another attempt would repeat it."""
+    """Returns the outcome of a handler that has returned. Raises FinalFailure for a result that cannot be stored,
+    because the work is done and another attempt would repeat it."""
     if result is None:
         return DONE
     if isinstance(result, _OF_GENERATORS):
@@ -33,21 +33,21 @@ def succeeded(result: Any) -> Succeeded:
 
 
 def is_awaitable(answer: Any) -> bool:
-    """Whether the handler has only started, as when a decorator that is not async calls an async handler, or passes it
-    to a thread or another loop."""
+    """Whether a handler's result must be awaited. That is so, for example, if a decorator that is not async calls an
+    async handler, or runs it in a thread or another loop."""
     return hasattr(type(answer), "__await__") or isinstance(answer, Future)
 
 
 async def finished(answer: Any) -> Any:
-    """Awaits an answer until it is a plain result."""
+    """Returns a handler's plain result, awaiting as often as necessary."""
     while is_awaitable(answer):
         answer = await (asyncio.wrap_future(answer) if isinstance(answer, Future) else answer)
     return answer
 
 
 class FinishedInLoop:
-    """If a function in a thread returns an awaitable, has the loop await it and waits for the result in the thread.
-    Must be created in the loop."""
+    """Turns what a function in a thread returns into a plain result. If it is an awaitable, the loop awaits it while
+    the thread waits. Must be created in the loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class FinishedInLoop:
         return self._under_way.result()
 
     def cancel(self) -> None:
-        """Cancels the awaitable, even if it is only returned later."""
+        """Cancels the awaitable, even if the function has not returned it yet."""
         self._cancelled = True
         if self._under_way is not None:
             self._under_way.cancel()

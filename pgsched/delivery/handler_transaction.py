@@ -1,10 +1,11 @@
-"""Completion in the handler's own transaction: its writes and its execution's end commit together or not at all.
+"""Completion in the handler's own transaction: the handler's writes and the end of its execution commit together or not
+at all.
 
 Names in the handler's SQL are resolved with the ``search_path`` of the worker's role. The settling statements do not
 use it.
 
-Nothing that a handler leaves in its session or in psycopg affects the next one: each handler has its own connection
-object around a pooled session, and the session is cleared before it is lent again.
+Nothing that a handler leaves in its session or in psycopg affects the next handler. Each handler gets its own
+connection object for a pooled session, and the session is reset before it is lent again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -68,8 +69,8 @@ class TransactionalCompletion:
 
 @asynccontextmanager
 async def _own(session: AsyncConnection[Any]) -> AsyncIterator[AsyncConnection[Any]]:
-    """A separate connection object for the handler, in this session. Afterwards the object is closed, the session is
-    not."""
+    """Yields a separate connection object for the handler in this session. Afterwards the object is closed, but the
+    session stays open."""
     connection = AsyncConnection[Any](session.pgconn)
     connection.lock = session.lock
     try:
@@ -84,7 +85,7 @@ async def _configure(session: AsyncConnection[Any]) -> None:
 
 
 async def _settle(connection: AsyncConnection[Any], execution: ClaimedExecution) -> int:
-    """Settles the execution. Returns the number of rows settled: one, or none if another worker has the lease."""
+    """Settles the execution. Returns the number of rows settled, which is 0 if another worker has the lease."""
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}
         [answer] = await executions.settle_succeeded(connection, None, groups)

@@ -1,9 +1,9 @@
 """HTTP callbacks, over one pool of kept-alive connections per process.
 
-The head of an answer decides: once it says 2xx, the callback has succeeded, whatever happens to the rest of the answer.
-Redirects are not followed and nothing is cached. Within an attempt, nothing is sent twice, except on a fresh connection
-if the first one turns out to have been closed. The retry policy decides about further attempts. An execution with one
-attempt (``max_attempts: 1``) is always sent on a fresh connection.
+The head of a response decides: with a status of 2xx, the callback has succeeded, whatever happens to the body.
+Redirects are not followed, and responses are not cached. Within an attempt, a request is sent again only if its
+connection turns out to have been closed, and then on a fresh connection. The retry policy decides about further
+attempts. An execution with only one attempt (``max_attempts: 1``) is always sent on a fresh connection.
 """
 
 import random
@@ -37,7 +37,7 @@ from pgsched.domain.gate import host_of
 from pgsched.version import __version__
 
 LONGEST_KEPT = 16_384
-"""The most bytes of a success's body that are kept, if that is requested."""
+"""Maximum number of bytes that are kept of a success's body, if the execution asks for it."""
 _LONGEST_REASON = 200
 _LONGEST_DATE = 100
 _ACCEPTED, _UNAUTHORIZED = 202, 401
@@ -47,14 +47,15 @@ _RETRYABLE = frozenset({408, 425, 429})
 class HttpChannel:
     """Calls http: and https: targets.
 
-    ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` bounds all
+    ``connections_per_host`` limits the connections to one scheme, host and port. ``concurrency`` limits all
     connections, provided that the caller makes no more attempts at once. ``secrets`` returns the keys that sign a
-    client's callbacks, or none if they are not signed. ``now`` returns the database's time in seconds since 1970.
-    ``tls`` replaces the default context, for private authorities. ``certificates`` has the contexts for hosts, or
-    ``client@host``, that are shown a certificate. With a ``proxy``, every callback goes through it. ``is_shared``
-    returns whether there are several clients. ``get_secret`` returns the secrets for headers and certificates, and
-    ``authorities`` is the file of authorities to trust with those certificates. If ``leaves_alone`` is true for an
-    execution, it is handed back without a call.
+    client's callbacks; without keys they are not signed. ``now`` returns the database's time in seconds since 1970.
+
+    ``tls`` replaces the default TLS context, for private authorities. ``certificates`` has the contexts for each host,
+    or ``client@host``, to which a certificate is presented. With a ``proxy``, every callback goes through it.
+    ``is_shared`` returns whether there are several clients. ``get_secret`` returns the secrets for headers and clients'
+    certificates; ``authorities`` is a file of authorities to trust with those certificates. If ``leaves_alone`` returns
+    True for an execution, the execution is handed back without a call.
     """
 
     def __init__(
@@ -84,8 +85,9 @@ class HttpChannel:
         self._credentials = Credentials(get_secret, self._post_form, now, authorities)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one request. If the head of the answer does not arrive within ``deadline`` seconds, that is a retryable
-        failure. Raises NoFreeSlot if all connections to the host are in use, or the free ones are for other clients."""
+        """Sends one request. The outcome is a retryable failure if the head of the response does not arrive within
+        ``deadline`` seconds. Raises NoFreeSlot if all connections to the host are in use or reserved for other clients.
+        """
         if self._leaves_alone(execution):
             return Released()
         try:
@@ -126,9 +128,9 @@ class HttpChannel:
     async def _call_with_secrets(
         self, execution: ClaimedExecution, url: Url, options: Options, deadline: float
     ) -> Exchange:
-        """Like ``_call``, but puts the secrets into the request and removes them from the answer. If the target rejects
-        a token, which may have been revoked early, nothing was done, so the request is sent once more with a new
-        token."""
+        """Makes a call like ``_call``, but fills secrets into the request and redacts them from the response. A token
+        may have been revoked early. If the target rejects it, the target has done nothing, so the request is sent once
+        more with a new token."""
         client, ends = execution.client_id, time.monotonic() + deadline
         host = host_of(execution.target) or ""
         filled = await self._credentials.fill(options, client, host, url, deadline)
@@ -156,10 +158,10 @@ class HttpChannel:
         await self._pool.close()
 
     def _route(self, url: Url, client: str) -> tuple[OriginSlots, Url, str]:
-        """Returns the origin that provides a slot, the URL to request, and the header line for the proxy. Raises
-        NoFreeSlot.
+        """Returns the origin, which has a free slot, the URL to request, and the header line for the proxy. Raises
+        NoFreeSlot if the origin has none.
 
-        The origin has the certificate that the settings give for the client and host, unless the execution has its own.
+        Unless the execution has its own certificate, the origin uses the one in the settings for the client and host.
         """
         origin = url.origin
         if self._certificates and origin.tls and origin.context is None:
@@ -192,9 +194,10 @@ def outcome_of_answer(
     retry_after: timedelta | None = None,
     address: bytes = b"",
 ) -> Outcome:
-    """2xx is a success. With ``deferred``, 202 means that the target will complete the execution later. 408, 425, 429
-    and 5xx are retryable; any other answer is a final failure. The options ``retry_on`` and ``fail_on`` override this
-    for answers other than 2xx. The body of a success, if kept, is its result."""
+    """Returns the outcome of a response. 2xx is a success, and its body, if kept, becomes the result. With
+    ``deferred``, 202 means that the target will complete the execution later. 408, 425, 429 and 5xx are retryable
+    failures; any other status is a final failure. The options ``retry_on`` and ``fail_on`` override this except for
+    2xx."""
     if status == _ACCEPTED and options.deferred is not None:
         return Deferred()
     if 200 <= status < 300:
@@ -208,10 +211,10 @@ def outcome_of_answer(
 
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
-    """The wait that a Retry-After header asks for, in seconds or as a date; None if it is missing or invalid. Never
-    raises, because the status alone decides.
+    """Returns the delay that a Retry-After header requests, in seconds or as a date, or None if the header is missing
+    or invalid. Never raises, because an invalid header must not change the outcome.
 
-    ``now`` is seconds since 1970. A date in the past asks for no wait.
+    ``now`` is in seconds since 1970. A date in the past means no delay.
     """
     if text is None:
         return None
@@ -231,13 +234,13 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
 
 @lru_cache(maxsize=100)
 def _succeeded(status: int) -> Succeeded:
-    """A success without a body. Nearly all successes are equal, so they share an object."""
+    """Returns a success without a body. Memoised, because nearly all successes are equal."""
     return Succeeded(status_code=status)
 
 
 def _kept(body: bytes, *, is_whole: bool) -> bytes:
-    """JSON is kept unchanged. Anything else becomes a string, as does the beginning of a body that is too long or
-    incomplete."""
+    """Returns the body of a success as a result. JSON is kept unchanged. Any other body becomes a string, and so does
+    the beginning of a body that is too long or incomplete."""
     if is_whole and len(body) <= LONGEST_KEPT:
         with suppress(orjson.JSONDecodeError):
             orjson.loads(body)

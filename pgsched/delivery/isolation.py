@@ -1,13 +1,13 @@
 """Calls Python handlers in child processes, where they can harm only themselves.
 
-A handler can end its process: by ``os._exit``, by a fault in an extension, or by using up all memory. Everything else
-that is in flight in that process is lost with it, and it is unknown which execution was the poison pill. So all of them
-are handed back without counting an attempt. An execution that has been lost ``LOSSES`` times is called in isolation
-from then on: in a child of the worker that calls one handler at a time. If a child ends, its own handler ended it, so
-that attempt has failed and counts. The worker survives, and has the lease and the outcome.
+A handler can end its process: by ``os._exit``, by a fault in an extension, or by using up all memory. Everything in
+flight in that process is lost, and it is unknown which execution was the poison pill. So all of these executions are
+handed back without counting an attempt. Once an execution has been lost ``LOSSES`` times, it is called in isolation: in
+a child process of the worker that calls one handler at a time. If a child ends, its current handler ended it, so that
+attempt has failed and counts. The worker survives, and still has the lease to settle the outcome.
 
 Children are kept for the next call, because most lost executions are innocent. But something that a handler leaves
-behind, such as a thread, can end the child during the next call. So if the child had made other calls before, the
+behind, such as a thread, can end the child during the next call. So if the child had already made other calls, the
 execution is handed back once more, and gets a fresh child the next time.
 """
 
@@ -27,20 +27,20 @@ from pgsched.domain.execution_options import Options
 from pgsched.telemetry import Events
 
 LOSSES = 2
-"""How many times an execution must be lost or stopped with its worker before it is called in isolation."""
+"""How many times an execution must be lost, or stopped together with its worker, before it is called in isolation."""
 _MOST = 4
 _LONGEST_IDLE, _PAUSE = 10.0, 1.0
 _LENGTH = struct.Struct("!Q")
 
 Call = tuple[ClaimedExecution, Options, float]
-"""The arguments of ``Channel.deliver``, which are pickled and sent to a child."""
+"""The arguments of ``Channel.deliver``. They are pickled and sent to a child."""
 StartChild = Callable[[], Awaitable[asyncio.subprocess.Process]]
-"""Starts a child. It reads calls from its standard input. On its standard output it writes None when it is ready, and
+"""Starts a child. The child reads calls from standard input. It writes None to standard output when it is ready, and
 then the outcome of each call."""
 
 
 def framed(answer: Outcome | None) -> bytes:
-    """An answer of a child, in its format on the pipe."""
+    """Encodes what a child writes to its pipe: an outcome, or None when it is ready."""
     body = pickle.dumps(answer)
     return _LENGTH.pack(len(body)) + body
 
@@ -51,7 +51,7 @@ class _Child:
     calls: int = 0
 
     async def answer(self) -> Any:
-        """Reads the child's next answer. Raises EOFError if the child has ended."""
+        """Reads what the child writes next. Raises EOFError if the child has ended."""
         assert self.process.stdout is not None
         [length] = _LENGTH.unpack(await self.process.stdout.readexactly(_LENGTH.size))
         return pickle.loads(await self.process.stdout.readexactly(length))
@@ -65,8 +65,8 @@ class _Child:
 
 
 class Isolation(Slots):
-    """The children of one worker process. A slot is a child that is ready. If there is none, one is started, and the
-    execution waits outside the lanes, so that the start does not count towards its attempt's time."""
+    """The children of one worker process. A slot is a child that is ready. If no child is ready, one is started.
+    Meanwhile the execution waits outside the lanes, so that the start does not count towards its attempt's time."""
 
     def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("processes for isolated handlers", _MOST, is_shared=is_shared)
@@ -79,8 +79,8 @@ class Isolation(Slots):
         return min(super().free_for(client), len(self._idle))
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Makes one call in a child. If the caller cancels it, the child is killed. Raises NoFreeSlot if no child is
-        ready."""
+        """Makes one call in a child. If the caller cancels the call, the child is killed. Raises NoFreeSlot if no child
+        is ready."""
         is_fresh = (execution.losses or 0) > LOSSES or options.max_attempts == 1
         child = self._take_child(execution.client_id, is_fresh)
         try:
@@ -152,7 +152,7 @@ class Isolation(Slots):
         try:
             async with asyncio.timeout(_PAUSE):
                 status = await child.process.wait()
-        except TimeoutError:  # it has closed its end of the pipe, but is alive
+        except TimeoutError:  # the child has closed its end of the pipe, but is alive
             self._end(child)
             status = await child.process.wait()
         how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name

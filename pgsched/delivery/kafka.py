@@ -1,8 +1,9 @@
-"""kafka: targets: sends the payload as a message to a topic, confirmed by the brokers before the execution is settled.
+"""kafka: targets. Sends the payload as a message to a topic. The execution is settled when the brokers have confirmed
+the message.
 
-So each message is sent at least once: it is sent again if the worker is lost between the confirmation and the settle.
-Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the message's key, so messages
-with the same ordering key go to the same partition.
+So each message is sent at least once: it is sent again if the worker is lost after the confirmation and before the
+settle. Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the message's key, so
+messages with the same ordering key go to the same partition.
 
 A process has one librdkafka producer, and one thread that receives its delivery reports. Creating a producer requires
 ``pip install 'pgsched[kafka]'``; importing this module does not.
@@ -30,15 +31,15 @@ _LAST_SECONDS = 2.0
 _DEFAULTS: dict[str, Any] = {
     "client.id": "pgsched",
     "message.timeout.ms": 30_000,
-    "receive.message.max.bytes": 16 * 1024 * 1024,  # for metadata and confirmations; bounds memory
+    "receive.message.max.bytes": 16 * 1024 * 1024,  # limits the memory for metadata and confirmations
     "topic.metadata.propagation.max.ms": 5_000,  # a topic that does not appear within this time is unknown
 }
-# A confirmed message is on every in-sync replica, exactly once and in the order of its key.
+# With these, a confirmed message is on every in-sync replica, once, and in order among those with its key.
 _OURS: dict[str, Any] = {"acks": "all", "enable.idempotence": True}
 _log = logging.getLogger("pgsched.kafka")
 _PREFIX = len("kafka:")
 _SENT = Succeeded()
-# Errors that another attempt would meet again; any other may be temporary.
+# Errors that would recur at another attempt. Any other error may be temporary.
 _FINAL = frozenset(
     {
         "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_INVALID_ARG", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION",
@@ -51,7 +52,7 @@ _FINAL = frozenset(
 class Producer:
     """Sends messages and waits for their delivery reports.
 
-    Raises ImportError without the extra, and confluent_kafka's KafkaException for a configuration it cannot use.
+    Raises ImportError without the extra, and confluent_kafka's KafkaException for an invalid configuration.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -66,8 +67,8 @@ class Producer:
         self._thread.start()
 
     async def send(self, topic: str, key: str, value: bytes, headers: Sequence[tuple[str, str | bytes | None]]) -> None:
-        """Returns once the brokers have confirmed the message. Raises KafkaException if they do not, and BufferError if
-        too many messages are waiting. If the caller stops waiting, the message may still arrive."""
+        """Sends a message and returns when the brokers have confirmed it. Raises KafkaException if they refuse it, and
+        BufferError if too many messages are waiting. If the caller cancels this, the message may still arrive."""
         delivered = self._loop.create_future()
         self._producer.produce(
             topic, value, key, headers=list(headers), on_delivery=lambda error, _: self._report(delivered, error)
@@ -75,7 +76,7 @@ class Producer:
         await delivered
 
     async def close(self) -> None:
-        """Closes the producer after allowing two seconds for unconfirmed messages. All attempts must have ended."""
+        """Closes the producer, after waiting up to two seconds for confirmations. All attempts must have ended."""
         self._closing = True
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._producer.flush, _LAST_SECONDS)
@@ -85,7 +86,7 @@ class Producer:
             self._producer.poll(_POLL_SECONDS)
 
     def _report(self, delivered: asyncio.Future[None], error: Any) -> None:
-        """Called in the thread. Reports that arrive together wake the loop once."""
+        """Queues a report for the event loop. Called in the thread. Reports that arrive together wake the loop once."""
         self._reports.append((delivered, error))
         if len(self._reports) == 1:
             self._loop.call_soon_threadsafe(self._hear)
@@ -103,8 +104,8 @@ class Producer:
 
 
 class KafkaChannel:
-    """Sends to kafka: targets. ``brokers`` are host:port, separated by commas; ``config`` has further librdkafka
-    settings. The producer is created for the first execution that needs it."""
+    """Sends to kafka: targets. ``brokers`` is a list of host:port separated by commas; ``config`` has further
+    librdkafka settings. The producer is created at the first execution."""
 
     def __init__(self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None) -> None:
         self._config = {**({"bootstrap.servers": brokers} if brokers else {}), **config}
@@ -117,14 +118,15 @@ class KafkaChannel:
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one message. If the caller cancels the wait for its confirmation, the message may still arrive."""
+        """Sends one message and waits for its confirmation. If the caller cancels this, the message may still arrive.
+        """
         if self._producer is None and not self.can_send:  # another worker may have brokers and the extra
             return Undeliverable(capability=KAFKA)
         producer = None
         try:
             producer = self._producer = self._producer or Producer(self._config)
             topic, key = execution.target[_PREFIX:], execution.ordering_key or execution.uuid
-            # Not a null value, which would delete the key from a compacted topic.
+            # Without a payload the value is empty, not null: null would delete the key from a compacted topic.
             await producer.send(topic, key, _value(execution, options), _headers(execution, options, self._rng))
         except InvalidPayload as error:  # the database refuses such a payload, but copied rows may have one
             return Failed(error=str(error), retryable=False)
@@ -141,7 +143,7 @@ class KafkaChannel:
         said: Any = error.args[0] if error.args else None
         if not hasattr(said, "fatal"):  # not an error of librdkafka
             return outcome_of(error)
-        if said.fatal() and producer is self._producer:  # it cannot send any more; the next attempt creates a new one
+        if said.fatal() and producer is self._producer:  # the producer is unusable; the next attempt creates a new one
             await self.close()
         return Failed(error=f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
@@ -152,7 +154,7 @@ def _value(execution: ClaimedExecution, options: Options) -> bytes:
 
 
 def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, str | bytes | None]]:
-    """The CloudEvents attributes in the Kafka binding, and the content type of the value."""
+    """Returns the headers for CloudEvents attributes, by the Kafka binding, and for the content type of the value."""
     kind = "application/json" if options.body is None else options.body.type
     if options.cloudevent is None:
         return [] if options.body is None else [("content-type", kind)]
@@ -161,7 +163,7 @@ def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, 
 
 
 def _headers(execution: ClaimedExecution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
-    """The same headers as a callback's, including the trace."""
+    """Returns the headers that a callback has too, including the trace."""
     return [
         ("pgsched-execution-id", execution.uuid),
         ("pgsched-attempt", str(execution.attempt)),

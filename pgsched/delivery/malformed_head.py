@@ -1,9 +1,9 @@
-"""Reads the status of answers whose head the parser rejects.
+"""Reads the status of responses whose head the parser rejects.
 
-A target that answers ``200`` has done its work, whatever else is wrong with the head: two lengths, a length as well as
-chunks, a space before a colon, a line without a colon. Calling it again would repeat the work, and other HTTP clients
-accept such answers. So the first line and ``Retry-After`` of such a head count. The body is not read and the connection
-is not used again, because it is unknown where they end.
+A target that responds ``200`` has done its work, whatever else is wrong with the head: two lengths, a length together
+with chunks, a space before a colon, or a line without a colon. Calling the target again would repeat the work, and
+other HTTP clients accept such responses. So the first line and ``Retry-After`` of such a head count. It is unknown
+where the response ends, so the body is not read and the connection is not used again.
 """
 
 import re
@@ -19,7 +19,7 @@ _LONGEST_LINE = 512
 
 
 class ReadHead(NamedTuple):
-    """The parts of a malformed head that can be relied on."""
+    """The parts of a malformed head that are reliable."""
 
     status: int
     reason: bytes
@@ -27,14 +27,15 @@ class ReadHead(NamedTuple):
 
 
 def read_malformed(head: bytes) -> ReadHead:
-    """Reads a complete head. Raises Malformed if it has no status, or if the protocol would change."""
+    """Reads a complete head. Raises Malformed if the head has no status or switches to another protocol."""
     status, reason = check_first_line(head) or (0, b"")
     after = _RETRY_AFTER.search(head)
     return ReadHead(status, reason, after[1].strip()[:_LONGEST_KEPT] if after else None)
 
 
 def check_first_line(head: bytes) -> tuple[int, bytes] | None:
-    """The status and reason; None if the line is incomplete. Raises Malformed."""
+    """Returns the status and reason in the first line of a head, or None if the line is incomplete. Raises Malformed if
+    the line is invalid."""
     line, ended, _ = head[:_LONGEST_LINE].partition(b"\n")
     if not _BEGINS.startswith(line[: len(_BEGINS)].upper()) or (not ended and b"\r" in line[:-1]):
         raise Malformed("it is not HTTP")

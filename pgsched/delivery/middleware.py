@@ -1,7 +1,7 @@
 """Middleware: context managers around an application's handlers, entered before each call and exited after it.
 
-The code before the ``yield`` runs before the handler, the code after it afterwards. An exception of the handler is
-raised at the ``yield``.
+The code before the ``yield`` runs before the handler, and the code after the ``yield`` runs after the handler. An
+exception from the handler is raised at the ``yield``.
 """
 
 import inspect
@@ -19,7 +19,7 @@ Middleware = Callable[["Context"], AbstractContextManager[Any] | AbstractAsyncCo
 
 
 def is_async(middleware: Middleware) -> bool:
-    """Whether the middleware makes async context managers. Raises InvalidInput if it makes no context managers."""
+    """Whether the middleware returns async context managers. Raises InvalidInput if it returns no context managers."""
     made = middleware if isinstance(middleware, type) else inspect.unwrap(middleware)
     if hasattr(made, "__aenter__") or (inspect.isasyncgenfunction(made) and made is not middleware):
         return True
@@ -32,8 +32,8 @@ def is_async(middleware: Middleware) -> bool:
 
 
 async def within(around: Sequence[Middleware], context: "Context", call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Makes the call within all middleware, the first outermost. Returns None if middleware suppressed the call's
-    exception."""
+    """Makes the call within all middleware, of which the first is outermost, and returns its result. Returns None if
+    middleware suppresses the call's exception."""
     async with AsyncExitStack() as stack:
         for middleware in around:
             made = middleware(context)
@@ -45,7 +45,7 @@ async def within(around: Sequence[Middleware], context: "Context", call: Callabl
 
 
 def within_thread(around: Sequence[Middleware], context: "Context", call: Callable[[], Any]) -> Any:
-    """Like ``within``, for a function that is not async. Skips async middleware."""
+    """Makes the call like ``within``, for a function that is not async. Skips async middleware."""
     with ExitStack() as stack:
         for middleware in around:
             if not is_async(middleware):

@@ -1,7 +1,7 @@
-"""notify: targets: sends a notification with the payload, in the transaction that settles the execution.
+"""notify: targets. Sends a notification with the payload, in the transaction that settles the execution.
 
-Listening sessions receive it once, when the execution is done. A session that is not listening at that moment never
-receives it.
+Listening sessions receive the notification once, when the execution is done. A session that is not listening at that
+moment never receives it.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.ends import transactional_targets
 
 LONGEST_PAYLOAD = 7999
-"""The most bytes that PostgreSQL accepts in a notification."""
+"""Maximum number of bytes that PostgreSQL accepts in a notification."""
 
 _PREFIX = len("notify:")
 _OURS = "pgsched"
 
 
 class NotifyChannel:
-    """Notifies the channels of notify: targets, in sessions of the worker's own login. ``is_of_others`` returns whether
-    a target's channel belongs only to clients other than the given one."""
+    """Notifies the channels of notify: targets, in sessions of the worker's own login. ``is_of_others`` takes a client
+    and a target, and returns whether the target's channel belongs only to other clients."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class NotifyChannel:
         self._slots = Slots("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one notification. Without a payload, its text is empty."""
+        """Sends one notification. Without a payload, the notification's text is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
         self._slots.take(execution.client_id)
         try:

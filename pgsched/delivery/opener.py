@@ -1,9 +1,9 @@
-"""Opens new connections: name resolution, address check, socket, TLS.
+"""Opens new connections: resolves the name, checks the address, connects the socket and starts TLS.
 
-Each address is checked when its socket is made, so that a name server's answer cannot change in between. Several
-addresses are tried at short intervals, and the first that answers wins: a broken IPv6 route costs a fraction of a
-second, not the attempt (RFC 8305). Only a few connections are started per turn of the event loop, to keep turns short:
-a claim takes a dozen turns, and their durations add up to its delay.
+Each address is checked when its socket is created, so a name cannot resolve to another address after the check. Several
+addresses are tried at short intervals, and the first connection wins. So a broken IPv6 route costs a fraction of a
+second rather than the attempt (RFC 8305). Only a few connections are started per turn of the event loop, to keep turns
+short: a claim takes a dozen turns, so long turns would delay it.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
 _MOST_ADDRESSES = 16
 _A_TURN = 4
-"""Connections that are started per turn of the event loop. Starting one takes up to half a millisecond, and one that is
-refused at once does not yield."""
+"""How many connections are started per turn of the event loop. Starting one takes up to half a millisecond, and if it
+is refused at once, the task does not yield."""
 
 
 class Opener:
-    """Opens connections to addresses that callbacks may go to. ``tls`` replaces the default context, which trusts the
-    system's authorities. ``is_shared`` returns whether there are several clients."""
+    """Opens connections to addresses that callbacks may connect to. ``tls`` replaces the default context, which trusts
+    the system's authorities. ``is_shared`` returns whether there are several clients."""
 
     def __init__(
         self, egress: Egress, *, tls: ssl.SSLContext | None = None, is_shared: Callable[[], bool] = alone
@@ -41,8 +41,8 @@ class Opener:
         self._turnstile = Turnstile()
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
-        """Returns a connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and
-        NoFreeSlot while too many names are being resolved."""
+        """Returns a connection created by ``new``, after the TLS handshake. Raises AddressRefused or DeliveryFailed if
+        it cannot be opened, and NoFreeSlot while too many names are being resolved."""
         await self._turnstile.enter(client)
         try:
             return await self._shake_hands(await self.reach(origin, client), origin, new)
@@ -52,7 +52,8 @@ class Opener:
             raise DeliveryFailed(f"cannot connect to {origin.host}:{origin.port}: {describe(error)}") from error
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """Returns a socket that is connected to the origin. Raises AddressRefused, OSError and NoFreeSlot."""
+        """Returns a socket that is connected to the origin. Raises AddressRefused or OSError if that fails, and
+        NoFreeSlot while too many names are being resolved."""
         addresses = await self._resolver.resolve(origin.host, origin.port, client)
         try:
             return await self._connect(addresses[:_MOST_ADDRESSES])
@@ -64,7 +65,7 @@ class Opener:
         self._resolver.close()
 
     async def _shake_hands(self, sock: socket.socket, origin: Origin, new: Callable[[], Connection]) -> Connection:
-        """Makes the connection. The loop owns the socket from here on, even if this fails."""
+        """Creates the connection. From here on, the event loop owns the socket, even if this fails."""
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
@@ -80,7 +81,8 @@ class Opener:
         return connection
 
     async def _connect(self, addresses: list[AddressInfo]) -> socket.socket:
-        """Returns the socket of the first address that answers. If none does, raises one of their errors."""
+        """Returns a socket for the first address that accepts the connection. If none does, raises one of the errors.
+        """
         if len(addresses) == 1:
             return await self._connect_to(addresses[0])
         attempts: set[asyncio.Task[socket.socket]] = set()
@@ -104,7 +106,7 @@ class Opener:
                 if error is None:
                     return attempt.result()
                 errors.append(error)
-        # An allowed address that did not answer may answer later; a refused address stays refused.
+        # Prefer an error of an allowed address, which may answer later; a refused address stays refused.
         raise min(errors, key=lambda error: isinstance(error, AddressRefused))
 
     async def _connect_to(self, info: AddressInfo) -> socket.socket:
@@ -119,7 +121,8 @@ class Opener:
 
 
 def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
-    """IPv6 and IPv4 alternately, each in its order, beginning with the family that came first."""
+    """Returns IPv6 and IPv4 addresses alternately, each family in its order, beginning with the first address's family.
+    """
     families: dict[int, list[AddressInfo]] = {}
     for info in addresses:
         families.setdefault(info[0], []).append(info)
@@ -134,9 +137,8 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
 
 
 class Turnstile:
-    """Lets a few callers pass per turn of the event loop. Waiting callers pass client by client, one of each at a time.
-    So hundreds of callers at once do not block the loop for long, and a client's single caller does not wait for all
-    callers of another client."""
+    """Lets a few callers pass per turn of the event loop, so that hundreds of callers at once do not block the loop.
+    Clients take turns, so a client's only caller does not wait for all callers of another client."""
 
     def __init__(self) -> None:
         self._left = _A_TURN
@@ -160,7 +162,7 @@ class Turnstile:
         self._left = _A_TURN
         self._is_turning = bool(self._waiting)
         while self._left and (found := self._waiting.take()):
-            if not found[1].done():  # otherwise its attempt was cancelled
+            if not found[1].done():  # it is done if its attempt was cancelled
                 found[1].set_result(None)
                 self._left -= 1
         if self._is_turning:

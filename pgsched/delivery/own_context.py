@@ -1,9 +1,9 @@
-"""Isolates attempts that run in the same task, so that nothing one leaves behind affects the next.
+"""Isolates attempts that run in the same task, so that nothing that one attempt leaves behind affects the next.
 
-A lane runs one attempt after another in its task. What a handler, its middleware or its payload and result types set in
-context variables (one of which holds decimal's context) ends with the attempt. So does anything tied to the current
-task, such as the sessions of some libraries. To achieve this, a lane continues in a new task after a handler has set a
-context variable, has waited, has raised, or has renamed the task. A handler that does none of these costs no new task.
+A lane runs one attempt after another in its task. A handler, its middleware, or its payload and result types may set
+context variables, one of which holds decimal's context. Some libraries tie sessions to the current task. All this must
+end with the attempt. So a lane continues in a new task after a handler has set a context variable, has waited, has
+raised, or has renamed the task. A handler that does none of these costs no new task.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from operator import is_
 from typing import Any
 
 UNUSED = "pgsched lane"
-"""The name of a lane's task while no handler has left anything in it."""
+"""The name of a lane's task until a handler leaves something in the task."""
 
 
 def own_context() -> Context:
-    """A copy of the current context. decimal's context is copied too, as all copies would otherwise share that mutable
-    object."""
+    """Returns a copy of the current context. decimal's context is mutable, so it is copied too."""
     context = copy_context()
     if _DECIMAL in context:
         context.run(_copy_decimal)
@@ -26,8 +25,8 @@ def own_context() -> Context:
 
 
 def context_of_lanes() -> Context:
-    """A copy of the current context. decimal's context is left out if it has its defaults; otherwise it would be
-    compared after each attempt, used or not."""
+    """Returns a copy of the current context, without decimal's context if that has its defaults. If it were included,
+    it would have to be compared after each attempt, even if no attempt uses it."""
     context = copy_context()
     if _DECIMAL not in context or _settings(context[_DECIMAL]) != _settings(decimal.DefaultContext):
         return context
@@ -43,7 +42,7 @@ def _settings(context: decimal.Context) -> tuple[Any, ...]:
 
 
 class _Step:
-    """A step of the event loop, until it has called everything that was scheduled when the step began."""
+    """A step of the event loop. It is over when the loop has called everything that was scheduled when it began."""
 
     __slots__ = ("is_over",)
 
@@ -54,7 +53,7 @@ class _Step:
 class Leftovers:
     """Detects whether an attempt has left anything in its task. All tasks have the same context variables when an
     attempt begins. ``step`` is the current step if an attempt has begun in it. Most attempts leave nothing, which is
-    known cheaply: their step has not ended, and there are no variables."""
+    cheap to detect: their step is not over, and there are no variables."""
 
     __slots__ = ("_before", "step")
 
@@ -63,15 +62,15 @@ class Leftovers:
         self._before: Context | None = None
 
     def begin(self) -> _Step:
-        """Begins a step for the attempts that begin in it."""
-        # An attempt that waits continues after this call, because the loop makes calls in the order of scheduling.
+        """Begins a step, which is shared by all attempts that begin in it."""
+        # An attempt that waits continues after ``_end_step``, because the loop makes calls in the order of scheduling.
         step = self.step = _Step()
         asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
         self._before = self._before or own_context()
         return step
 
     def end(self, step: _Step) -> None:
-        """Ends an attempt that began in this step. Renames the lane's task if the attempt left anything in it."""
+        """Ends an attempt that began in this step. Renames the lane's task if the attempt left anything in the task."""
         if step.is_over or not _is_as_before(copy_context(), self._before or _NOTHING):
             leave_task()
 
@@ -81,8 +80,8 @@ class Leftovers:
 
 
 def _is_as_before(now: Context, before: Context) -> bool:
-    """Whether both have the same variables with identical objects. Equality is not enough, and arrays cannot even be
-    compared. Each task has its own copy of decimal's context, so that is compared by its settings."""
+    """Whether both contexts have the same variables with identical values. Equal values are not enough, and some, such
+    as arrays, cannot be compared. decimal's context is compared by its settings, because each task has its own copy."""
     if len(now) != len(before) or not all(map(is_, now, before)):
         return False
     return all(
@@ -96,7 +95,7 @@ def _are_alike(one: decimal.Context, other: decimal.Context) -> bool:
 
 
 def leave_task() -> None:
-    """Makes the lane continue in another task, by renaming this one."""
+    """Makes the lane continue in another task, by renaming the current task."""
     task = asyncio.current_task()
     if task is not None and task.get_name() == UNUSED:
         task.set_name("pgsched handler")

@@ -1,8 +1,8 @@
-"""Decodes payloads into the types that handlers are annotated with.
+"""Decodes payloads into the types with which handlers are annotated.
 
-msgspec decodes and checks a ``Struct``, a dataclass, a ``TypedDict`` and types composed of them. Pydantic does so for
-its own models, dataclasses, types and constraints, and for types that contain one. Without an annotation, or with
-``Any`` or ``object``, the handler receives plain Python values.
+msgspec decodes and checks Structs, dataclasses, TypedDicts and types composed of them. Pydantic does the same for its
+own models, dataclasses, types and constraints, and for types that contain them. Without an annotation, or with ``Any``
+or ``object``, the handler receives plain Python values.
 """
 
 import inspect
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Decode = Callable[[bytes | None], Any]
-"""Decodes a payload's JSON, or None if there is no payload. Raises FinalFailure if it does not match the type."""
+"""Decodes a payload's JSON; None means no payload. Raises FinalFailure if the payload does not match the type."""
 
 _NULL = b"null"
 _PYDANTICS = ("pydantic", "annotated_types")
@@ -31,8 +31,8 @@ _MOST_TOLD = 5
 
 
 def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Decode | None:
-    """Returns the decoder for the parameter's annotation, or None if it takes plain values. Raises InvalidInput for an
-    annotation that cannot be decoded."""
+    """Returns the decoder for the parameter's annotation, or None if the parameter takes plain values. Raises
+    InvalidInput if JSON cannot be decoded into the annotated type."""
     kind = _resolved(handler, function, parameter)
     if kind in (inspect.Parameter.empty, Any, object):
         return None
@@ -42,7 +42,7 @@ def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Pa
 
 
 def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The annotation itself, even if the module postpones the evaluation of annotations."""
+    """Returns the annotated type, even if the module postpones the evaluation of annotations."""
     found = inspect.unwrap(function)
     code = found if inspect.isroutine(found) else getattr(found, "func", type(found).__call__)
     held = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
@@ -70,8 +70,8 @@ def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
 
 
 def _is_pydantics(kind: Any) -> bool:
-    """Whether this is a pydantic model or dataclass, a pydantic type such as AwareDatetime, or a constraint in an
-    Annotated type, which msgspec would ignore. If pydantic has not been imported, it cannot be."""
+    """Whether a type is a pydantic model, dataclass or type such as AwareDatetime, or a constraint in an Annotated
+    type, which msgspec would ignore. This is never so if pydantic has not been imported."""
     if "pydantic" not in sys.modules:
         return False
     named = kind if isinstance(kind, type) else type(kind)
@@ -98,7 +98,7 @@ def _by_msgspec(handler: str, kind: Any) -> Decode:
 
 
 def _refuse_what_is_unknown(kind: Any, seen: frozenset[Any] = frozenset()) -> None:
-    """Raises TypeError for a class that msgspec would leave to a custom hook, because there is none."""
+    """Raises TypeError for a class that msgspec can decode only with a custom hook. There is no such hook."""
     if isinstance(kind, msgspec.inspect.CustomType):
         raise TypeError(f"{kind.cls!r} is not a data type")
     named = getattr(kind, "cls", None)
@@ -131,7 +131,8 @@ def _by_pydantic(handler: str, kind: Any) -> Decode:
 
 
 def _told(error: "ValidationError") -> str:
-    """What does not match and where, without the values: more people may read a reason than a payload."""
+    """Describes what does not match, and where. Omits the values, because more people may read reasons than payloads.
+    """
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the whole'}" for one in found[:_MOST_TOLD]]
     return "; ".join(told) + (f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")

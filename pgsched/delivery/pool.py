@@ -1,11 +1,11 @@
-"""The pool of a process's connections, kept alive between callbacks.
+"""The pool of a process's connections, which are kept alive between callbacks.
 
-An exchange creates no task and no timer: the caller awaits its turn, and one timer sweeps over all connections, ends
-expired exchanges and closes connections that have been parked for too long. The timer runs while there is anything to
-sweep.
+An exchange creates no task and no timer. The caller awaits the exchange's turn. A single timer checks all connections:
+it ends expired exchanges and closes connections that have been parked for too long. The timer runs only while there is
+something to check.
 
-A slot is the right to one connection. It is held first by the exchange that opens the connection, and then by the open
-connection itself. If all slots of its origin are taken and no connection is parked, an exchange does not begin (see
+A slot is the right to one connection. The exchange that opens the connection holds the slot first, and then the open
+connection holds it. An exchange cannot begin if all slots of its origin are taken and no connection is parked (see
 ``slots`` for who waits, and how clients share connections).
 """
 
@@ -20,17 +20,17 @@ from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
-_BLOCKED_SECONDS = 0.5  # if the loop was blocked for longer than this, that time does not count against peers
-# Common servers drop idle connections after five seconds; a request sent at that moment has to be sent twice.
+_BLOCKED_SECONDS = 0.5  # time for which the loop was blocked longer than this does not count against peers
+# Common servers drop idle connections after five seconds, and a request sent at that moment must be sent again.
 _PARKED_SECONDS = 4.0
-# However busy a host is, a change of its addresses takes effect after this time.
+# A change of a host's addresses takes effect within this time, however busy the host is.
 _LIFETIME_SECONDS = 300.0
 _GOODBYE_SECONDS = 1.5
 
 
 class PoolState:
-    """The state that all origins of a pool share: all open connections, the parked ones with the time at which they
-    were parked (oldest first), and the total number of slots taken."""
+    """The state that all origins of a pool share. ``sockets`` are the open connections. ``parked`` has the parked
+    connections with the time since when they are parked, oldest first. ``slots`` is the total number of slots taken."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -54,8 +54,8 @@ class PoolState:
 
 
 class OriginSlots(Slots):
-    """The slots of an origin, at most ``most``. Removes itself from the state when no slot is taken and no row waits,
-    and is not used afterwards."""
+    """The slots of an origin, at most ``most``. The object removes itself from the pool's state when no slot is taken
+    and no row waits, and is not used afterwards."""
 
     def __init__(self, origin: Origin, state: PoolState, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__(f"connections to {origin.host}:{origin.port}", most, is_shared=is_shared)
@@ -69,13 +69,13 @@ class OriginSlots(Slots):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Starts the exchange on a parked connection, or gives it a slot. The caller must have checked that the client
-        can have one, and must call ``over`` afterwards."""
+        """Starts the exchange on a parked connection, or gives the exchange a slot. The caller must have checked that
+        the client can have a slot, and must call ``over`` afterwards."""
         self._count(client)
         if exchange.once and self._parked:
             self._begin_afresh(exchange)
         elif self._parked:
-            # Last in, first out: connections that are not needed get old and are closed.
+            # Last in, first out, so that connections that are not needed stay parked and are closed.
             connection = self._parked.pop()
             del self._state.parked[connection]
             connection.start(exchange)
@@ -85,12 +85,12 @@ class OriginSlots(Slots):
             exchange.offer_slot()
 
     def over(self, client: str) -> None:
-        """Notes that an exchange of this client is over."""
+        """Records that an exchange of this client is over."""
         self._discount(client)
         self.tell()
 
     def _begin_afresh(self, exchange: Exchange) -> None:
-        """Gives the exchange a new slot, if necessary that of the connection that was parked longest ago."""
+        """Gives the exchange a new slot. If all slots are taken, closes the connection that was parked longest ago."""
         self.taken += 1
         self._state.slots += 1
         if self.taken > self.most:
@@ -98,7 +98,7 @@ class OriginSlots(Slots):
         exchange.offer_slot()
 
     def leave(self, exchange: Exchange) -> None:
-        """Gives up an exchange that is no longer awaited. Its connection is not used again."""
+        """Abandons an exchange that is no longer awaited. The exchange's connection is not used again."""
         turn = exchange.turn
         if exchange.connection is not None:
             exchange.connection.discard()
@@ -106,7 +106,7 @@ class OriginSlots(Slots):
             self.vacate()
 
     def opened(self, connection: Connection) -> None:
-        """Notes that the connection is in use."""
+        """Records that the connection is open."""
         self._state.sockets.add(connection)
 
     def closed(self, connection: Connection) -> None:
@@ -134,15 +134,15 @@ class OriginSlots(Slots):
         self.retire()
 
     def retire(self) -> None:
-        """Removes itself from the state if there is nothing left to do."""
+        """Removes this origin from the pool's state if no slot is taken and no row waits."""
         if not self.taken and self.freed is None:
             self._state.hosts.pop(self.origin, None)
 
 
 class Pool:
-    """Keeps at most ``per_host`` connections to an origin, and ``connections`` in total, provided that there are no
-    more exchanges at once: a new connection then replaces the one that was parked longest ago. ``is_shared`` returns
-    whether there are several clients, which share the connections to an origin."""
+    """Keeps at most ``per_host`` connections to an origin. It keeps at most ``connections`` in total, provided that
+    there are no more exchanges at once: beyond that, a new connection replaces the one that was parked longest ago.
+    ``is_shared`` returns whether several clients share the connections to an origin."""
 
     def __init__(
         self, opener: Opener, *, per_host: int, connections: int, is_shared: Callable[[], bool] = alone
@@ -154,7 +154,8 @@ class Pool:
         self._sweeps_at = 0.0
 
     def origin_with_slot(self, origin: Origin, client: str) -> OriginSlots:
-        """Returns the origin for an exchange that begins at once. Raises NoFreeSlot if none can begin now."""
+        """Returns the origin's slots for an exchange that must begin at once. Raises NoFreeSlot if none is free for the
+        client."""
         state = self._state or self._start()
         host = state.hosts.get(origin) or self._new_host(origin, state)
         if host.free_for(client) < 1:
@@ -172,12 +173,12 @@ class Pool:
         client: str,
         keeps: int = 0,
     ) -> Exchange:
-        """Sends the request and returns the answer, after about ``deadline`` seconds at the latest. The answer has a
-        complete head, and the part of the body that is kept: ``keeps`` bytes for a success. ``bodiless`` means that the
-        answer has no body, ``once`` that the request is sent on a fresh connection, and never twice.
+        """Sends the request and returns the response, after about ``deadline`` seconds at the latest. The response has
+        a complete head, and for a success the first ``keeps`` bytes of the body. ``bodiless`` means that the response
+        has no body. ``once`` means that the request is sent only once, on a fresh connection.
 
-        Raises DeliveryFailed or AddressRefused; or NoFreeSlot, with nothing sent, if too many names are being resolved.
-        Cancelling it ends its connection.
+        Raises DeliveryFailed or AddressRefused if there is no response. Raises NoFreeSlot before sending anything if
+        too many names are being resolved. Cancelling an exchange ends its connection.
         """
         state = self._state or self._start()
         loop = state.loop
@@ -204,7 +205,7 @@ class Pool:
         return exchange
 
     async def close(self) -> None:
-        """Closes all connections, and returns once that is done. Exchanges should have ended."""
+        """Closes all connections, and returns when they are closed. All exchanges should have ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -231,7 +232,7 @@ class Pool:
         return OriginSlots(origin, state, most=self._per_host, is_shared=self._is_shared)
 
     async def _open(self, host: OriginSlots, exchange: Exchange, state: PoolState, client: str) -> None:
-        """Opens a new connection for an exchange that has a slot. The slot then belongs to the connection."""
+        """Opens a new connection for an exchange that has a slot. From then on, the connection holds the slot."""
         if state.slots > self._connections and state.parked:
             next(iter(state.parked)).discard(politely=True)
         try:
@@ -250,7 +251,7 @@ class Pool:
         for connection in [*state.sockets]:
             if (exchange := connection.exchange) is None:
                 continue
-            if blocked > _BLOCKED_SECONDS:  # what arrived in that time has not been read yet
+            if blocked > _BLOCKED_SECONDS:  # data that arrived during that time has not been read yet
                 exchange.expires += blocked
             elif exchange.expires <= now:
                 connection.discard(NoAnswer(exchange.deadline))

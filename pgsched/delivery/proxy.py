@@ -1,8 +1,8 @@
 """Sends callbacks through the proxy given by the setting ``proxy``. Proxy variables in the environment are ignored.
 
-For ``https:`` targets, the proxy opens a tunnel (CONNECT), and TLS is spoken with the target itself. For ``http:``
-targets, it is asked for the whole URL. The proxy resolves names, so it also decides which ones may be reached.
-Addresses in URLs are checked here, as they are without a proxy.
+For ``https:`` targets, the proxy opens a tunnel (CONNECT), and TLS is established with the target itself. For ``http:``
+targets, the proxy gets a request for the whole URL. The proxy resolves names, so it also decides which names may be
+reached. Addresses in URLs are checked here, as they are without a proxy.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ class Proxy:
     line: str = field(repr=False)
 
     def asked_for(self, url: Url) -> Url:
-        """The URL to request from the proxy."""
+        """Returns the URL as it is requested."""
         if url.origin.tls:
             return url
         return url._replace(path=f"http://{url.authority}{url.path}")
 
     def hop(self, url: Url) -> str:
-        """The header line for the proxy, if the proxy reads the request."""
+        """Returns the header line for the proxy, or an empty string if the proxy does not see the request."""
         return "" if url.origin.tls else self.line
 
 
@@ -54,7 +54,7 @@ class Tunneller(Opener):
         self._proxy_opener = Opener(_AnyAddress(allow_private=True))
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """Returns a socket connected to the target, or for ``http:``, to the proxy."""
+        """Returns a socket that is connected to the target, or for ``http:`` targets to the proxy."""
         _check_address(origin.host, self._egress)
         proxy = self._proxy
         sock = await self._proxy_opener.reach(Origin(False, proxy.host, proxy.port), "")
@@ -91,8 +91,8 @@ class Tunneller(Opener):
 
 
 def parse_proxy(text: str) -> Proxy:
-    """Parses ``http://[user:password@]host[:port]``. Raises InvalidSettings, whose message does not show the
-    password."""
+    """Parses ``http://[user:password@]host[:port]``. Raises InvalidSettings, without the password in the message, if
+    the text has another form."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port or 3128
@@ -115,8 +115,8 @@ class _AnyAddress(Egress):
 
 
 def _check_address(host: str, egress: Egress) -> None:
-    """Raises AddressRefused for an address, in any spelling, that callbacks may not go to, and for names of the
-    machine on which they would be resolved."""
+    """Raises AddressRefused for an address, in any spelling, to which callbacks may not connect. Treats ``localhost``
+    and names that end in it as this machine."""
     name = host.lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         egress.check("127.0.0.1")

@@ -1,8 +1,8 @@
 """Calls Python handlers: functions of the application that run in the worker's own process.
 
-Async handlers run on the worker's event loop, others in its threads. A thread cannot be interrupted: when the deadline
-passes, the attempt counts as failed while the function may still be running. A handler that takes the ``connection``
-works in the transaction in which its execution is completed: either both take effect, or neither.
+Async handlers run on the worker's event loop, and other handlers run in its threads. A thread cannot be interrupted, so
+when the deadline passes, the attempt has failed although the function may still be running. The writes of a handler
+that takes the ``connection`` are committed in the same transaction as the completion of its execution.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Succ
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
 
-if TYPE_CHECKING:  # not at run time: a service that only schedules needs no connection pool
+if TYPE_CHECKING:  # not imported at run time: a service that only schedules needs no connection pool
     from pgsched.delivery.handler_transaction import TransactionalCompletion
 
 _PREFIX = len("python:")
@@ -32,9 +32,9 @@ _PREFIX = len("python:")
 
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down.
-    ``tracebacks`` is how many characters of a failure's traceback are stored. ``reports`` stores the progress and
-    checkpoints of handlers. Executions that were repeatedly lost with their worker are called in ``isolation``, if
-    given."""
+    ``tracebacks`` is the number of characters that are stored of a failure's traceback. ``reports`` stores the progress
+    and checkpoints of handlers. If ``isolation`` is given, executions that were repeatedly lost with their worker are
+    called there."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class PythonChannel:
         self._reports, self._traces, self._isolation = reports, Leftovers(), isolation
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Calls the handler once. The caller cancels the call when the deadline has passed. Raises NoFreeSlot if it
-        needs a thread or a connection and none is free."""
+        """Calls the handler once. The caller cancels the call when the deadline has passed. Raises NoFreeSlot if the
+        handler needs a thread or a connection and none is free."""
         handler = self._handlers.get(execution.target[_PREFIX:])
         if handler is None:
             return Undeliverable(capability=execution.target)  # another worker may have it
@@ -73,8 +73,8 @@ class PythonChannel:
         except (NoFreeSlot, asyncio.CancelledError):
             raise
         except BaseException as error:
-            # A handler that calls exit() ends its attempt, not the worker.
-            if begun is not None:  # libraries may keep unfinished work with the task, such as a session with new rows
+            # BaseException, because a handler that calls exit() must end its attempt, not the worker.
+            if begun is not None:  # libraries may tie unfinished work to the task, such as a session with new rows
                 leave_task()
             return self._ended_by(Raised(error), execution)
         finally:
@@ -94,7 +94,7 @@ class PythonChannel:
         return replace(raised.outcome, traceback=escaped(traceback_of(raised, self._tracebacks)))
 
     def _called(self, handler: Handler, execution: ClaimedExecution, **given: Any) -> Coroutine[Any, Any, Any]:
-        """The coroutine of an async handler, with everything that it takes besides its payload."""
+        """Returns the coroutine of an async handler, with all arguments that the handler takes."""
         if handler.wants_checkpoint or handler.heartbeat:
             return self._attended(handler, execution, given)
         called: Coroutine[Any, Any, Any] = handler.call(execution, self._reporter_of(handler, execution), **given)
@@ -116,7 +116,7 @@ class PythonChannel:
     def _reporter_of(
         self, handler: Handler, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None
     ) -> Reporter | None:
-        """The reporter for a handler; None if it has no context, and so cannot report."""
+        """Returns the reporter for a handler, or None if the handler cannot report because it has no context."""
         if self._reports is None or not (handler.context_name or handler.around):
             return None
         return Reporter(self._reports, execution, beat)
@@ -135,8 +135,8 @@ class PythonChannel:
         return AlreadySettled()
 
     async def _in_thread(self, handler: Handler, execution: ClaimedExecution) -> Outcome:
-        """Calls the function in a thread, where its payload is also decoded and its result encoded. If it returns an
-        awaitable, the loop awaits that before the middleware exits."""
+        """Calls the function in a thread, where the payload is also decoded and the result encoded. If the function
+        returns an awaitable, the loop awaits it before the middleware exits."""
         given = {"checkpoint": await self._checkpoint_of(execution)} if handler.wants_checkpoint else {}
         reporter = self._reporter_of(handler, execution)
         self._threads.take(execution.client_id)

@@ -1,4 +1,4 @@
-"""Removes secrets from answers, because a failing target may repeat the headers that it received."""
+"""Redacts secrets from responses, because a failing target may repeat the headers that it received."""
 
 import html
 import json
@@ -7,20 +7,20 @@ from urllib.parse import quote
 
 _LEFT_OUT = "…".encode()
 _SHORTEST = 4
-"""The length of the shortest text that is removed: shorter ones would occur everywhere, and are not secret."""
+"""Minimum length of a text that is redacted. Shorter texts would occur everywhere, and cannot be secret."""
 _MOST_SEARCHED = 2 * 1024 * 1024
-"""The most bytes that are searched in total, which takes a few milliseconds: an answer is searched once for each
-spelling of each text. The answer is cut to stay within this."""
+"""Maximum number of bytes that are searched, which takes a few milliseconds. A response is searched once for each
+spelling of each text, and is cut so that the total stays within this limit."""
 _TOLD_APART = 64
-"""How many bytes at the beginning of a text are enough to recognize it."""
+"""How many bytes at the beginning of a text are enough to recognize the text."""
 
 _OF_DOTNET = {ord(sign): f"\\u{ord(sign):04X}" for sign in "\"&'+<>`"} | {ord("\\"): "\\\\"}
 _OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
 
 
 def redacted(texts: Collection[str], answer: bytes) -> bytes:
-    """The answer with an ellipsis in place of each of these texts, also as escaped in JSON, HTML and URLs, and in place
-    of the beginning of a text where the answer was cut off."""
+    """Replaces each of these texts in a response with an ellipsis, including the spellings with escapes of JSON, HTML
+    and URLs. If the response was cut off within a text, also replaces the beginning of that text."""
     if len(answer) < _SHORTEST:
         return answer
     forms = {form.encode() for text in texts if len(text) >= _SHORTEST for form in _forms_of(text)}
@@ -34,8 +34,8 @@ def redacted(texts: Collection[str], answer: bytes) -> bytes:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """Yields the spellings of a text. JSON encoders differ in what else they escape: PHP escapes the slash, .NET all
-    characters that are special in HTML, Go some of those in lower case."""
+    """Yields the spellings of a text. JSON encoders escape different characters: PHP escapes the slash; .NET escapes
+    all characters that are special in HTML; Go escapes some of these, with lower-case digits."""
     plain = json.dumps(text, ensure_ascii=False)[1:-1]
     yield from (text, html.escape(text), quote(text), quote(text, safe=""))
     for escaped in (plain, plain.replace("/", r"\/"), text.translate(_OF_DOTNET), plain.translate(_OF_GO)):
@@ -44,8 +44,8 @@ def _forms_of(text: str) -> Iterator[str]:
 
 
 def _without_beginning(form: bytes, answer: bytes) -> bytes:
-    """Replaces the beginning of a text at the end of the answer. A long text is recognized by its first bytes, because
-    comparing all of it at every position would take quadratic time."""
+    """Replaces the beginning of a text at the end of the response. A long text is recognized by its first bytes,
+    because comparing the whole text at every position would take quadratic time."""
     known = form[:_TOLD_APART]
     at = answer.find(known, max(len(answer) - len(form) + 1, 0))
     for length in range(len(known) - 1, _SHORTEST - 1, -1):

@@ -14,12 +14,12 @@ from pgsched.domain.json_values import encode_json
 from pgsched.errors import InvalidInput
 
 LONGEST_CHECKPOINT = 65_536
-"""The most bytes of JSON in a checkpoint."""
+"""Maximum size of a checkpoint, in bytes of JSON."""
 LONGEST_NOTE = 200
 
 
 class HandlerReports(Protocol):
-    """Stores the reports of handlers; see ``worker.run.handler_reports``."""
+    """Stores the reports of handlers. Implemented in ``worker.run.handler_reports``."""
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
 
@@ -41,7 +41,7 @@ DONE = AlreadyDone()
 
 
 class Reporter:
-    """Passes on a handler's reports on one execution, and calls ``beat`` for each. Must be created in the loop."""
+    """Passes on a handler's reports about one execution, and calls ``beat`` for each. Must be created in the loop."""
 
     def __init__(
         self, reports: HandlerReports, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None
@@ -54,7 +54,8 @@ class Reporter:
         return DONE
 
     def checkpoint(self, value: str) -> Awaitable[None]:
-        """Must be awaited in the loop. In a thread, it returns when the value is stored."""
+        """Stores a checkpoint. In the loop, the result must be awaited. In a thread, returns when the value is stored.
+        """
         if self._is_in_loop():
             answer = self._loop.create_future()
             self._beat()
@@ -83,14 +84,14 @@ class Reporter:
 
 
 async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine[Any, Any, Any]]) -> Any:
-    """Awaits the call, which receives the function to call at each heartbeat. Raises a retryable failure after this
-    many seconds without one."""
+    """Awaits the call, which receives a function to call at each heartbeat. Raises a retryable failure if there is no
+    heartbeat for ``seconds``."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(seconds) as patience:
 
             def beat() -> None:
-                with suppress(RuntimeError):  # the call has just ended, or a task that it left behind calls this
+                with suppress(RuntimeError):  # the call has ended; for example, a task that it left behind calls this
                     patience.reschedule(loop.time() + seconds)
 
             return await call(beat)
@@ -102,7 +103,8 @@ async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine
 
 
 def checked_progress(fraction: float, note: str | None) -> tuple[float, str | None]:
-    """Returns the checked fraction and note. Raises InvalidInput unless they are a number from 0 to 1, and text."""
+    """Returns the fraction and the note, cleaned up. Raises InvalidInput unless the fraction is a number from 0 to 1
+    and the note is text or None."""
     is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
     if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
         raise InvalidInput(f"progress must be a number from 0 to 1, such as 0.4, not {fraction!r:.100}")
@@ -112,7 +114,7 @@ def checked_progress(fraction: float, note: str | None) -> tuple[float, str | No
 
 
 def checked_checkpoint(value: Any) -> str:
-    """Returns the value as JSON text. Raises InvalidInput if it is not JSON, or too long."""
+    """Returns the value as JSON text. Raises InvalidInput if the value cannot be JSON or is too long."""
     try:
         encoded = encode_json(value)
     except TypeError as error:

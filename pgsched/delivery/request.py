@@ -1,7 +1,7 @@
-"""Composes the bytes of a callback: the scheduled request, and the headers that describe the attempt.
+"""Composes the bytes of a callback: the scheduled request, and headers that describe the attempt.
 
-Nothing is sent that could end a line early: targets, methods, scheduled headers and media types are checked again here,
-and pgsched produces everything else. Header lines that many callbacks have in common are cached.
+No input can inject a line break: targets, methods, scheduled headers and media types are checked again here, and
+pgsched produces everything else. Header lines that many callbacks have in common are cached.
 """
 
 import random
@@ -24,12 +24,12 @@ from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
 Lines = tuple[tuple[str, str], ...]
-_LONGEST_REMEMBERED = 2_048  # the most characters of header lines that are cached
-_AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 allows these in a path, besides letters, digits, - . and _
+_LONGEST_REMEMBERED = 2_048  # header lines with more characters than this are not cached
+_AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 allows these in a path, in addition to letters, digits, - . and _
 _IN_EVENTS = _AS_THEY_ARE + "#?"
 _JSON = "application/json"
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
-# The libraries of Standard Webhooks parse the verified body, and fail if it is empty.
+# With these methods, a signed callback has a body: Standard Webhooks libraries cannot parse an empty body.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -44,8 +44,8 @@ def compose(
     rng: random.Random,
     hop: str = "",
 ) -> bytes:
-    """The complete request of one attempt. ``now`` is the database's time in seconds since 1970, and ``deadline`` is in
-    seconds from then. ``hop`` is a header line for a proxy on the way.
+    """Returns the complete request for one attempt. ``now`` is the database's time in seconds since 1970, and
+    ``deadline`` is in seconds from ``now``. ``hop`` is a header line for a proxy.
 
     Raises FinalFailure for a method, header or body that cannot be sent.
     """
@@ -77,12 +77,12 @@ def compose(
 
 
 def _event_lines(event: CloudEvent, execution: ClaimedExecution) -> str:
-    """The attributes, encoded according to the HTTP binding of CloudEvents."""
+    """Returns the header lines for an event's attributes, encoded according to the HTTP binding of CloudEvents."""
     return "".join(f"ce-{name}: {quote(text, _IN_EVENTS)}\r\n" for name, text in event.attributes(execution))
 
 
 def _names(execution: ClaimedExecution) -> str:
-    """The header lines for the execution's key and job, if it has them."""
+    """Returns the header lines for the execution's key and job, if it has them."""
     key = "" if execution.key is None else f"pgsched-key: {quote(execution.key, _AS_THEY_ARE)}\r\n"
     return key if execution.job_id is None else f"{key}pgsched-job: {uuid_text(execution.job_id)}\r\n"
 
@@ -124,9 +124,9 @@ def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
             raise FinalFailure(f"the media type {kind[:100]!r} cannot be written in a header")
         lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
-        # If the server sends a body after all, it must not be taken for the next answer.
+        # If the server sends a body after all, it must not be mistaken for the next response.
         lines.append("Connection: close\r\n")
-    # Answers are stored as text; a compressed one would have to be decompressed first.
+    # Responses are stored as text, and a compressed one would have to be decompressed first.
     lines.append(f"Accept-Encoding: identity\r\nUser-Agent: pgsched/{__version__}\r\n")
     return "".join(lines)
 

@@ -1,9 +1,9 @@
-"""Resolves the host names of targets with the system's resolver, and caches the answers for a while.
+"""Resolves the host names of targets with the system's resolver, and caches the results for a while.
 
-A cached answer only says where to connect, and does not permit it: each address is checked when its socket is made.
+A cached address is not a permission to connect: each address is checked when its socket is created.
 
-Clients choose the names, and name servers decide how long an answer takes. So clients share the resolver's threads
-(``slots``), and while all threads are busy, an expired answer is used again.
+Clients choose the names, and name servers determine how long a look-up takes. So clients share the resolver's threads
+fairly (``slots``), and while all threads are busy, expired results are used.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ _STILL_GOOD_SECONDS = 600.0
 
 
 class Resolver:
-    """Resolves a name once, however many callbacks need it, in its own threads: a slow name server can delay other
-    names, but no handlers."""
+    """Resolves a name once, however many callbacks need it. The resolver has its own threads, so a slow name server can
+    delay other names but not handlers."""
 
     def __init__(self, egress: Egress, *, is_shared: Callable[[], bool] = alone) -> None:
         self._egress = egress
@@ -34,8 +34,8 @@ class Resolver:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
-        """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused if none of them is
-        allowed, OSError if there are none, and NoFreeSlot while too many names are being resolved."""
+        """Returns the allowed addresses of a host, which is a name or a numeric address. Raises AddressRefused if none
+        is allowed, OSError if the host has none, and NoFreeSlot while too many names are being resolved."""
         found = _as_address(host) or self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
@@ -51,11 +51,11 @@ class Resolver:
         return allowed
 
     def forget(self, host: str) -> None:
-        """Forgets a name whose addresses did not answer, so that it is resolved again."""
+        """Forgets the addresses of a name if none of them could be reached, so that the name is resolved again."""
         self._remembered.pop(host, None)
 
     def close(self) -> None:
-        """Starts no more look-ups. Threads that are waiting for an answer end when it arrives."""
+        """Stops further look-ups. Threads with a look-up under way end when it is done."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _remembered_of(self, host: str) -> list[AddressInfo] | None:
@@ -83,12 +83,13 @@ class Resolver:
 
 
 def _addresses(host: str) -> list[AddressInfo]:
-    # As bytes, because text goes through a codec that refuses some names that the system can resolve.
+    # The host is passed as bytes, because text goes through a codec that refuses some names that can be resolved.
     return [*socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)]
 
 
 def _as_address(host: str) -> list[AddressInfo] | None:
-    """The address, if the host is a numeric one. The system is not asked, because that would block the loop."""
+    """Returns the address if the host is numeric, otherwise None. Does not ask the system, which would block the loop.
+    """
     try:
         ipaddress.IPv4Address(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0))]

@@ -1,12 +1,12 @@
 """Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to a host.
 
-An attempt that finds no slot does not start and does not wait for one. Its channel raises NoFreeSlot, and the caller
-keeps the row until ``freed`` reports a free slot. So the time that a row waits in the worker never counts as the
-target's, and a waiting row does not occupy a lane.
+An attempt that finds no free slot neither starts nor waits. Its channel raises NoFreeSlot, and the caller keeps the row
+until ``freed`` reports a free slot. So the time that a row waits in the worker never counts as the target's time, and a
+waiting row does not occupy a lane.
 
-Running attempts are never preempted, so a client with slow attempts could occupy all slots until they time out. With
-several clients, each may have three slots for each one that is free: the first gets three quarters of all slots, the
-second three quarters of the rest, and so on. The last slot is left for a client that has none.
+Running attempts are never preempted, so a client with slow attempts could occupy all slots until they time out. So if
+there are several clients, each may take up to three slots for each slot that stays free: the first can get three
+quarters of all slots, the second three quarters of the rest, and so on. The last slot is left for a client without one.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ _TO_ONE_FREE = 3
 
 
 def alone() -> bool:
-    """Means that there is only one client, so slots are not shared."""
+    """Stands for ``is_shared`` if there is only one client, so that slots are not shared."""
     return False
 
 
 class Slots:
-    """At most ``most`` slots. ``freed`` is called for each slot that becomes free while rows wait. ``name`` is for
+    """Up to ``most`` slots. While rows wait, ``freed`` is called for each slot that becomes free. ``name`` is used in
     messages. ``is_shared`` returns whether there are several clients."""
 
     def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
@@ -35,7 +35,7 @@ class Slots:
         return self.most - self.taken
 
     def taken_by(self, client: str) -> int:
-        """How many slots a client has."""
+        """How many slots a client has taken."""
         return self._by_client.get(client, 0)
 
     def free_for(self, client: str) -> int:
@@ -43,11 +43,11 @@ class Slots:
         return self._share_of(client, self.free)
 
     def why(self, client: str) -> str | None:
-        """The reason why this client may get no slot for long, if that is its own fault."""
+        """Why this client may get no slot for a long time, if that is its own fault, otherwise None."""
         return None
 
     def take(self, client: str) -> None:
-        """Takes a slot. Raises NoFreeSlot if all are taken, or the free ones are for other clients."""
+        """Takes a slot. Raises NoFreeSlot if all slots are taken or the free ones are reserved for other clients."""
         if self.free_for(client) < 1:
             raise NoFreeSlot(self)
         self.taken += 1
@@ -84,7 +84,7 @@ class Slots:
 
 
 class NoFreeSlot(Exception):
-    """The attempt could not begin, because there was no slot for it. The target was not called."""
+    """The attempt could not begin because no slot was free for it. The target was not called."""
 
     def __init__(self, slots: Slots) -> None:
         super().__init__(f"no free slot: {slots.name}")

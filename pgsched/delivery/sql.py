@@ -1,8 +1,8 @@
-"""sql: targets: calls clients' functions with the payload, in the transaction that settles the execution.
+"""sql: targets. Calls clients' functions with the payload, in the transaction that settles the execution.
 
-The function runs in a session of its client's role (``core.role_sessions``), never with a worker's rights. Each call is
-one transaction: its writes are committed with the completion or not at all, whatever fails. If the connection breaks
-when a call may already have committed, the call is made again; if it had committed, the fence refuses the second one.
+A function runs in a session of its client's role (``core.role_sessions``), never with the worker's rights. Each call is
+one transaction: its writes are committed together with the completion or not at all. If the connection breaks during
+the commit, the call is made again. If the first call was committed, the lease token refuses the second one.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
     "client {client} has no role to call functions as; set its database_role, or sql_role for all clients without one"
 )
-_GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
-# Errors in the set-up or the request, which another attempt would meet again.
+_GRACE = 2.0  # seconds in which a cancelled function can end by itself before its connection is cut
+# Errors in the set-up or the request, which would recur at another attempt.
 _FINAL = {
     _UNDEFINED: "write create function {name}(payload jsonb)",
     "3F000": "the schema must exist, and the role {role} must have usage on it and on pgsched",
@@ -40,7 +40,7 @@ _FINAL = {
 
 
 class SqlChannel:
-    """Calls sql: targets. ``role_of`` returns the role that a client's functions are called as, if any."""
+    """Calls sql: targets. ``role_of`` returns the role as which a client's functions are called, or None."""
 
     def __init__(
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
@@ -57,7 +57,7 @@ class SqlChannel:
         try:
             await self._sessions.work(role, partial(_call, execution, role, deadline))
         except Exception as error:
-            if _is_cancelled():  # the session was cut after the cancel, or the function ended anyway
+            if _is_cancelled():  # either the connection was cut, or the function ended by itself
                 raise asyncio.CancelledError from error
             if isinstance(error, SaidTooMuch):
                 return Failed(error=str(error), retryable=True)
@@ -73,8 +73,8 @@ class SqlChannel:
 
 
 async def _call(execution: ClaimedExecution, role: str, deadline: float, connection: Connection) -> None:
-    """Makes the call. psycopg waits until the server confirms a cancellation, which a function can prevent, so a timer
-    cuts the connection of such a function."""
+    """Makes the call. psycopg waits until the server confirms a cancellation, but a function can ignore it. A timer
+    then cuts the connection."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)
@@ -85,13 +85,13 @@ async def _call(execution: ClaimedExecution, role: str, deadline: float, connect
 
 @lru_cache(maxsize=4096)
 def function_of(target: str) -> tuple[str, str]:
-    """The schema and name of a target's function, in lower case like unquoted names in SQL."""
+    """Returns the schema and name of a target's function, in lower case like unquoted names in SQL."""
     schema, _, name = target[_PREFIX:].lower().partition(".")
     return schema, name
 
 
 def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Failed:
-    """The outcome of a call that raised, or that could not be made."""
+    """Returns the outcome of a call that raised an error or could not be made."""
     state = error.sqlstate or ""
     message = f"{state}: {(error.diag.message_primary or str(error))[:LONGEST_ERROR]}"
     if state == _TIMED_OUT:
@@ -102,7 +102,7 @@ def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Fail
 
 
 def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str:
-    """What to do about the error. The missing function may also be one that the target's function calls."""
+    """Returns advice on the error. An undefined function may be another one, which the target's function calls."""
     ours = _FINAL.get(state, "").format(name=name, role=role)
     if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
         ours = ""

@@ -1,12 +1,11 @@
 """Threads for handlers that are not async.
 
-A thread cannot be interrupted: a function may keep running in its thread after its attempt has ended. Such a thread is
-left behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and
-clients share these too. If a client has used up its share, its slots stay taken instead, so that functions that never
-return cost other clients no more than that share.
+A thread cannot be interrupted, so a function may keep running after its attempt has ended. Its thread is then left
+behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and
+clients share these too. If a client has used up its share, its slots stay taken instead. So functions that never return
+cost other clients no more than that share.
 
-Once every slot is taken in this way, no function can start any more. Then the process is ``spent``, and must be
-replaced.
+When every slot is taken by such functions, no function can start. The process is then ``spent``, and must be replaced.
 """
 
 import asyncio
@@ -23,20 +22,21 @@ from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 
 _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
-"""Returns the clock of a thread's processor time; None if the system has none."""
+"""Returns the clock of a thread's CPU time. None if the system has no such clocks."""
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
 _MORE = 2
 _COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
-"""The share of a processor, and of the process's time, from which functions count as computing; slightly more than one
-processor; and the least seconds between samples to compare with, because starting a thread alone takes some time."""
+"""Functions count as computing if they use more than the first share of a CPU, and of the process's CPU time. The
+second number is slightly more than one CPU. Shorter intervals between samples count as the third, in seconds, because
+starting a thread takes time too."""
 _LEFT_BEHIND = 2
-"""Threads that may be left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
+"""How many threads may be left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
 
 
 class Threads(Slots):
-    """Runs at most ``most`` functions of running attempts; nothing is ever queued for a thread. ``spent`` is called
+    """Runs the functions of at most ``most`` attempts at once. Functions never wait for a thread. ``spent`` is called
     when functions whose attempts are over have occupied every slot for half a minute."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Threads(Slots):
     async def call(
         self, client: str, function: Callable[[], _Answer], context: contextvars.Context, *, id: bytes = b""
     ) -> _Answer | Raised:
-        """Calls the function in this context, in a thread for which the caller has taken a slot, and gives the slot
+        """Calls the function in a thread and in ``context``. The caller must have taken a slot; this method gives it
         back. ``id`` is the execution's id."""
         try:
             future = self._executor.submit(context.run, self._work, client, function)
@@ -81,7 +81,7 @@ class Threads(Slots):
                 future.add_done_callback(tell)
 
     def processor_time(self) -> dict[str, float]:
-        """The processor time used by each client's functions, in seconds. It may lag slightly."""
+        """Returns the CPU time that each client's functions have used, in seconds. It may lag slightly."""
         found = dict(self._used)
         for client, clock, since in list(self._at_work.values()):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -89,8 +89,8 @@ class Threads(Slots):
         return found
 
     def beat(self) -> None:
-        """Updates the growth limits and forgets what idle clients have used. Must be called in the event loop, several
-        times a second."""
+        """Updates the clients' limits, and forgets the CPU time of idle clients. Must be called in the event loop,
+        several times a second."""
         if self._is_shared():
             used = self.processor_time()
             self._growth.look(self._by_client, used, time.monotonic(), time.process_time())
@@ -112,7 +112,7 @@ class Threads(Slots):
         return f"at least {count} of this client's functions are still running although their attempts are over"
 
     def go_on(self) -> bool:
-        """Whether any function is still running, even if its attempt is over."""
+        """Whether any function is still running, including functions whose attempts are over."""
         return self.taken + self.left_behind.taken > 0
 
     def is_going_on(self, id: bytes) -> bool:
@@ -120,11 +120,11 @@ class Threads(Slots):
         return id in self._going_on
 
     def shutdown(self) -> None:
-        """Starts nothing more. Running functions continue."""
+        """Stops further calls. Running functions continue."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
-        """Calls the function in this thread, and adds its processor time to the client's."""
+        """Calls the function in this thread, and adds its CPU time to the client's."""
         if _CLOCK_OF is None:
             return _call(function)
         thread, since = threading.get_ident(), time.thread_time()
@@ -136,7 +136,7 @@ class Threads(Slots):
             self._used[client] = self._used.get(client, 0.0) + time.thread_time() - since
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
-        """Leaves behind a function whose attempt is over. Returns the callback for when the function returns."""
+        """Leaves behind a function whose attempt is over. Returns the callback to call when the function returns."""
         try:
             self.left_behind.take(client)
         except NoFreeSlot:
@@ -157,8 +157,8 @@ class Threads(Slots):
 
 
 class LoopsThreads(ThreadPoolExecutor):
-    """The loop's default executor, as for ``asyncio.to_thread``. Each function runs in a new context, as in a fresh
-    thread, and if it renames its thread, the name is restored afterwards."""
+    """The loop's default executor, which ``asyncio.to_thread`` uses. Each function runs in a new context, as in a fresh
+    thread. If a function renames its thread, the name is restored afterwards."""
 
     def __init__(self) -> None:
         super().__init__(thread_name_prefix="pgsched-loop")
@@ -171,9 +171,9 @@ class LoopsThreads(ThreadPoolExecutor):
 class Growth:
     """Decides how many functions a client may run at once if there are several clients.
 
-    It is not known in advance what functions do. Those that wait release the GIL, and there may be many of them. Those
-    that compute keep the GIL from the event loop, and the more there are, the longer the loop waits. So a client's
-    limit grows by a few at a time, and shrinks while its functions compute."""
+    It is not known in advance whether functions wait or compute. Functions that wait release the GIL, so many may run.
+    Functions that compute compete with the event loop for the GIL, and the more there are, the longer the loop waits.
+    So a client's limit grows by a few at a time, and shrinks while its functions compute."""
 
     def __init__(self) -> None:
         self._at_work: dict[str, int] = {}
@@ -182,8 +182,9 @@ class Growth:
         self._now = self._in_all = 0.0
 
     def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
-        """Takes a sample: how many functions each client is running, their processor time so far, and the process's. If
-        the process has used more than one processor, the functions compute without the GIL."""
+        """Takes a sample: how many functions each client is running (``at_work``), the CPU time they have used, and the
+        CPU time of the process (``in_all``). If the process has used more than one CPU, functions compute without the
+        GIL, so none counts as computing."""
         passed, process = now - self._now, in_all - self._in_all
         much = _COMPUTES * max(passed, process, _SHORTEST)
         before = self._used if process < _ONE * passed else used
@@ -199,8 +200,8 @@ class Growth:
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
-    """The function's result, or Raised, so that an exception's message is read in this thread and not on the event
-    loop."""
+    """Returns the function's result, or Raised if it raises. So an exception's message is read in this thread rather
+    than on the event loop."""
     try:
         return _under_own_name(function)
     except BaseException as error:

@@ -1,7 +1,7 @@
 """TLS for callbacks: trusted authorities and client certificates.
 
-A certificate is only shown to the hosts it is meant for, and on separate connections: a callback of a client without a
-certificate never uses a connection that was opened with another client's.
+A certificate is presented only to the hosts that it is meant for, on separate connections. A callback of a client
+without a certificate never uses a connection that was opened with another client's certificate.
 """
 
 import json
@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pgsched.domain.target import canonical_host
 from pgsched.errors import InvalidSettings, InvalidTarget
 
-_NO_PASSWORD = b""  # otherwise OpenSSL would ask for it on the terminal
+_NO_PASSWORD = b""  # without it, OpenSSL would ask for a password on the terminal
 
 
 def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
-    """A context that trusts the system's authorities and those in the file. Raises InvalidSettings if the file contains
-    none."""
+    """Returns a context that trusts the system's authorities and those in the file ``authorities``. Raises
+    InvalidSettings if the file contains none."""
     context = ssl.create_default_context()
-    # Since Python 3.13, the default refuses authorities that do not follow RFC 5280 to the letter. Many private ones do
-    # not, and other programs accept them.
+    # Since Python 3.13, the default refuses authorities that violate details of RFC 5280. Many private authorities do,
+    # and other programs accept them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:
@@ -34,8 +34,8 @@ def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
 
 
 def certificate_contexts(certificates: str, authorities: str | None = None) -> dict[str, ssl.SSLContext]:
-    """A context for each host, or ``client@host``, in the setting ``tls_certificates``. Raises InvalidSettings for a
-    file that cannot be used."""
+    """Returns a context for each host, or ``client@host``, in the setting ``tls_certificates``. Raises InvalidSettings
+    for a file that cannot be used."""
     return {
         _canonical(whom): _with_certificate(trusting_context(authorities), whom, file)
         for whom, file in json.loads(certificates).items()
@@ -43,13 +43,15 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
 
 
 def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> ssl.SSLContext | None:
-    """The context for a client's callbacks to this host. An entry for the client takes precedence."""
+    """Returns the context for a client's callbacks to a host, or None. An entry for ``client@host`` takes precedence
+    over one for the host."""
     return certificates.get(f"{client}@{host}") or certificates.get(host)
 
 
 def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
-    """A context that shows this certificate. Both are PEM; without ``key``, the key follows the certificate. Raises
-    InvalidSettings, whose message contains nothing of either."""
+    """Returns a context that presents this certificate. ``certificate`` and ``key`` are PEM texts; without ``key``, the
+    key is part of ``certificate``. Raises InvalidSettings, without any of the texts in the message, if they are
+    invalid."""
     context = trusting_context(authorities)
     try:
         with _file_of(certificate) as file, _file_of(certificate if key is None else key) as key_file:
@@ -62,8 +64,8 @@ def certified_context(certificate: str, key: str | None, authorities: str | None
 
 @contextmanager
 def _file_of(text: str) -> Iterator[str]:
-    """Yields a file with this text, because OpenSSL only reads certificates from files. It is in memory if the system
-    supports that."""
+    """Yields the path of a file with this text, because OpenSSL reads certificates only from files. The file is in
+    memory if the system supports that."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:  # readable only by this user
             file.write(text)

@@ -1,5 +1,5 @@
-"""Access tokens for targets: fetched once for all calls that need the same one, and used until shortly before they
-expire."""
+"""Access tokens for targets. A token is fetched once for all calls that need it, and used until shortly before it
+expires."""
 
 import asyncio
 import base64
@@ -20,18 +20,18 @@ from pgsched.errors import InvalidSettings
 from pgsched.extras import extra
 
 LONGEST_ANSWER = 32_768
-"""The most bytes in a token endpoint's answer."""
+"""Maximum size of a token endpoint's response, in bytes."""
 _WITHIN, _EARLY = 10.0, 30.0
-_FRESH = 1.0  # seconds in which a token is not suspected to have been revoked
+_FRESH = 1.0  # a token that is newer than this, in seconds, is assumed not to have been revoked
 _ASSERTED_FOR = 600
-_USUAL, _LONGEST = 300.0, 3_600.0  # seconds that a token is used if its endpoint does not say, and at most
+_USUAL, _LONGEST = 300.0, 3_600.0  # default and maximum lifetime of a token, in seconds
 _MANY = 1000
 _BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,8000}")
 _ERROR = re.compile(r"[a-z_]{1,60}")
 
 Send = Callable[[Url, str, str, str, float], Awaitable[Exchange]]
-"""Posts a form for a client: takes the URL, header lines, form, client and timeout in seconds."""
+"""Posts a form for a client. Takes the URL, header lines, form, client and timeout in seconds."""
 _Wanted = tuple[str, Authorization, str]
 
 
@@ -43,7 +43,7 @@ class _Token:
 
 
 class TargetTokens:
-    """The tokens of one process. Clients never share tokens, even if their requests are equal."""
+    """The tokens of one process. Clients never share tokens, even if they would send equal requests."""
 
     def __init__(
         self, get_secret: Callable[[str, str, str], Awaitable[str]], send: Send, now: Callable[[], int]
@@ -53,9 +53,9 @@ class TargetTokens:
         self._fetching: dict[_Wanted, asyncio.Task[_Token]] = {}
 
     async def get(self, auth: Authorization, client: str, host: str, url: Url) -> str:
-        """Returns a token. Its secret must be allowed for the target's ``host``, and for the endpoint's. Raises
-        DeliveryFailed, which is retryable, if no token is available; NoFreeSlot if all connections to the endpoint are
-        in use."""
+        """Returns a token. The secret that it is fetched with must be allowed for the target's ``host`` and for the
+        token endpoint's host. Raises DeliveryFailed, which is retryable, if no token is available. Raises NoFreeSlot if
+        all connections to the endpoint are in use."""
         await self._get_secret(client, auth.secret, host)
         wanted = (client, auth, _audience(auth, url))
         token = self._known.get(wanted)
@@ -67,7 +67,8 @@ class TargetTokens:
         return token.text
 
     def forget(self, auth: Authorization, client: str) -> bool:
-        """Forgets cached tokens. Returns whether any was older than a second, so that a new one may be accepted."""
+        """Forgets the cached tokens that are older than a second. Returns whether there were any, in which case a new
+        token may be accepted."""
         found = [wanted for wanted in self._known if wanted[:2] == (client, auth)]
         old = [wanted for wanted in found if time.monotonic() - self._known[wanted].fetched > _FRESH]
         for wanted in old:
@@ -111,7 +112,7 @@ class TargetTokens:
             assertion = jwt.encode(claims, account["private_key"], algorithm="RS256", headers=headers)
         except InvalidSettings as error:
             raise DeliveryFailed(str(error)) from None
-        except Exception:  # its message may contain a part of the key
+        except Exception:  # the exception's message may contain a part of the key
             raise DeliveryFailed(f"the secret {auth.key} is not the JSON key of a Google service account") from None
         return parse_url(address), "", {"grant_type": _BY_ASSERTION, "assertion": assertion}
 
@@ -123,7 +124,8 @@ def _audience(auth: Authorization, url: Url) -> str:
 
 
 def _read(answer: Exchange, url: Url, asked: float) -> _Token:
-    """The token in an answer. For a refusal, only its code is reported: the rest may repeat what was sent."""
+    """Returns the token in a response. Raises DeliveryFailed if there is none. The message contains only the error code
+    of a refusal, because the rest may repeat the secret."""
     try:
         said = orjson.loads(answer.body)
     except orjson.JSONDecodeError:

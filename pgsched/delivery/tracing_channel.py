@@ -1,4 +1,4 @@
-"""Records attempts as spans of a trace. Only imported if the setting ``tracing`` is on."""
+"""Records attempts as spans of a trace. This module is imported only if the setting ``tracing`` is on."""
 
 import asyncio
 from dataclasses import replace
@@ -10,13 +10,13 @@ from pgsched.domain.execution_options import Options
 from pgsched.spans import AttemptSpan, Attributes, Spans
 
 _EPOCH = 946_684_800_000_000
-"""Microseconds from 1970 to 2000."""
+"""The microseconds from 1970 to 2000."""
 _LONGEST = 256
 
 
 class TracingChannel:
-    """A channel that records each attempt as a span. The span is passed on: it is the current span for handlers, and
-    the ``traceparent`` of callbacks and messages."""
+    """A channel that records each attempt as a span. Handlers see it as the current span; callbacks and messages carry
+    it as ``traceparent``."""
 
     def __init__(self, channel: Channel, spans: Spans) -> None:
         self._channel, self._spans = channel, spans
@@ -25,7 +25,7 @@ class TracingChannel:
         due = (execution.fire_at + _EPOCH) * 1000
         with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
             given = replace(options, traceparent=attempt.traceparent)
-            try:  # on NoFreeSlot the spans are not ended: nothing has begun, so nothing is recorded
+            try:  # on NoFreeSlot the span is not ended, so it is not recorded: nothing has begun
                 outcome = await self._channel.deliver(execution, given, deadline)
             except asyncio.CancelledError:
                 attempt.end("cancelled", error="the attempt was cancelled or timed out")

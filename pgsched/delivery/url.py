@@ -1,4 +1,4 @@
-"""Parses HTTP targets."""
+"""Parses HTTP targets into origin, authority and path."""
 
 import re
 import ssl
@@ -11,8 +11,8 @@ from pgsched.errors import InvalidTarget
 
 
 class Origin(NamedTuple):
-    """The endpoint of a connection. ``host`` is a name or an address without brackets. With a ``context``, its
-    connections show a client's certificate."""
+    """The endpoint of a connection. ``host`` is a name, or an address without brackets. With a ``context``, connections
+    present a client's certificate."""
 
     tls: bool
     host: str
@@ -21,7 +21,7 @@ class Origin(NamedTuple):
 
 
 class Url(NamedTuple):
-    """The origin to connect to, the value of the Host header, and the path."""
+    """A parsed target: the origin to connect to, the value of the Host header (``authority``), and the path."""
 
     origin: Origin
     authority: str
@@ -30,7 +30,8 @@ class Url(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def parse_url(target: str) -> Url:
-    """The parts of an http: or https: target, its path exactly as scheduled. Raises FinalFailure."""
+    """Parses an http: or https: target. The path stays exactly as scheduled. Raises FinalFailure if the target is
+    invalid."""
     try:
         parsed = parse_target(target)
     except InvalidTarget as error:

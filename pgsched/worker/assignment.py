@@ -1,10 +1,10 @@
 """The worker's number, and the partitions that it prefers.
 
 Every worker sees the same list of live workers, so each computes its own share without coordination. A queue's
-partitions are dealt in turn to the workers that serve it. If only some of them have a capability, those also share the
-partitions among themselves. A share is a preference: an idle worker helps where rows are overdue. Nothing is claimed
-from a paused queue, by a draining worker, or while the installation is held for recovery. Before a worker claims on a
-new connection, it checks that the server is the one that the workers used before.
+partitions are dealt in turn to the workers that serve the queue. If only some of these workers have a capability, they
+also share the partitions among themselves. A share is a preference: an idle worker helps where rows are overdue. No
+rows are claimed from a paused queue, by a draining worker, or while the installation is held for recovery. Before a
+worker claims on a new connection, it checks that it is still on the server that the workers used before.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
 TERM = 2 / 3
-"""The part of a lease after which a silent worker counts as frozen. The rest is for others to notice, and to take back
-its rows."""
+"""The part of a lease after which a silent worker counts as frozen. In the rest of the lease, other workers notice this
+and take back its rows."""
 RENEWALS = 4
 """How many times per lease a worker renews its registration and the leases of its rows."""
 
@@ -29,10 +29,11 @@ RENEWALS = 4
 class Assignment:
     """This worker's number and its share of the partitions.
 
-    ``instance`` is the name of its sessions. Its listener notifies itself on ``channel``. After a renewal, the worker
-    counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open`` those that may be
-    claimed from, ``own`` its share of ``open``. ``queue_names`` are its queues by number. ``held`` is the reason why
-    the installation is held; the signal ``hold_changed`` reports the start and end of a hold.
+    ``instance`` is the name of the worker's sessions. Its listener notifies itself on ``channel``. After a renewal, the
+    worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open`` are those
+    that may be claimed from, and ``own`` is the worker's share of ``open``. ``queue_names`` has the names of its
+    queues, by number. ``held`` is why the installation is held, or None; the signal ``hold_changed`` reports the start
+    and end of a hold.
     """
 
     def __init__(
@@ -63,16 +64,16 @@ class Assignment:
 
     @property
     def partitions_to_reap(self) -> list[int]:
-        """Its share, and the partitions that nobody claims from."""
+        """The worker's share, and the partitions from which no worker claims."""
         return self.own + [partition for partition in self.partitions if partition not in self.open]
 
     async def join(self, connection: Connection) -> None:
-        """Registers this worker, or renews its registration if it was not declared lost."""
-        async with self._joining:  # the listener and the renewer may find out at the same moment
+        """Registers this worker, or renews its registration unless it was declared lost."""
+        async with self._joining:  # the listener and the renewer may join at the same moment
             await self._join(connection)
 
     async def check_same_server(self, connection: Connection) -> None:
-        """Notes which server this worker is on. Closes all partitions if the installation is held there."""
+        """Checks which server this worker is on. Closes all partitions if the installation is held on that server."""
         held, self._renewals = await internal_verbs.check_same_server(connection, known=self._renewals)
         self._note_hold(held)
 
@@ -117,12 +118,12 @@ class Assignment:
         before, self._is_draining = self.open, me.draining
         self._note_hold(me.held)
         self._take(me.served, me.paused)
-        if not me.gone and not me.draining:  # this worker is not gone, but the answer may be old
+        if not me.gone and not me.draining:  # a list in which this worker is gone is out of date
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """Its share among all workers of the queue, and among those with a capability that not all have."""
+        """The worker's share among all workers of the queue, and among those with each capability that not all have."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

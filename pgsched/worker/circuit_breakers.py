@@ -1,9 +1,9 @@
-"""Circuit breakers: count the outcomes of attempts, open circuits of failing targets, and let targets recover.
+"""Circuit breakers: count the outcomes of attempts, open the circuits of failing targets, and let targets recover.
 
-Each path has a circuit, so that a failing path does not hold back calls to others. The host has a circuit for failures
-on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database that every
-claim passes. Attempts are counted only from a target's first failure. While a circuit is open, a probe passes now and
-then, and its outcome decides whether the target recovers.
+Each path has a circuit, so that a failing path does not hold back calls to other paths. Each host has a circuit for
+failures on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database, and
+every claim checks it. Attempts are counted only from a target's first failure. While a circuit is open, a probe passes
+now and then, and its outcome decides whether the target recovers.
 """
 
 import time
@@ -26,8 +26,8 @@ from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0
 _REMEMBERED = 2 * WINDOW
-"""Seconds for which a window is kept: the next one needs to know since when the target has been failing."""
-_PAUSE = 1.0  # seconds; by then, rows claimed earlier were handed back, and claims meet the gate
+"""Seconds for which a window is kept. The next window continues its ``failing_since``."""
+_PAUSE = 1.0  # seconds; after this time, rows claimed earlier have been handed back, and claims check the gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class _Verdict:
 
 
 class Circuits(Service):
-    """``note`` counts an outcome. A turn writes the verdicts that follow, and calls ``changed``."""
+    """Counts outcomes (``note``). A turn writes the verdicts that follow from them, and calls ``changed``."""
 
     name = "circuits"
 
@@ -66,7 +66,7 @@ class Circuits(Service):
         """Whether successes must be noted too."""
 
     def sent(self, id: bytes, name: str) -> None:
-        """Notes that this execution is a circuit's probe."""
+        """Records that this execution is a circuit's probe."""
         self._probes.setdefault(id, set()).add(name)
         self._look_at_what_is_watched()
 
@@ -80,7 +80,7 @@ class Circuits(Service):
         self.is_watching = bool(self._windows or self._probes)
 
     def leaves_alone(self, row: ClaimedExecution) -> bool:
-        """Whether the target was found failing just now, after this execution was claimed."""
+        """Whether the target was found to be failing a moment ago, after this execution was claimed."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         now = time.monotonic()
@@ -95,7 +95,7 @@ class Circuits(Service):
         for name, paths in zip(circuits_of(row.target, host, row.client_id), (1, OF_A_HOST), strict=True):
             if name in probed:
                 self._decide(name, outcome, probe=True, asked=asked_pause(outcome))
-            elif self._after and (ill or name in self._windows):  # if circuits are off, existing ones must still close
+            elif self._after and (ill or name in self._windows):  # if circuits are off, only probes count
                 self._count(name, path_of(row.target), outcome, paths=paths)
         self._look_at_what_is_watched()
 

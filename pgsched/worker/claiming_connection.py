@@ -1,4 +1,4 @@
-"""Makes claims on one connection, and the leases for them."""
+"""Makes claims on one connection, and creates the leases for them."""
 
 import asyncio
 import secrets
@@ -25,25 +25,25 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 
 SURE = 0.6
-"""The part of a lease, counted from before its request, during which its rows may begin: a silent worker counts as lost
-after two thirds of a lease."""
+"""The part of a lease, counted from before it is requested, during which its rows may begin. A silent worker counts as
+lost after two thirds of a lease."""
 CLAIMING_PATIENCE: LiteralString = "100ms"
 """How long a claim waits for a lock before it is retried without the locked row."""
 _TOKEN_BITS = 63
 _MOST_REFUSED = 1000
-_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; the timeout usually comes first
-_PART = 1000  # rows of each partition
-_LOCKED = 0.05  # seconds until locked rows are looked for again
+_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds and parts that ``close`` spends; usually the time runs out first
+_PART = 1000  # how many rows of each partition are read at once
+_LOCKED = 0.05  # seconds until locked rows are searched for again
 
 
 def new_token() -> int:
-    """A token that is unique and cannot be guessed: whoever knows it may settle."""
+    """Returns a unique token that cannot be guessed: whoever knows a row's token may settle the row."""
     return secrets.randbits(_TOKEN_BITS) or 1
 
 
 class ClaimingConnection:
-    """Makes leases, and remembers each until its claim is answered. If the connection breaks before the answer, rows
-    may be leased to this worker without its knowledge; these are given back."""
+    """Makes claims, and remembers each lease until its claim is answered. If the connection breaks before the answer,
+    rows may be leased to this worker without its knowledge. These rows are given back."""
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class ClaimingConnection:
 
     @property
     def unanswered(self) -> list[int]:
-        """The tokens of claims that have not been answered. The rows that they leased are unknown."""
+        """The tokens of claims that have not been answered. It is unknown which rows these claims have leased."""
         return [*self._unanswered]
 
     async def _connection(self) -> Connection:
-        """The connection for a claim. Raises Unavailable if the installation is held on its server: the partitions were
-        chosen before the connection was made."""
+        """Returns the connection for a claim. Raises Unavailable if the installation is held on the connection's
+        server, which may not have been known when the partitions were chosen."""
         connection = await self.link.get()
         if self.assignment.held is not None:
             raise Unavailable(f"the installation is held for recovery: {self.assignment.held}")
         return connection
 
     def ask(self, ahead: timedelta) -> Lease:
-        """A lease with a new token, for rows that are due within ``ahead``."""
+        """Creates a lease with a new token, for rows that are due within ``ahead``."""
         token = new_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
@@ -98,7 +98,7 @@ class ClaimingConnection:
         statements: int = 3,
         at_once: bool = False,
     ) -> None:
-        """Notes that a claim was answered, and reports its rows to the observers unless they are None."""
+        """Records that a claim was answered. Reports the claim to the observers, unless ``rows`` is None."""
         self._unanswered.remove(lease.token)
         if rows is not None:
             asked_at = lease.sure_until - self._sure
@@ -107,8 +107,7 @@ class ClaimingConnection:
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[SetAside]) -> None:
-        """Reports rows that made a claim fail and were set aside. Later claims skip those that could not be set
-        aside."""
+        """Reports rows that made a claim fail. Most were set aside; later claims skip those that could not be."""
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":
@@ -127,8 +126,8 @@ class ClaimingConnection:
     ) -> Claimed:
         """Claims rows that are due within ``ahead`` (``executions.claim``).
 
-        ``at_once`` claims plain rows of a single share in one round trip (``executions.claim_at_once``). A claim by
-        priority that fails because of a row claims nothing: the claims by instant handle that row.
+        With ``at_once``, claims plain rows of a single share in one round trip (``executions.claim_at_once``). If a
+        claim by priority fails because of a row, it claims nothing, and claims by instant handle that row.
         """
         connection = await self._connection()
         if row_filter.first and not await has_priorities(connection, [share.partition for share in shares]):
@@ -157,8 +156,9 @@ class ClaimingConnection:
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:
-        """Hands back the rows of claims that were never answered. Reads the next ``parts`` parts of the due rows. Skips
-        locked rows, and looks for them again after the rest. Returns at once if all claims were answered."""
+        """Hands back the rows of claims that were never answered. To find them, reads the next ``parts`` parts of the
+        due rows. Skips locked rows, and searches for them again at the end. Returns at once if all claims were
+        answered."""
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
                 self._looking_for = list(self._unanswered)
@@ -177,7 +177,7 @@ class ClaimingConnection:
                 await asyncio.sleep(_LOCKED)  # polls, because a lock may be held for long
 
     async def close(self) -> None:
-        """Gives back the rows of unanswered claims, and closes the connection. Called after the last claim."""
+        """Hands back the rows of unanswered claims, and closes the connection. Must be called after the last claim."""
         if self._unanswered:
             async with asyncio.timeout(_AT_THE_END):
                 await self.give_back(parts=_PARTS_AT_THE_END)
@@ -185,7 +185,7 @@ class ClaimingConnection:
 
 
 class Claiming(Service):
-    """A service that claims rows. ``links`` are further connections that its turns use."""
+    """A service that claims rows. ``links`` are further connections for its turns."""
 
     def __init__(self, leases: ClaimingConnection, *links: Link) -> None:
         super().__init__(leases.events, leases.link, *links)

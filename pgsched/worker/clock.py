@@ -1,8 +1,9 @@
 """Estimates the database's clock from this machine's monotonic clock.
 
-Every instant is in database time. A worker computes the offset from its own monotonic clock from the answers that it
-gets anyway, and keeps the reading with the shortest round trip. A reading counts as taken when the answer arrived, so
-the estimate is at most one round trip behind and never ahead: no row starts before its instant.
+Every instant is in database time. A worker computes the offset between the database's clock and its own monotonic clock
+from results that it needs anyway, and keeps the reading with the shortest round trip. A reading counts as taken when
+the result arrived. So the estimate is at most one round trip behind and never ahead, and no row starts before its
+instant.
 """
 
 import time
@@ -10,11 +11,12 @@ import time
 from pgsched.store.core.wire import UNIX_TO_WIRE
 
 _FORGET_AFTER = 30.0
-_STEP = 0.01  # offsets that differ by the round trips plus this show that one of the clocks was set
+_STEP = 0.01  # one of the clocks was set if offsets differ by more than the round trips plus this many seconds
 
 
 class DatabaseClock:
-    """Converts between instants (microseconds since 2000-01-01 UTC, as on the wire) and monotonic seconds."""
+    """Converts between instants (microseconds since 2000-01-01 UTC, as in PostgreSQL's protocol) and monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self._offset = 0.0
@@ -26,7 +28,7 @@ class DatabaseClock:
         return self._round_trip != float("inf")
 
     def observe(self, instant: int, sent: float, received: float) -> None:
-        """Takes a reading: the server's time was ``instant`` between the two monotonic times."""
+        """Takes a reading: the database's time was ``instant`` at some point between ``sent`` and ``received``."""
         round_trip = received - sent
         offset = instant / 1e6 - received
         stepped = abs(offset - self._offset) > round_trip + self._round_trip + _STEP
@@ -35,17 +37,17 @@ class DatabaseClock:
             self._round_trip, self._read_at = round_trip, received
 
     def now(self) -> int:
-        """The database's time, as an instant."""
+        """Returns the database's time as an instant."""
         return int((time.monotonic() + self._offset) * 1e6)
 
     def age(self, instant: int) -> float:
-        """Seconds since an instant; negative before it."""
+        """Returns the seconds since an instant, negative if it is in the future."""
         return (self.now() - instant) / 1e6
 
     def monotonic(self, instant: int) -> float:
-        """The monotonic time of an instant."""
+        """Converts an instant to monotonic time."""
         return instant / 1e6 - self._offset
 
     def epoch_seconds(self) -> int:
-        """The database's time in seconds since 1970, for headers."""
+        """Returns the database's time in seconds since 1970, for headers."""
         return (self.now() + UNIX_TO_WIRE) // 1_000_000

@@ -1,6 +1,6 @@
-"""The gates that a worker knows, the executions that must pass them, and how many of those it has in hand.
+"""The gates that a worker knows, which executions must pass them, and how many of these the worker has in hand.
 
-While there are no gates, a check costs one lookup in an empty set.
+While there are no gates, a check costs one look-up in an empty set.
 """
 
 from collections import Counter
@@ -16,24 +16,24 @@ from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import KnownGate
 
 _Limits = tuple[float, float, float]
-"""The rate, the concurrency, and the negated time until which the gate is shut. Lower values are stricter."""
+"""A gate's rate, its concurrency, and the negated time until which it is shut. Lower values are stricter."""
 _NONE: _Limits = inf, inf, inf
 
 
 class KnownGates:
-    """The gates in the database, as last read."""
+    """The gates in the database when they were last read."""
 
     def __init__(self) -> None:
         self.loaded = False
         self.names: frozenset[str] = frozenset()
         self.counting: frozenset[str] = frozenset()
-        """The gates that limit concurrency, and so count the executions in hand."""
+        """The gates that limit concurrency. The executions in hand are counted for them."""
         self._queues: dict[int, str] = {}
         self._limits: dict[str, _Limits] = {}
         self._by_key = self._by_host = False
 
     def read(self, gates: Iterable[KnownGate]) -> frozenset[str]:
-        """Takes the current gates. Returns those that became stricter."""
+        """Takes the current gates. Returns the names of those that have become stricter."""
         gates, before, self.loaded = list(gates), self._limits, True
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.concurrency < inf)
@@ -44,7 +44,7 @@ class KnownGates:
         return frozenset(name for name, limits in self._limits.items() if _any_less(limits, before.get(name, _NONE)))
 
     def gates_of(self, row: ClaimedExecution) -> list[str]:
-        """The gates that an execution must pass."""
+        """Returns the names of the gates that an execution must pass."""
         wanted = [CLIENT + row.client_id]
         if queue_of(row.partition) in self._queues:
             wanted.append(self._queues[queue_of(row.partition)])
@@ -55,9 +55,9 @@ class KnownGates:
         return [name for name in wanted if name in self.names]
 
     def width(self, name: str) -> tuple[bool, float, str]:
-        """A sort key, narrowest gate first. Gates for a missing capability come first, then circuits, then other gates
-        by rate. Gates that limit concurrency come last, because executions that wait there take a free place at
-        once."""
+        """Returns a sort key that puts the narrowest gate first. Gates for a missing capability come first, then
+        circuits, then other gates by rate. Gates that limit concurrency come last, because executions that wait there
+        take a free place at once."""
         if name.startswith(WORKER):
             return False, -2.0, name
         return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._limits.get(name, _NONE)[0], name
@@ -71,11 +71,12 @@ def _limit_key(options: bytes) -> str | None:
     try:
         return parse_options(options).limit_key
     except InvalidInput:
-        return None  # its delivery will report it
+        return None  # the delivery will report the error
 
 
 class GateCounts:
-    """``running`` counts executions by gate. ``changed`` are the gates whose count has dropped since it was written."""
+    """Counts the executions in hand by gate (``running``). ``changed`` are the gates whose count has dropped since it
+    was last written to the database."""
 
     def __init__(self) -> None:
         self.running: Counter[str] = Counter()
@@ -84,21 +85,22 @@ class GateCounts:
         self._missing: set[bytes] = set()
 
     def add(self, id: bytes, gates: Sequence[str]) -> None:
-        """Counts an execution for these gates. Replaces gates that it passed in a transaction that rolled back."""
+        """Counts an execution for these gates, instead of any for which it was counted before, in a transaction that
+        was rolled back."""
         self.take(id)
         if gates:
             self._gates[id] = gates
             self.running.update(gates)
 
     def take(self, id: bytes) -> Sequence[str]:
-        """Stops counting an execution. Returns the gates that it was counted for."""
+        """Stops counting an execution. Returns the gates for which it was counted."""
         gates = self._gates.pop(id, ())
         self.running.subtract(gates)
         self.changed.update(gates)
         return gates
 
     def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
-        """The executions that were counted in a transaction that rolled back: two calls in a row did not find them in
-        hand. An execution that was just counted will be in hand at the next call."""
+        """Returns the executions that two consecutive calls did not find in hand. They were counted in a transaction
+        that was rolled back. An execution that has only just been counted will be in hand at the next call."""
         before, self._missing = self._missing, self._gates.keys() - in_hand
         return self._missing & before

@@ -1,5 +1,5 @@
-"""Caches the settings of clients and queues: history kept, signing secrets, roles, default options. They are read
-again when they change, and every few seconds."""
+"""Caches the settings of clients and queues: what history keeps, signing secrets, roles, and default options. They are
+read again when they change, and every few seconds."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -29,12 +29,12 @@ def _no_keys(client: str, sealed: bytes) -> bytes:
 
 
 class KnownSettings(Service):
-    """Answers from memory once it is ``loaded``. A client without settings has the defaults.
+    """The settings, in memory once they are ``loaded``. A client without settings has the defaults.
 
     ``open_signing`` decrypts a client's signing secret, or raises CannotOpen."""
 
     name = "known_settings"
-    rest = 3.0  # any login can wake it by a notification
+    rest = 3.0  # any login can wake this service by a notification
 
     def __init__(self, link: Link, events: Events, open_signing: OpenSigning = _no_keys) -> None:
         super().__init__(events, link)
@@ -64,7 +64,7 @@ class KnownSettings(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """The default options that this release can parse. A later release may have stored others."""
+        """Yields the default options that this release can parse. A later release may have stored others."""
         for owner, options in found:
             if options is None:
                 continue
@@ -77,8 +77,8 @@ class KnownSettings(Service):
                 yield owner, (options,)
 
     def _open(self, clients: Sequence[ClientForWorker]) -> None:
-        """Decrypts new signing secrets. If a client's newest secret cannot be decrypted, its callbacks are not sent. A
-        former secret that cannot be decrypted is left out."""
+        """Decrypts new signing secrets. If a client's newest secret cannot be decrypted, the client's callbacks are not
+        sent. Former secrets that cannot be decrypted are ignored."""
         before, troubled = self._opened, self._unsigned
         self._opened, self._secrets, self._unsigned = {}, {}, {}
         for client in clients:
@@ -105,30 +105,31 @@ class KnownSettings(Service):
         return len(self._clients) > 1
 
     def has_settings(self, client_id: str) -> bool:
-        """Whether a client has settings. Then an operator chose its name."""
+        """Whether a client has settings. If so, an operator chose its name."""
         return client_id in self._clients
 
     def weight(self, client_id: str) -> int:
-        """The weight by which a client shares a saturated worker."""
+        """Returns the weight by which a client shares a saturated worker."""
         return self._clients.get(client_id, _NO_SETTINGS).weight
 
     def queue_weight(self, queue: int) -> int:
-        """The weight of a queue (by number) in a worker that serves several."""
+        """Returns the weight of a queue, given by number, in a worker that serves several queues."""
         return self._queue_weights.get(queue, 1)
 
     def keeps_success(self, client_id: str) -> bool:
-        """Whether succeeded executions of this client enter history."""
+        """Whether history keeps succeeded executions of this client."""
         return self._clients.get(client_id, _NO_SETTINGS).keep == "all"
 
     def defaults(self, client_id: str, partition: int) -> tuple[bytes, ...]:
-        """The default options of a client and of a partition's queue, in this order."""
+        """Returns the default options of a client and of a partition's queue, in this order."""
         own = self._options.get(client_id, ())
         if not self._of_queues:
             return own
         return own + self._of_queues.get(first_of(partition), ())
 
     def options_of(self, row: ClaimedExecution) -> Options:
-        """The row's options, over the defaults of its client and queue. Raises InvalidInput."""
+        """Returns the row's options, with missing ones taken from its client's and its queue's defaults. Raises
+        InvalidInput if they are invalid."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
             return DEFAULT_OPTIONS
@@ -137,20 +138,20 @@ class KnownSettings(Service):
         return parse_options(row.options, *defaults)
 
     def database_role(self, client_id: str) -> str | None:
-        """The database role that calls this client's functions."""
+        """Returns the database role as which this client's functions are called, or None."""
         return self._clients.get(client_id, _NO_SETTINGS).database_role
 
     def channels(self, client_id: str) -> Collection[str] | None:
-        """The channels that this client's targets may use; None for all."""
+        """Returns the channels that this client's targets may use, or None for all."""
         return self._clients.get(client_id, _NO_SETTINGS).channels
 
     def is_of_others(self, client_id: str, target: str) -> bool:
-        """Whether a target is a channel that other clients' settings name, but not this client's."""
+        """Whether a target is named in the channels of other clients but not in those of this client."""
         return target in self._owned and target not in (self.channels(client_id) or ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """The secrets that sign this client's callbacks, one signature each. Raises DeliveryFailed if the newest cannot
-        be decrypted."""
+        """Returns the secrets that sign this client's callbacks. Raises DeliveryFailed if the newest one cannot be
+        decrypted."""
         found = self._secrets.get(client_id, ())
         if not found and client_id in self._unsigned:
             why = self._unsigned[client_id]

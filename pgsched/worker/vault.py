@@ -1,4 +1,4 @@
-"""Decrypts clients' secrets, and caches those that executions name for a few seconds."""
+"""Decrypts clients' secrets. Secrets that executions name are cached for a few seconds."""
 
 import time
 from collections.abc import Collection
@@ -21,7 +21,7 @@ Wanted = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A secret and the hosts that may receive it, or why it is not available, as of ``asked``."""
+    """A secret and the hosts to which it may be sent, or why it is unavailable. ``asked`` is when it was looked up."""
 
     text: str | None = field(repr=False)
     trouble: str
@@ -38,8 +38,8 @@ class Vault:
         self._kept: dict[Wanted, _Opened] = {}
 
     async def secret(self, client: str, name: str, host: str) -> str:
-        """The text of a secret, for a request to this host. Raises a retryable DeliveryFailed if the secret is not
-        available or not for this host."""
+        """Returns the text of a secret, for a request to this host. Raises DeliveryFailed, which is retryable, if the
+        secret is unavailable or may not be sent to this host."""
         if self._ring is None:
             raise DeliveryFailed(f"the secret {name} cannot be opened: this worker has no secret_keys")
         wanted = (client, name)
@@ -57,7 +57,7 @@ class Vault:
         return found.text
 
     def open_signing(self, client: str, sealed: bytes) -> bytes:
-        """The key that signs a client's callbacks. Raises CannotOpen."""
+        """Returns the key that signs a client's callbacks. Raises CannotOpen if it cannot be decrypted."""
         if self._ring is None:
             raise CannotOpen("this worker has no secret_keys")
         try:

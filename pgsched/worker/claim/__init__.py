@@ -1,1 +1,1 @@
-"""Claiming, from the table to memory: when to claim, from where, and how much."""
+"""Claiming, from the table to memory: when to claim, from which partitions, and how much."""

@@ -1,15 +1,15 @@
 """Decides when to claim, from which partitions, and how much.
 
 A claim looks a moment ahead, so that a row is in memory before its instant and starts on time. After a claim, the
-worker looks for the next row beyond the look-ahead; notifications name rows that are added meanwhile. So an idle worker
-sleeps until the earliest row that it knows of, a notification, or the poll interval, after which it looks at all
-partitions. If every notification is lost, rows start late by at most the poll interval.
+worker looks for the next row beyond the look-ahead, and notifications announce rows that are added in the meantime. So
+an idle worker sleeps until the earliest row that it knows of is due, a notification arrives, or the poll interval ends.
+Then it looks at all partitions. If every notification is lost, rows start late by at most the poll interval.
 
 A turn divides the room among the streams (``streams``): first the streams of single clients, then the stream of all
-others. A full batch means that there may be more rows, so the next turn follows at once, from where this one ended.
+other clients. After a full batch there may be more rows, so the next turn follows at once and continues after it.
 
-A worker claims from its own partitions, and helps with another worker's if rows there are overdue. While it polls
-(``polling_when_busy``), it claims from all partitions every few milliseconds.
+A worker claims from its own partitions, and helps with another worker's partition if rows there are overdue. While it
+polls (``polling_when_busy``), it claims from all partitions every few milliseconds.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
-_QUICK = 0.01  # seconds that reading from the left edge takes without dead index entries
+_QUICK = 0.01  # seconds within which the index is read from its left edge if there are no dead entries
 
 
 class Claimer(Claiming):
-    """Keeps the dispatcher supplied."""
+    """Claims rows, and keeps the dispatcher supplied with them."""
 
     name = "claimer"
 
@@ -61,11 +61,11 @@ class Claimer(Claiming):
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
         self._bound, self._claimed = TurnBound(), 0
-        self._are_left = True  # whether the last claim left due rows; unknown before the first
+        self._are_left = True  # whether the last claim left due rows; assumed before the first claim
 
     def expect(self, partition: int, instant: int) -> bool:
-        """Notes a row in this partition, due at this instant. Returns False if this worker does not serve the queue, or
-        the queue is paused."""
+        """Records that a row in this partition is due at this instant. Returns False if the partition is not open to
+        this worker."""
         if partition not in self._assignment.open:
             return False
         self._earliest_due.hear(partition, instant)
@@ -77,7 +77,7 @@ class Claimer(Claiming):
         self._polling.is_called_for = True
 
     def look(self) -> None:
-        """Forgets what is known of the partitions, and looks at them now."""
+        """Discards what is known about the partitions, and looks at them now."""
         self._earliest_due.forget()
         self.wake()
 
@@ -116,8 +116,8 @@ class Claimer(Claiming):
         return 0.0
 
     def _pause(self, wanted: Sequence[int], free: int) -> float:
-        """Seconds to wait before the next claim: while polling, while there is little room (the dispatcher wakes the
-        service once half is free), and while more rows may gather that are not due soon."""
+        """Seconds to wait before the next claim. There is a pause between polls, while there is little room (the
+        dispatcher wakes the service when half is free), and while no row is due soon and more may gather."""
         since = time.monotonic() - self._claimed_at
         if self._polling.on:
             return self._polling.interval - since
@@ -139,7 +139,7 @@ class Claimer(Claiming):
     # The streams.
 
     async def _claim_behind(self, free: int) -> int:
-        """Claims rows that the sweeper found behind the front, into half of the room. Returns their number."""
+        """Claims rows that the sweeper found behind the front, using up to half of the room. Returns their number."""
         if not self._sweeper.found:
             return 0
         self._owed_behind = min(self._owed_behind + free / 2, free)
@@ -155,7 +155,7 @@ class Claimer(Claiming):
         return len(answer.taken)
 
     async def _claim_apart(self, free: int) -> int:
-        """Claims from the streams of single clients. Returns the number of rows."""
+        """Claims from the streams of single clients. Returns the number of claimed rows."""
         if not self._fairness.apart:
             return 0
         self._fairness.leave(self._selection.held)
@@ -185,20 +185,20 @@ class Claimer(Claiming):
             self._are_left = self._earliest_due.is_due(wanted)
 
     async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
-        """Claims rows by priority first, if claims are late. Returns their number."""
+        """Claims rows by priority, if claims are late. Returns the number of claimed rows."""
         if not self._are_left or not self._earliest_due.is_due(partitions, late=LATE):
             return 0
         rows = self._selection.row_filter
         return await self._everybody.claim_by_priority(self._take, partitions, free, rows)
 
     async def _claim_latest(self, room: int) -> int:
-        """Claims the rows that became due last, in addition to those that have waited longest."""
+        """Claims the rows that became due most recently, in addition to those that have waited longest."""
         moment_back, partitions = self._earliest_due.front.moment_back, self._assignment.own or self._assignment.open
         shares = spread(partitions, room, batch=self._batch, low=lambda _: moment_back)
         return len((await self._take(shares, self._selection.latest)).taken)
 
     async def _claim_evenly(self, partitions: Sequence[int], free: int) -> None:
-        """Claims from all partitions equally while polling. Stops polling once it finds too little."""
+        """Claims from all partitions equally while polling. Stops polling if it finds too few rows."""
         started, low = time.monotonic(), self._earliest_due.front.begin
         await self._polling.keep(await self._link.get())
         shares = spread(partitions, free, batch=self._batch, low=low)
@@ -209,14 +209,15 @@ class Claimer(Claiming):
             await self._look()
 
     async def stop_polling(self) -> None:
-        """Makes writers notify again, if this worker is polling."""
+        """If this worker is polling, stops it and makes writers notify again."""
         if self._polling.on:
             await self._polling.stop(await self._link.get())
 
     # Claims.
 
     async def _claim(self, shares: list[PartitionShare], *, look: bool = True) -> int:
-        """Claims by instant, and looks for the next row in emptied partitions. Returns the number of rows."""
+        """Claims by instant, and looks for the next row in partitions that the claim has emptied. Returns the number of
+        claimed rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._earliest_due.is_heard(shares[0].partition)
@@ -236,7 +237,7 @@ class Claimer(Claiming):
     async def _take(
         self, shares: Sequence[PartitionShare], rows: RowFilter, *, ahead: timedelta | None = None
     ) -> Claimed:
-        """Claims without moving the marks of claims by instant."""
+        """Claims rows without moving the marks of claims by instant."""
         answer = await self._ask(shares, rows, ahead=ahead)
         room = shares[0].batch if rows.is_by_priority else sum(share.batch for share in shares)
         if rows.only is None and not rows.latest_first and len(answer.taken) >= room:
@@ -268,15 +269,15 @@ class Claimer(Claiming):
         return self._poll if time.monotonic() >= self._polling.looks_until else min(self._poll, LOOK_EVERY)
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:
-        """Looks for the next rows in partitions that a claim has emptied up to its look-ahead."""
+        """Looks for the next row of each partition that a claim has emptied up to its look-ahead."""
         self._earliest_due.asking()
         found = await self._next_due(dict.fromkeys(partitions, beyond))
         self._earliest_due.seen_beyond(partitions, found.due, found.now)
 
     async def _look(self) -> None:
-        """Looks for the next row of every partition."""
+        """Looks for the next row of every open partition."""
         partitions = self._assignment.open
-        await self._link.get()  # connecting does not count as round trip
+        await self._link.get()  # connects first, so that this does not count as part of the round trip
         self._earliest_due.asking()
         if not partitions:
             self._earliest_due.seen([], {}, 0)
@@ -294,12 +295,12 @@ class Claimer(Claiming):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look reads from the left edge, like the sweeper: if the worker is idle and reading is quick."""
+        """Whether a look can read from the left edge as the sweeper does: the worker is idle, and reading is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 
     async def _next_due(self, lows: dict[int, int]) -> Next:
-        """Reads the next rows. If rows are skipped, reads no further than necessary until the next look."""
+        """Reads the next row of each partition. If claims skip rows, reads only as far as the next look requires."""
         rows = self._selection.row_filter
         until = FAR_OFF if rows is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
         found = await next_due(await self._link.get(), lows, until=until, row_filter=rows)
@@ -308,7 +309,8 @@ class Claimer(Claiming):
         return found
 
     async def _until_next(self) -> float:
-        """Seconds until the first of: a known row in its partitions, an overdue row in others', and the poll."""
+        """Seconds until the next poll, or until a known row in the worker's partitions, or an overdue row in another
+        worker's partition, can be claimed."""
         until_poll = self._earliest_due.looked_at + self._look_interval - time.monotonic()
         until_help = self._earliest_due.until_help()
         if until_help is not None and until_help <= 0:

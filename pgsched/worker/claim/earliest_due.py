@@ -1,7 +1,7 @@
-"""Tracks the next waiting row of each partition, which decides what to claim now.
+"""Tracks the next waiting row of each partition, to decide what to claim.
 
 The information comes from looks, claims and notifications. A notification that arrives while a statement is in flight
-is kept when the answer comes, because the statement may not have seen the row.
+outlives the statement's result, because the statement may not have seen the announced row.
 """
 
 import time
@@ -15,27 +15,27 @@ from pgsched.worker.claim.streams import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000
-"""Microseconds that every look reads again: a row that is due at once has the instant at which its transaction began,
-but becomes visible when it commits."""
+"""Microseconds that every look reads again. A row that is due at once has the instant at which its transaction began,
+but becomes visible only when the transaction commits."""
 HELP_AFTER = 50_000
-"""Microseconds by which a row is overdue before other workers help with its partition."""
+"""Microseconds by which a row must be overdue before other workers help with its partition."""
 LATE = 100_000
-"""Microseconds; if a claim leaves rows that are overdue by this much, the worker is overloaded."""
+"""If a claim leaves rows that are overdue by this many microseconds, the worker is overloaded."""
 LOOK_AGAIN = 0.05
 """Seconds for which a look at other workers' partitions is valid."""
 SMALLEST_SHARE = 16
-_AT_ONCE = 4  # partitions of other workers that one claim helps with
+_AT_ONCE = 4  # other workers' partitions with which one claim helps
 
 
 class Front:
     """Where claims by instant begin to read in each partition.
 
-    A mark is the instant before which everything has been read. Settled rows leave dead index entries there, which stay
-    as long as an old snapshot is open, so claims do not begin at the left edge. A mark is a hint: a row behind it is
-    announced by a notification, or found by the sweeper.
+    A mark is the instant before which everything has been read. Settled rows leave dead index entries before the mark,
+    and these stay as long as an old snapshot is open, so claims do not begin at the left edge of the index. A mark is
+    only a hint: a row before the mark is announced by a notification, or found by the sweeper.
 
-    While claims skip a client's due rows, they begin no earlier than ``moment_back``, because skipping a row means
-    reading it. Earlier rows are left to the sweeper.
+    While claims skip a client's due rows, they begin no earlier than ``moment_back``, because a row must be read to be
+    skipped. Earlier rows are left to the sweeper.
     """
 
     def __init__(self, clock: DatabaseClock) -> None:
@@ -45,18 +45,18 @@ class Front:
         self._since = 0
 
     def low(self, partition: int) -> int:
-        """The mark of a partition."""
+        """Returns the mark of a partition."""
         return self._marks.get(partition, LONG_AGO)
 
     def put(self, partition: int, instant: int) -> None:
         self._marks[partition] = instant
 
     def lower(self, partition: int, instant: int) -> None:
-        """Moves a mark back to this instant, if it is later."""
+        """Moves a partition's mark back to this instant if the mark is later."""
         self._marks[partition] = min(instant, self.low(partition))
 
     def reach_back(self, instant: int) -> None:
-        """Moves later marks back to this instant."""
+        """Moves all marks that are later than this instant back to it."""
         for partition in self._marks:
             self.lower(partition, instant)
 
@@ -65,8 +65,8 @@ class Front:
         self._marks.clear()
 
     def pass_over(self, clients: Iterable[str]) -> bool:
-        """Sets which clients are skipped. Returns whether one no longer is: its rows may be behind the marks, so the
-        partitions must be looked at again."""
+        """Sets which clients' rows are skipped. Returns whether any client is no longer skipped. Its rows may be before
+        the marks, so the partitions must be looked at again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
             self._since = self._clock.now()
@@ -76,24 +76,26 @@ class Front:
         return True
 
     def begin(self, partition: int) -> int:
-        """Where a claim begins."""
+        """Returns where a claim begins to read."""
         low = self.low(partition)
         return max(low, self.moment_back) if self._passed_over else low
 
     def look_from(self, partition: int) -> int:
-        """Where a look begins: no later than ``moment_back``, although claims look ahead and may have read further."""
+        """Returns where a look begins to read: at ``moment_back`` at the latest, although claims may have read further
+        because they look ahead."""
         return min(self.begin(partition), self.moment_back)
 
     @property
     def moment_back(self) -> int:
-        """The instant from which every look reads again."""
+        """The instant from which every look reads again, whatever the marks."""
         return self._clock.now() - REREAD
 
 
 class EarliestDue:
-    """Instants and ``ahead``, the look-ahead of claims, are in microseconds; instants are since 2000-01-01 UTC.
+    """The next waiting row of each partition. ``due`` has the row's instant by partition, if a row is known. ``front``
+    determines where to begin reading.
 
-    ``due`` has the instant of each partition's next waiting row, if one is known. ``front`` says where to begin.
+    ``ahead``, the look-ahead of claims, is in microseconds; instants are microseconds since 2000-01-01 UTC.
     """
 
     def __init__(self, assignment: Assignment, clock: DatabaseClock, *, ahead: int) -> None:
@@ -104,10 +106,10 @@ class EarliestDue:
         self._heard: dict[int, int] = {}
         self._forgot = False
         self.looked_at = float("-inf")
-        """When all partitions were last looked at (monotonic)."""
+        """The monotonic time at which all partitions were last looked at."""
 
     def hear(self, partition: int, instant: int) -> None:
-        """Notes a row in this partition, due at this instant."""
+        """Records that a row in this partition is due at this instant."""
         self._heard[partition] = min(instant, self._heard.get(partition, instant))
         self._add({partition: instant})
 
@@ -116,19 +118,19 @@ class EarliestDue:
         self.looked_at = float("-inf")
 
     def forget(self) -> None:
-        """Makes the next look due now, and claims until then read from the left edge."""
+        """Makes the next look due now. Until that look, claims read from the left edge."""
         self.front.clear()
         self._forgot = True
         self.look_again()
 
     def pass_over(self, clients: Iterable[str]) -> None:
-        """Sets which clients' due rows claims skip."""
+        """Sets the clients whose due rows claims skip."""
         if self.front.pass_over(clients):
             self._forgot = True
             self.look_again()
 
     def keep(self, partitions: Container[int]) -> None:
-        """Forgets the rows of other partitions."""
+        """Forgets the rows in all other partitions."""
         for known in (self.due, self._heard):
             for partition in [partition for partition in known if partition not in partitions]:
                 del known[partition]
@@ -141,12 +143,12 @@ class EarliestDue:
     # Results of statements.
 
     def asking(self) -> None:
-        """Notes that a statement is sent. Its answer is passed to one of the methods below."""
+        """Must be called before each statement whose result is passed to one of the methods below."""
         self._heard.clear()
         self._forgot = False
 
     def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the answer to a look at all partitions. Partitions without a waiting row are not in ``due``."""
+        """Takes the result of a look at all partitions. ``due`` does not contain partitions without a waiting row."""
         for partition in partitions:
             self.due.pop(partition, None)
             self._mark(partition, now - REREAD)
@@ -156,7 +158,7 @@ class EarliestDue:
             self.looked_at = time.monotonic()
 
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the answer to a look at these partitions beyond the look-ahead of the claim that emptied them."""
+        """Takes the result of a look at these partitions beyond the look-ahead of the claim that emptied them."""
         for partition in partitions:
             low = max(self.front.low(partition), now - REREAD)
             self._mark(partition, min(low, self.due.get(partition, now)))
@@ -164,10 +166,10 @@ class EarliestDue:
         self._add(self._heard)
 
     def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
-        """Takes the answer to a claim. If a share is full, there may be more rows, and the next claim begins after it;
-        but not if the claim skipped some kinds of rows (``all_kinds``).
+        """Takes the result of a claim. If a share is full, its partition may have more rows, and the next claim
+        continues there. This does not apply if the claim skipped some kinds of rows (``all_kinds`` is False).
 
-        Returns the other partitions. Their next row beyond the claim's look-ahead is unknown.
+        Returns the other partitions, whose next row beyond the claim's look-ahead is unknown.
         """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -190,7 +192,7 @@ class EarliestDue:
         return emptied
 
     def _mark(self, partition: int, instant: int) -> None:
-        """Sets the mark, unless everything was forgotten after the statement was sent."""
+        """Sets the mark, unless ``forget`` was called after the statement was sent."""
         if not self._forgot:
             self.front.put(partition, instant)
 
@@ -202,8 +204,9 @@ class EarliestDue:
     # What to claim, and when.
 
     def wanted(self) -> list[int]:
-        """The partitions to claim from now, earliest first: the worker's own with a row within the look-ahead; if there
-        are none, the most overdue of the others, provided that the last look is recent."""
+        """Returns the partitions to claim from now, earliest first. These are the worker's own partitions with a row
+        within the look-ahead. If there are none and the last look is recent, they are the most overdue of the others.
+        """
         due, now = self.due, self._clock.now()
         until = now + self.ahead
         own = [p for p in self._assignment.own if due.get(p, until + 1) <= until]
@@ -216,8 +219,8 @@ class EarliestDue:
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
     def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[PartitionShare]:
-        """Shares of the room for these partitions, in order. Each is at most twice what the last claim took there.
-        ``divide`` divides the room among queues."""
+        """Divides the room among these partitions, in order. Each share is at most twice what the last claim took from
+        the partition. ``divide`` divides the room among queues."""
         shares = []
         queues = {queue_of(partition) for partition in wanted}
         rooms = dict(divide(queues, room)) if len(queues) > 1 else dict.fromkeys(queues, room)
@@ -230,23 +233,23 @@ class EarliestDue:
         return shares
 
     def is_due(self, partitions: Iterable[int], *, late: int = 0) -> bool:
-        """Whether a known row there is overdue by at least ``late`` microseconds."""
+        """Whether a known row in these partitions is overdue by at least ``late`` microseconds."""
         since = self._clock.now() - late
         return any(self.due.get(partition, FAR_OFF) <= since for partition in partitions)
 
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
-        """Seconds to wait for more rows that can be claimed together, if none is due soon. ``claimed_at`` is the
-        monotonic time of the last claim."""
+        """Seconds to wait so that more rows can be claimed together, if the partition's next row is not due soon.
+        ``claimed_at`` is the monotonic time of the last claim."""
         slack = self.due[partition] - self._clock.now() - self.ahead // 4
         since = time.monotonic() - claimed_at
         return min(slack / 1e6, self.ahead / 2e6 - since) if slack > 0 else 0.0
 
     def until_own(self) -> float | None:
-        """Seconds until a claim reaches a row in the worker's own partitions; None if none is known."""
+        """Seconds until a row in the worker's own partitions can be claimed, or None if no row is known there."""
         own = [self.due[p] for p in self._assignment.own if p in self.due]
         return (min(own) - self.ahead - self._clock.now()) / 1e6 if own else None
 
     def until_help(self) -> float | None:
-        """Seconds until the worker helps with a row in another's partition; None if none is known."""
+        """Seconds until the worker helps with a row in another worker's partition, or None if no row is known there."""
         theirs = [self.due[p] for p in self._assignment.open if p in self.due and p not in self._assignment.own]
         return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

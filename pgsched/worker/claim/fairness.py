@@ -1,10 +1,10 @@
 """Decides which clients have streams of their own, and what share of the room each gets.
 
-An overloaded worker serves clients by weight, not in order of arrival. A claim reads rows by instant, so a client with
-a backlog comes before all that arrived later. If a full claim shows that a client has more than its share of overdue
-rows, the client gets its own stream, and claims for the others skip its rows. Each stream gets its share of the room
-(deficit round robin; Shreedhar and Varghese, 1995), but no more than its share of the rows in hand, so that there is
-room for new clients. A client that leaves half of its share unused loses its stream.
+An overloaded worker serves clients by weight, not in order of arrival. A claim reads rows by instant, so a client's
+backlog would come before all rows that became due later. If a full claim shows that a client has more than its share of
+overdue rows, the client gets its own stream, and claims for other clients skip its rows. Each stream gets its share of
+the room (deficit round robin; Shreedhar and Varghese, 1995), but no more than its share of the rows in hand, so that
+there is room for new clients. A client that leaves more than half of its share unused loses its stream.
 """
 
 from collections import Counter
@@ -16,28 +16,28 @@ from pgsched.worker.known_settings import KnownSettings
 
 _OVERDUE = 100_000  # microseconds; if the last row of a full claim is this late, the worker is overloaded
 _MOST_APART = 16
-_SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim; there are not enough streams for more clients
+_SMALLEST_PART = 1 / (2 * _MOST_APART)  # a client with less than this part of a claim gets no stream
 _TOLERANCE = 1.1
 
 
 class Fairness:
-    """``apart`` are the streams of single clients, by client."""
+    """Gives clients streams of their own. ``apart`` has these streams, by client."""
 
     def __init__(self, clients: KnownSettings) -> None:
         self.known = clients
         self.apart: dict[str, Stream] = {}
         self._others: Counter[str] = Counter()
         self.is_behind = False
-        """Whether the last claim for clients without a stream left overdue rows: there are more clients than streams,
-        or many with few rows each."""
+        """Whether the last claim for clients without a stream left overdue rows. Then there are more clients than
+        streams, or many clients with few rows each."""
 
     def leave(self, held: Iterable[str]) -> None:
-        """Ends the streams of these clients: their gates hold executions, so claims would only hold their rows."""
+        """Ends the streams of these clients. Their gates hold executions, so claimed rows would only be held too."""
         for client in held:
             self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
-        """Takes the rows of a claim for clients without a stream, which asked for ``asked`` rows."""
+        """Takes the rows ``taken`` by a claim for clients without a stream. The claim asked for ``asked`` rows."""
         self.is_behind = False
         if not self.known.are_several():
             self.apart.clear()
@@ -54,13 +54,14 @@ class Fairness:
                 self.apart[client] = Stream(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
-        """The room of each of these queues, by number. All of them have due rows."""
+        """Divides the room among these queues, which all have due rows, by weight."""
         whole = sum(map(self.known.queue_weight, queues))
         return {queue: max(free * self.known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int, *, capacity: int, taken: Callable[[str], int]) -> Iterator[tuple[Stream, int]]:
-        """The room of each stream; the rest is for clients without one. ``taken`` returns how much of the ``capacity``
-        a client already uses. It is called at the client's turn, because the claims before took a while."""
+        """Yields each stream with its part of the room. The rest is for clients without a stream. ``taken`` returns how
+        much of the ``capacity`` a client already uses. It is called at the client's turn, because earlier claims took a
+        while."""
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole
@@ -72,7 +73,7 @@ class Fairness:
                 yield stream, budget
 
     def served(self, stream: Stream, asked: int, taken: int) -> None:
-        """Notes how many rows a claim from a stream asked for, and how many it took."""
+        """Records how many rows a claim from a stream asked for, and how many it took."""
         stream.deficit -= taken
         if taken < asked / 2:
             self.apart.pop(stream.client, None)

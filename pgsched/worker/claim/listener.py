@@ -1,14 +1,15 @@
 """Listens for notifications and passes them on.
 
-Every database user may notify on any channel, so a notification is only a hint. While there are few, ``Hints`` passes
-on each at once. If somebody sends thousands a second, they are gathered for some milliseconds and passed on together,
-one of each kind. The bytes that are parsed are bounded too: further notifications are only counted, and make the worker
-look at all partitions.
+Every database user may notify on any channel, so a notification is only a hint. ``Hints`` passes each one on at once
+while there are few. If thousands arrive per second, ``Hints`` gathers them for some milliseconds and passes on one of
+each kind. The bytes that are parsed are limited too: notifications beyond the limit are only counted, and make the
+worker look at all partitions.
 
-The session has the worker's name, like all its sessions. When the process dies, they end, and other workers take back
-its rows without waiting for the lease. A broken connection may look alive, so every few seconds the listener sends
-itself a notification with a secret word, and treats a missing answer as a lost session. After each (re)connect, the
-worker looks at its partitions once, for rows that were added while it did not listen.
+Like all sessions of the worker, the listener's session has the worker's name. When the process dies, its sessions end,
+and other workers take back its rows without waiting for the leases to expire. A broken connection may look alive, so
+every few seconds the listener sends itself a notification with a secret word. If the notification does not arrive, the
+session counts as lost. After each (re)connect, the worker looks at its partitions once, for rows that were added while
+it did not listen.
 """
 
 import asyncio
@@ -29,19 +30,20 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1
-"""This many notifications within this many seconds count as many."""
+"""At this many notifications within this many seconds, the worker polls instead."""
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
-_FAR_BACK = 10_000_000  # microseconds; earlier instants lie behind dead index entries and take long to read
+_FAR_BACK = 10_000_000  # microseconds; rows further back lie behind dead index entries and take long to read
 _MOST_ENDED = 10_000
 _AT_ONCE = {STOP: 8, "gates": 4}
-"""How many of these are passed on at once: they keep rows from beginning, maybe milliseconds before their instants."""
+"""How many of these are passed on without delay. They keep rows from beginning, perhaps milliseconds before the start.
+"""
 _Answer = TypeVar("_Answer")
 
 
 class Throttle:
-    """Calls ``pass_on`` after each ``wake``: at once, or if that was too often, after ``apart`` seconds."""
+    """Calls ``pass_on`` after each ``wake``: at once, or after ``apart`` seconds if there were too many lately."""
 
     def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
         self._apart, self._pass_on = apart, pass_on
@@ -72,7 +74,7 @@ class Throttle:
 
 
 class ReadBudget:
-    """Bounds the bytes that are parsed in a short time."""
+    """Limits the number of bytes that are parsed in a short time."""
 
     def __init__(self) -> None:
         self._read, self._since = 0, float("-inf")
@@ -86,10 +88,10 @@ class ReadBudget:
 
 
 class Hints:
-    """Passes notifications on. ``expect`` is called with the partition and instant of announced rows, and returns
-    whether the worker claims from the partition; ``ended`` with executions that ended or changed; ``often`` if there
-    are so many notifications that the worker should poll; ``look`` to look at all partitions; and ``changed`` has a
-    function for each other word."""
+    """Passes notifications on by calling functions. ``expect`` gets the partition and instant of announced rows, and
+    returns whether the worker claims from the partition. ``ended`` gets the ids of executions that ended or changed.
+    ``often`` means that there are so many notifications that the worker should poll, and ``look`` that it must look at
+    all partitions. ``changed`` has the function to call for each other word."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class Hints:
         if payload in self._words:
             self._words[payload].wake()
         elif payload.startswith(STOP):
-            if self._stops.may_read(len(payload)):  # else the next renewal of the leases notices
+            if self._stops.may_read(len(payload)):  # otherwise the next renewal notices the change
                 self._take_notice(payload)
         elif len(payload) > MOST_ROWS:
             return
@@ -169,7 +171,7 @@ class Hints:
             self._hear(1)
 
     def _hear(self, rings: int) -> None:
-        """Counts notifications of rows in the worker's partitions."""
+        """Counts notifications of rows in the worker's partitions. Calls ``often`` if there are too many."""
         now = time.monotonic()
         if now - self._heard_since > WITHIN:
             self._heard, self._heard_since = 0, now
@@ -235,7 +237,7 @@ class Listener(Service):
         self._joined()
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
-        """Passes on notifications for some seconds, then checks that notifications arrive."""
+        """Passes on notifications for some seconds, and then checks that notifications still arrive."""
         async for notification in connection.notifies(timeout=self._every):
             if notification.channel == CHANNEL:
                 self._hints.take(notification.payload)
@@ -244,12 +246,12 @@ class Listener(Service):
         await self._hear_itself(connection)
 
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
-        """Sends itself a notification and waits for it. Behind many others, it may take a while; the connection is
-        alive as long as others arrive."""
+        """Sends the listener a notification and waits for it. If there are many others, it may take a while; the
+        connection is alive as long as any notification arrives."""
         word = secrets.token_hex(8)
         parameters = {"channel": self._assignment.channel, "said": word}
         sent = await self._within(connection.execute(statement("core/notify"), parameters))
-        if not sent.rowcount:  # the notification queue is filling up: the answer has to suffice
+        if not sent.rowcount:  # nothing was sent, because the notification queue is filling up; the reply must suffice
             return
         until = time.monotonic() + _ECHO_WITHIN
         heard = True

@@ -1,12 +1,14 @@
 """Polling: a worker that is notified often polls instead, so that writers need not notify.
 
-PostgreSQL holds a lock for the whole database while a transaction that notifies commits, so writers of near-term rows
-would wait for each other's flush. Therefore, writers notify only while no worker polls. A polling worker announces
-this for each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds.
-It stops when few rows come in or it has no room. For a moment it then looks often, for rows whose writers saw it
-polling and committed later. It also looks often while writers do not notify because PostgreSQL's notification queue is
-filling up. An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in meanwhile are found
-within the poll interval.
+While a transaction that notifies commits, PostgreSQL holds a lock on the whole database. So if all writers of near-term
+rows notified, they would wait for each other's flush. Therefore writers notify only while no worker polls. A polling
+worker announces this for each of its queues every 0.4 seconds, in a place that only workers can write, and claims every
+few milliseconds. It stops polling when few rows come in or it has no room. Then it looks often for a moment, because
+writers that saw it polling may commit later. It also looks often while writers do not notify because PostgreSQL's
+notification queue is filling up.
+
+An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in during that time are found within
+the poll interval.
 """
 
 import time
@@ -15,17 +17,17 @@ from collections.abc import Iterable
 from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 
-# A claim every few milliseconds, in at most a quarter of the time. Writers rely on it, so another claim follows soon
-# even after one that took long, because it had to hold rows.
+# Claims are made every few milliseconds, in at most a quarter of the time. Writers rely on polling, so the next claim
+# follows soon even after a long one, such as a claim that had to hold rows.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
-_WORTH, _PERIOD = 25, 0.25  # fewer rows in this many seconds are not worth polling
+_WORTH, _PERIOD = 25, 0.25  # polling stops if it finds fewer rows than this in this many seconds
 LOOK_EVERY = 0.05
 _AFTERGLOW = 1.0
 _KEPT = 0.4  # seconds between announcements, which are valid for 1.5 seconds
 
 
 class Polling:
-    """Whether this worker polls, and whether it should."""
+    """The state of polling: whether this worker polls, and whether it should."""
 
     def __init__(self) -> None:
         self.on = False
@@ -39,7 +41,7 @@ class Polling:
         """Seconds between two claims while polling."""
 
     def look_often(self) -> None:
-        """Makes the worker look often for a moment: it stopped polling, or writers cannot notify."""
+        """Makes the worker look often for a moment, because it has stopped polling or writers cannot notify."""
         self.looks_until = time.monotonic() + _AFTERGLOW
 
     async def start(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
@@ -57,18 +59,18 @@ class Polling:
                 self.lose()
 
     async def stop(self, connection: Connection) -> None:
-        """Makes writers notify again."""
+        """Stops polling, and makes writers notify again."""
         self.lose()
         await worker_registry.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """Notes that this worker no longer polls, or cannot announce it."""
+        """Stops polling without an announcement: another worker polls, or the database cannot be reached."""
         if self.on:
             self.on = False
             self.look_often()
 
     def found(self, count: int, seconds: float) -> bool:
-        """Takes a claim's number of rows and duration. Returns False once polling finds too few rows."""
+        """Records how many rows a claim found and how long it took. Returns False if polling finds too few rows."""
         self._found += count
         self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()

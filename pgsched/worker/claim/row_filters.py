@@ -1,7 +1,7 @@
 """Decides which due rows a worker's claims take.
 
-Claims skip the rows of clients that a gate holds, of clients with their own stream, and of targets that only other
-workers can deliver, or none. The sweeper reads the skipped rows (``sweeper``).
+Claims skip the rows of clients whose gate holds executions, of clients with their own stream, and of targets that this
+worker cannot deliver. The sweeper reads the skipped rows (``sweeper``).
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ class RowFilters:
 
     @property
     def crowded(self) -> frozenset[str]:
-        """The clients whose rows are not claimed because many of them already wait here for lanes."""
+        """The clients whose rows are not claimed because many rows of theirs already wait for lanes in this worker."""
         return self._shares.crowded
 
     @property
@@ -48,7 +48,7 @@ class RowFilters:
 
     @property
     def latest(self) -> RowFilter:
-        """The rows of ``row_filter``, but those that became due last come first."""
+        """The same rows as ``row_filter``, but in reverse order: those that became due last come first."""
         return replace(self.row_filter, latest_first=True)
 
     def only(self, client: str) -> RowFilter:
@@ -62,5 +62,6 @@ class RowFilters:
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The clients and capabilities whose due rows, possibly very many, are skipped until they are held."""
+        """The clients and capabilities whose due rows are skipped until they are held, because there may be very many.
+        """
         return frozenset((*self.held, *self._capabilities.missed))

@@ -1,11 +1,12 @@
 """Streams: parts of the due rows that are claimed separately, each with its own marks.
 
-By default, all rows are one stream. A client with a backlog gets its own (``fairness``).
+By default, all rows are one stream. A client with a backlog gets its own stream (``fairness``).
 
-A stream is read by instant. While that keeps up, priorities have no effect. Once it is late, a claim by priority goes
-first. It takes rows with a priority above 0, highest first, and then, if rows below 0 were seen lately, all rows except
-those. One row in four is still claimed by instant, whatever its priority, so that no row starves. Each stream is
-ordered separately: a client's priorities apply to its own rows, and take nothing from another client's share.
+A stream is read by instant, and while claims keep up, priorities have no effect. When claims are late, a claim by
+priority goes first. It takes rows with a priority above 0, highest first. Then, if rows with a priority below 0 were
+seen lately, it takes all rows except those. One row in four is still claimed by instant, whatever its priority, so that
+no row starves. Each stream is ordered separately: a client's priorities apply only to its own rows, and take nothing
+from another client's share.
 """
 
 import random
@@ -19,13 +20,13 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import RowFilter
 
-_PARTITIONS = 4  # that a claim from a single client's stream reads
-_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, to find rows behind them
-_BY_INSTANT = 1 / 3  # rows claimed by instant for each one claimed by priority
-_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after finding no priorities, and the share of the time for that
+_PARTITIONS = 4  # how many partitions a claim from a single client's stream reads
+_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, to find rows before them
+_BY_INSTANT = 1 / 3  # rows claimed by instant for each row claimed by priority
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds between searches that find no priorities; one part in this many of the time
 _REMEMBERED = 10.0
 _LONG = 0.1  # seconds that a turn may take
-_FEWEST, _MOST = 250, 1 << 16  # rows of a turn
+_FEWEST, _MOST = 250, 1 << 16  # limits for the number of rows in a turn
 _BELOW = b'"priority": -'
 
 Ask = Callable[[Sequence[PartitionShare], RowFilter], Awaitable[Claimed]]
@@ -35,14 +36,15 @@ Divide = Callable[[Collection[int], int], Mapping[int, int]]
 
 
 def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[PartitionShare]:
-    """Equal shares of the room for partitions in random order, so that each gets its turn even with little room."""
+    """Divides the room equally among partitions in random order, so that each gets its turn even if there is little
+    room."""
     count = min(len(partitions), room)
     chosen = random.sample(partitions, k=count)
     return [PartitionShare(partition, low(partition), min(batch, room // count)) for partition in chosen]
 
 
 class Stream:
-    """The due rows of one client, or of all clients without their own stream (``client`` is empty).
+    """The due rows of one client, or if ``client`` is empty, of all clients without their own stream.
 
     ``deficit`` is the room that the stream is owed.
     """
@@ -63,8 +65,8 @@ class Stream:
     async def claim(
         self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
     ) -> tuple[int, int]:
-        """Claims by priority, then by instant from its own marks, at most ``batch`` rows per partition. Returns the
-        number of rows that it asked for, and took."""
+        """Claims by priority, and then by instant from the stream's own marks, at most ``batch`` rows per partition.
+        Returns how many rows it asked for, and how many it took."""
         first = asked = await self.claim_by_priority(ask, partitions, room, rows)
         if room <= first:
             return asked, first
@@ -74,7 +76,7 @@ class Stream:
         return asked + wanted, first + len(taken)
 
     async def claim_by_priority(self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter) -> int:
-        """Claims rows by priority, into the room that is not owed to claims by instant. Returns their number."""
+        """Claims rows by priority, in the room that is not owed to claims by instant. Returns the number of rows."""
         free = room - min(int(self._owed), room)
         count = 0
         if free and time.monotonic() >= self._look_at:
@@ -87,7 +89,7 @@ class Stream:
         return count
 
     def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
-        """Takes the rows of a claim by instant, which asked for ``asked`` rows."""
+        """Records that a claim by instant took the rows ``taken``, and asked for ``asked`` rows."""
         self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
         if any(row.options and _BELOW in row.options for row in taken):
             self._seen_below_until = time.monotonic() + _REMEMBERED
@@ -108,7 +110,7 @@ class Stream:
     async def _claim_from(
         self, marks: dict[int, int], ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, batch: int
     ) -> tuple[list[PartitionShare], list[ClaimedExecution]]:
-        """Claims from the next few partitions, and marks how far each was read."""
+        """Claims from the next few partitions, and marks how far each of them was read."""
         if time.monotonic() - self._marked_at > _FROM_THE_EDGE:
             self._marks.clear()
             self._ordinary.clear()
@@ -124,17 +126,18 @@ class Stream:
 
 
 class TurnBound:
-    """Adapts the most rows that a turn claims, so that clients do not wait long for each other's claims.
+    """Adapts the maximum number of rows that a turn claims (``most``), so that clients do not wait long for each
+    other's claims.
 
-    Turns can be long, because keys and gates are checked row by row, and the next rows of jobs are planned. The bound
-    is for all streams together, so that each keeps its share.
+    Turns can be long, because keys and gates are checked row by row, and the next rows of jobs are planned. The limit
+    applies to all streams together, so that each stream keeps its share.
     """
 
     def __init__(self) -> None:
         self.most = 2 * _FEWEST
 
     def took(self, seconds: float, rows: int, *, of: int) -> None:
-        """Notes a turn's duration, the rows that it claimed, and its room."""
+        """Records a turn's duration, the number of rows that it claimed, and the room that it had (``of``)."""
         if seconds > _LONG:
             self.most = max(min(self.most, rows) // 2, _FEWEST)
         elif seconds < _LONG / 2 and 2 * rows >= of:

@@ -1,22 +1,23 @@
 """The sweeper: finds due rows behind the front, where claims no longer read.
 
-Claims and looks begin a moment ago, not at the left edge of the index (``earliest_due``). A row can be further back:
-its notification was not sent or got lost, its transaction was long, or a stopped worker handed it back. And while
-claims skip a client's rows, they must not begin further back: skipping a row means reading it, a client over its limit
-may have a million due rows, and a claim that read all of them would keep every other client waiting.
+Claims and looks begin to read at an instant a moment ago, not at the left edge of the index (``earliest_due``). A row
+can be further back if its notification was not sent or was lost, if its transaction was long, or if a stopped worker
+handed it back. And while claims skip a client's rows, they must not begin further back. A row must be read to be
+skipped, and a client over its limit may have a million due rows. A claim that read them all would keep every other
+client waiting.
 
-The sweeper reads these rows beside the claims, in parts, so that every row is found within a bounded time. If no
-rows are skipped, it only tells the claimer where to begin. Otherwise it finds spans with rows to claim, and continues
-once they have been claimed.
+The sweeper reads these rows in parts while claims go on, so that every row is found within a bounded time. If claims
+skip no rows, it only tells the claimer where to begin. Otherwise it finds spans with rows to claim, and continues when
+they have been claimed.
 
 While the worker is idle and there are no dead entries at the edge, the claimer's looks read from the edge, and the
 sweeper reads nothing.
 
 A sweep reads every partition from the left edge of its index, and finds all rows that are there when it begins. A sweep
-begins every poll interval, or when the previous one ends if that took longer.
+begins every poll interval, or if the previous sweep took longer, when that one ends.
 
 Reading takes one part in ``ONE_IN`` of the time. So a row is found within the poll interval plus twice ``ONE_IN`` times
-the duration of reading all rows before the front once.
+the time that it takes to read all rows behind the front once.
 """
 
 import time
@@ -39,7 +40,7 @@ ONE_IN, OTHERS_ONE_IN = 4, 4
 _PART = 1_000  # rows of a partition that one statement reads
 _CLAIMED_SOON, _NOT_YET = 0.5, 0.02
 _SMALLEST_BATCH = 16
-_MARGIN = 10_000  # microseconds of error in the estimate of the database's time
+_MARGIN = 10_000  # microseconds by which the estimate of the database's time may be wrong
 
 
 class Sweeps:
@@ -54,10 +55,10 @@ class Sweeps:
         """Seconds that the last sweep spent reading."""
 
     def next(self, own: Collection[int], others: Collection[int] = (), *, is_partial: bool = False) -> dict[int, int]:
-        """The marks from which to continue now. Empty if there is nothing to read, or it is too early.
+        """Returns the marks from which to continue now, by partition. Empty if there is nothing to read yet.
 
-        Sweeps read the worker's ``own`` partitions and the ``others``, whose workers may have no room. If rows are
-        skipped (``is_partial``), that takes long, and only one sweep in ``OTHERS_ONE_IN`` reads the others.
+        Sweeps read the worker's ``own`` partitions and the ``others``, whose workers may have no room. If claims skip
+        rows (``is_partial``), sweeps take long, and only one sweep in ``OTHERS_ONE_IN`` reads the others.
         """
         if not self.pace.is_due:
             return {}
@@ -70,7 +71,7 @@ class Sweeps:
         return dict(self._marks)
 
     def read(self, read_to: Mapping[int, int | None], *, seconds: float) -> None:
-        """Notes how far each partition was read (None: to its end), and the seconds that it took."""
+        """Records how far each partition was read (None means to its end), and how many seconds reading took."""
         for partition, mark in read_to.items():
             if mark is None:
                 self._marks.pop(partition, None)
@@ -81,8 +82,8 @@ class Sweeps:
             self.took = self._seconds
 
     def swept(self, seconds: float) -> None:
-        """Notes that the claimer has just read all partitions from the left edge, in this many seconds. It does so
-        every poll interval, so the next sweep waits a little longer than that."""
+        """Records that the claimer has just read all partitions from the left edge, in this many seconds. The claimer
+        does so every poll interval, so the next sweep waits a little longer than that."""
         self._begun_at, self.took = time.monotonic() + self._every / 10, seconds
 
     @property
@@ -95,8 +96,8 @@ class Sweeps:
 class Sweeper(Service):
     """Reads the partitions up to the front.
 
-    The signal ``expected`` passes the partition and instant of rows that claims can reach. ``found`` has the spans that
-    they cannot, by partition, and the signal ``has_found`` means that there are some.
+    The signal ``expected`` passes the partition and instant of a row that claims can reach. ``found`` has the spans
+    with rows that claims cannot reach, by partition. The signal ``has_found`` means that there are such spans.
     """
 
     name = "sweeper"
@@ -129,14 +130,14 @@ class Sweeper(Service):
             await self._read()
         if self.found:
             self.has_found()
-            return _CLAIMED_SOON  # woken once they have been claimed
+            return _CLAIMED_SOON  # ``claimed`` wakes the service earlier
         return self.sweeps.pause
 
     async def close(self) -> None:
         await self._link.drop()
 
     async def _read(self) -> None:
-        """Reads a part of each partition, and notes where there are rows to claim."""
+        """Reads a part of each partition, and records where there are rows to claim."""
         others = set(self._assignment.open).difference(self._assignment.own) if self._dispatcher.spare else set()
         marks = self.sweeps.next(self._assignment.own, others, is_partial=self._selection.is_partial)
         spans = {partition: InstantRange(mark, self._end(partition)) for partition, mark in marks.items()}
@@ -152,13 +153,15 @@ class Sweeper(Service):
         self.sweeps.read(read_to, seconds=seconds)
 
     def _end(self, partition: int) -> int:
-        """Where a sweep stops: where claims begin, but in others' partitions only rows that are overdue for help."""
+        """Returns where a sweep of a partition stops: where claims begin. In another worker's partition, it stops at
+        rows that are not overdue enough for help."""
         begin = self._front.begin(partition)
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
-        """Notes what a part contains. Returns the mark from which to continue, if there may be more."""
-        is_one_instant = part.read_to == span.low  # it may have more rows than a part
+        """Records what a part contains. Returns the mark from which to continue, or None if there is no more to read.
+        """
+        is_one_instant = part.read_to == span.low  # a single instant may have more rows than a part
         if not self._selection.is_partial:
             if part.first is None:
                 return part.read_to
@@ -170,8 +173,8 @@ class Sweeper(Service):
         return span.low + 1 if is_one_instant else part.read_to
 
     def shares(self, room: int, *, batch: int) -> tuple[list[PartitionShare], int]:
-        """The shares of ``found`` to claim next, earliest first, and up to which instant: a little beyond the end of
-        the span that ends first."""
+        """Returns the shares of ``found`` to claim next, earliest first, and the instant up to which to claim: a little
+        beyond the end of the span that ends first."""
         self._keep_open()
         until = min((span.until for span in self.found.values()), default=LONG_AGO)
         room = min(batch, max(room, _SMALLEST_BATCH))
@@ -183,8 +186,8 @@ class Sweeper(Service):
         self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
     def claimed(self, shares: list[PartitionShare], answer: Claimed) -> None:
-        """Takes the answer to a claim of these shares. Keeps a span if its share was full, and adds a span for each
-        planned row that claims do not reach."""
+        """Takes the result of a claim of these shares. Keeps the rest of a span if its share was full, and adds a span
+        for each planned row that claims do not reach."""
         taken = defaultdict[int, list[int]](list)
         for row in answer.taken:
             taken[row.partition].append(row.fire_at)

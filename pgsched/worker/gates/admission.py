@@ -23,14 +23,15 @@ from pgsched.worker.known_gates import GateCounts, KnownGates
 from pgsched.worker.known_settings import KnownSettings
 
 SOONEST, LATEST = 0.01, 0.5
-"""The least and most seconds until a gate that holds executions is checked again."""
+"""Minimum and maximum number of seconds until a gate that holds executions is checked again."""
 _SOON = 0.02
 _UNDECIDED = "waits: another worker is deciding which execution of its ordering key is next"
 
 
 class Admission:
-    """``holding`` are the gates that hold executions back, as far as this worker knows. ``counts`` counts executions in
-    hand by the gates that they passed. ``has_news`` means that a gate should be checked."""
+    """Decides which executions pass. ``holding`` are the gates that hold executions, as far as this worker knows.
+    ``counts`` counts the executions in hand by the gates that they passed. The signal ``has_news`` means that a gate
+    should be checked."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Admission:
         self.counts = GateCounts()
         self.has_news: Signal[[]] = Signal()
         self.admits_most = False
-        """Whether most rows of the last claim have an ordering key, or a gate to pass."""
+        """Whether most rows of the last claim had an ordering key or had to pass a gate."""
 
     @property
     def clients_held(self) -> tuple[str, ...]:
@@ -60,8 +61,8 @@ class Admission:
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
     async def admit(self, connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
-        """Returns the rows of a claim that may start within the look-ahead, each with its instant. Holds the others, in
-        the claim's transaction."""
+        """Returns the rows of a claim that may start within the look-ahead, each with the instant of its start. Holds
+        the other rows, in the claim's transaction."""
         self.admits_most = False
         if not self.known_gates.names and all(row.ordering_key is None for row in rows):
             return rows
@@ -78,8 +79,8 @@ class Admission:
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
     async def queue_up(self, connection: Connection, rows: list[ClaimedExecution]) -> dict[bytes, str]:
-        """The rows whose turn has not come under their ordering key. Postpones rows for which a lock prevents the
-        decision."""
+        """Returns, with the gate for it, the rows whose turn under their ordering key has not come. Postpones rows for
+        which a lock prevents the decision."""
         ordered = [row for row in rows if row.ordering_key is not None]
         if not ordered:
             return {}
@@ -89,8 +90,8 @@ class Admission:
         return {row.id: ORDER for row in ordered if row.id not in turns.heads}
 
     async def _put_off(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
-        """Postpones rows beyond the look-ahead, by more the longer they are overdue. They are no longer leased, so they
-        are not held at a gate."""
+        """Postpones rows beyond the look-ahead, by more the longer they are overdue. These rows are no longer leased,
+        so they are not held at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
         for row in rows:
             overdue = (now - row.start) / 1e6
@@ -100,7 +101,7 @@ class Admission:
             await postpone(connection, partition, some)
 
     def undeliverable(self, rows: Iterable[ClaimedExecution], held: Mapping[bytes, str]) -> dict[bytes, str]:
-        """The rows that this worker cannot deliver, with the gate at which each waits for another worker."""
+        """Returns the rows that this worker cannot deliver, with the gate at which each waits for another worker."""
         found: dict[bytes, str] = {}
         for row in rows:
             if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._is_late(row):
@@ -112,7 +113,7 @@ class Admission:
         return {row.id: names for row in rows if (names := self.known_gates.gates_of(row)) and not self._is_late(row)}
 
     def _is_late(self, row: ClaimedExecution) -> bool:
-        """Whether the row is too late, so that its target will not be called."""
+        """Whether it is too late to call the row's target."""
         try:
             options = self._known_settings.options_of(row)
         except InvalidInput:
@@ -122,8 +123,8 @@ class Admission:
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> dict[str, Gate]:
-        """Locks the gates of rows that are not held. If a gate is already locked, holds its rows there: an operator's
-        open transaction must not delay others."""
+        """Locks and returns the gates of rows that are not held. If a gate is already locked, holds its rows there, so
+        that an operator's open transaction delays no other rows."""
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
         if not names:
             return {}
@@ -141,7 +142,7 @@ class Admission:
         return self._with_own(await gates.read(connection, names, worker=self._assignment.number))
 
     def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
-        for gate in found.values():  # adds the count at this moment, under the lock
+        for gate in found.values():  # the worker's own count is added now, while the gate is locked
             gate.running += self.counts.running[gate.name]
         return found
 
@@ -213,5 +214,6 @@ class Admission:
 
 
 def from_now(microseconds: int, latest: float) -> float:
-    """The monotonic time this many microseconds from now, but between ``SOONEST`` and ``latest`` seconds from now."""
+    """Returns the monotonic time ``microseconds`` from now, at least ``SOONEST`` and at most ``latest`` seconds from
+    now."""
     return time.monotonic() + min(max(microseconds / 1e6, SOONEST), latest)

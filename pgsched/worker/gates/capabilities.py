@@ -1,13 +1,13 @@
-"""Tracks what this and the other workers can deliver, which decides which rows this worker claims.
+"""Tracks what this worker and the other workers can deliver, to decide which rows this worker claims.
 
-Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads there the capabilities
-of the other live workers. Its claims skip rows that others can deliver and it cannot. A row that no worker can deliver
-is claimed by any of them and held behind a gate for the capability (``worker:python:send_email``). A worker that has
-the capability claims the row from there as soon as it starts. A worker that does not know another one yet also holds
-rows that the other could deliver: that delays them a little, but uses up no attempt.
+Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads the capabilities of the
+other live workers there. Its claims skip rows that only other workers can deliver. If no worker can deliver a row, any
+worker claims it and holds it behind a gate for the capability (``worker:python:send_email``). When a worker with the
+capability starts, it claims the row from there. A worker that does not know a new worker yet may also hold rows that
+the new one could deliver. This delays such rows a little, but uses up no attempt.
 
-If many due rows cannot be delivered by anyone, claims do not hold them one by one: they skip them, and this service
-holds them, in a bounded share of the time.
+If no worker can deliver many of the due rows, claims do not hold these rows one by one. They skip them, and this
+service holds them, in a limited share of the time.
 """
 
 import time
@@ -28,18 +28,19 @@ from pgsched.worker.gates.gate_timers import Round
 
 _EVERY, _NOT_YET = 1.0, 0.1
 _LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
-_UNTIL_KNOWN = 4.0  # seconds after a change among the workers until all of them have noticed it
-_MANY = 50  # misses of one capability in a turn after which claims skip its rows
+_UNTIL_KNOWN = 4.0  # seconds within which all workers notice a change among the workers
+_MANY = 50  # after this many misses of a capability in a turn, claims skip its rows
 _MOST_MISSED = 16
 _READ_PAST_FOR = 5.0
 _HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
 class Capabilities(Service):
-    """``mine`` returns what this worker can deliver now: an application may register handlers later.
+    """The capabilities of all workers. ``mine`` returns those of this worker now; the application may register more
+    handlers later.
 
-    ``changed`` means that claims must now leave other rows to other workers. ``found`` passes gates that hold
-    executions which this worker can deliver.
+    The signal ``changed`` means that claims must now leave different rows to other workers. ``found`` passes gates that
+    hold executions that this worker can deliver.
     """
 
     name = "capabilities"
@@ -52,15 +53,15 @@ class Capabilities(Service):
         self.changed: Signal[[]] = Signal()
         self.found: Signal[[Sequence[str]]] = Signal()
         self.mine = mine()
-        """What this worker could deliver at the last turn."""
+        """The capabilities of this worker at the last turn."""
         self.known = False
         """Whether the other workers' capabilities are known."""
         self.left: Mapping[int, tuple[str, ...]] = {}
         """The capabilities that this worker leaves to others, by queue number."""
         self.missed: tuple[str, ...] = ()
-        """The capabilities that no worker has although many due rows need them."""
+        """The capabilities that many due rows need but no worker has."""
         self.holding: tuple[str, ...] = ()
-        """The gates that hold executions which this worker can deliver."""
+        """The gates that hold executions that this worker can deliver."""
         self._declared: tuple[int, frozenset[str]] = (0, frozenset())
         self._misses: Counter[str] = Counter()
         self._read_past_until: dict[str, float] = {}
@@ -70,9 +71,10 @@ class Capabilities(Service):
         self._round = Round()
 
     def gate_of(self, target: str) -> str | None:
-        """The gate at which an execution for this target waits for another worker; None if this one can deliver it."""
+        """Returns the gate at which an execution for this target waits for another worker, or None if this worker can
+        deliver it."""
         needed = needs(target)
-        # Any worker calls the SQL functions of clients with a database role, so only the call itself can tell.
+        # Any worker can call SQL functions of clients with a database role, so for SQL, only the call itself can tell.
         return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
 
     def note_others(self, alive: Sequence[RegisteredWorker], number: int) -> None:
@@ -93,18 +95,18 @@ class Capabilities(Service):
             self.changed()
 
     def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
-        """The capabilities that this worker leaves to others in every queue of these partitions."""
+        """Returns the capabilities that this worker leaves to others in every queue of these partitions."""
         queues = {queue_of(partition) for partition in partitions}
         rests = [set(self.left.get(queue, ())) for queue in queues]
         return tuple(sorted(set.intersection(*rests))) if rests else ()
 
     def note_held(self, gate: str) -> None:
-        """Notes that an execution that this worker cannot deliver is now held at this gate."""
+        """Records that an execution that this worker cannot deliver is now held at this gate."""
         self._misses[gate.removeprefix(WORKER)] += 1
         self._read_past([name for name, count in self._misses.items() if count >= _MANY])
 
     def look(self) -> None:
-        """Looks at once for executions that wait for this worker. Called when it has registered."""
+        """Looks at once for executions that wait for this worker. Called when the worker has registered."""
         self._looked_at, self._changed_at = float("-inf"), time.monotonic()
         self.wake()
 
@@ -143,7 +145,8 @@ class Capabilities(Service):
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:
-        """Looks rarely once all workers know this one, because then they no longer hold what it can deliver."""
+        """Returns the seconds between looks. Looks are rare when all workers know this worker, because then they no
+        longer hold rows that it can deliver."""
         is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
         return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 

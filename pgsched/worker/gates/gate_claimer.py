@@ -1,13 +1,13 @@
-"""Claims executions that gates hold, once there is room for them, and delivers them or moves them to a wider gate.
+"""Claims executions that gates hold when the gates have room for them, and delivers them or moves them to a wider gate.
 
-An execution that may not pass when it is claimed is held once: it moves from the index that claims read to an index of
-held executions. It is claimed from there when there is room for it, so neither claims nor turns of this service read
-the rows that a limit holds back, however many there are. No execution overtakes those that a gate holds: later ones
-queue up behind them, even if they come from a narrower gate. So an execution with several gates waits at the narrowest
-first and at the widest last, and draws on all of them when it passes the last.
+An execution that may not pass when it is claimed is held: it moves from the index that claims read to an index of held
+executions, and is claimed from there when there is room. So neither claims nor turns of this service read rows that a
+limit holds back, however many there are. No execution overtakes those that a gate holds: later executions queue up
+behind them, even if they come from a narrower gate. So an execution with several gates waits at the narrowest gate
+first and at the widest last, and counts at all of them when it passes the last.
 
-While a client's gate holds executions, claims skip the client's rows. This service holds those that are due, in
-batches, in a bounded share of its time.
+While a client's gate holds executions, claims skip the client's rows. This service holds the client's due rows in
+batches, in a limited share of its time.
 """
 
 import time
@@ -65,15 +65,15 @@ class GateClaimer(Claiming):
         self._round = Round()
 
     def look(self) -> None:
-        """Reads the gates again, because one was created, changed or dropped."""
+        """Reads the gates again, because a gate was created, changed or dropped."""
         self._read_at = float("-inf")
         for held in self._admission.holding.values():
             held.due = 0.0
         self.wake()
 
     def feed_from(self, names: Iterable[str]) -> None:
-        """Claims from these gates too. They have no row in the table of gates, and hold executions that this worker can
-        deliver."""
+        """Also claims from these gates, which have no row in the table of gates and hold executions that this worker
+        can deliver."""
         for name in names:
             self._admission.holding.setdefault(name, GateTimer())
         self.wake()
@@ -89,7 +89,7 @@ class GateClaimer(Claiming):
         await self.leases.give_back()
         await self._note_left()
         for name, held in sorted(self._admission.holding.items(), key=lambda item: item[1].due):
-            await self._read_book()  # a turn at many gates is long, and one may be shut meanwhile
+            await self._read_book()  # a turn at many gates is long, and a gate may be shut in the meantime
             if held.due <= time.monotonic() and self._dispatcher.free_for_held:
                 await self._feed_on(name, held)
         await self._tidy()
@@ -101,14 +101,15 @@ class GateClaimer(Claiming):
         known_gates = self._admission.known_gates
         stricter = known_gates.read(await gates.known_gates(await self._chores.get()))
         self._read_at = time.monotonic()
-        if stricter:  # the next claim checks the rows that were claimed before
+        if stricter:  # rows that were already claimed are handed back, so that the next claim checks them
             self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(known_gates.gates_of(row)))
         for held in self._admission.holding.values():
             held.doubt()
         self._recount()
 
     async def _look_on(self) -> None:
-        """Reads the next thousand gates that hold executions. After the last, forgets gates that were not found."""
+        """Reads the next thousand gates that hold executions. After the last part, forgets gates that were not found.
+        """
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:
@@ -137,14 +138,15 @@ class GateClaimer(Claiming):
             )  # for the next turn
 
     async def _note_use(self, connection: Connection, names: Sequence[str]) -> None:
-        async with connection.transaction():  # a claim that has locked one of them counts before it unlocks it
+        async with connection.transaction():  # a claim that has locked a gate writes the count before it unlocks it
             busy = (await gates.lock(connection, names, worker=self._assignment.number)).busy
             use = {name: self._admission.counts.running[name] for name in names if name not in busy}
             await gates.note_use(connection, self._assignment.number, use)
         self._admission.counts.changed |= busy
 
     async def _feed_on(self, name: str, here: GateTimer) -> None:
-        """Feeds from a gate. If a row makes that fail, sets the row aside; the next turn feeds without it."""
+        """Claims from a gate. If a row makes the claim fail, sets the row aside, and the next turn claims without it.
+        """
         try:
             await self._feed(name, here)
         except Exception as error:
@@ -165,13 +167,13 @@ class GateClaimer(Claiming):
             self.leases.tell(parked)
 
     async def _try_out(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
-        """Does the steps of feeding for these rows, in a transaction that is rolled back."""
+        """Performs the steps of a claim for these rows, in a transaction that is rolled back."""
         await self._admission.queue_up(connection, rows)
         self._admission.gates_of(rows)
         await with_own_tokens(connection, rows)
 
     async def _feed(self, name: str, here: GateTimer) -> None:
-        """Claims as many rows as a gate has room for. They pass, or wait at a wider gate that holds others."""
+        """Claims as many rows as a gate has room for. The rows pass, or wait at a wider gate that holds others."""
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
@@ -200,15 +202,15 @@ class GateClaimer(Claiming):
         here.record_feed_result(passed=len(passing), moved=soon_eligible, elsewhere=elsewhere)
         here.due = self._due_after(locked.get(name, gate), here, ahead)
         if soon_eligible and (soon_eligible >= room or not elsewhere):
-            # They draw on this gate when they pass the other one.
+            # The moved rows count at this gate when they pass the wider one.
             here.due = max(here.due, from_now(AHEAD // 2, LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, from_now(AHEAD, LATEST))
-        elif name in held.values() and name not in locked:  # another transaction has locked it
+        elif name in held.values() and name not in locked:  # another transaction has locked this gate
             here.due = max(here.due, time.monotonic() + _TRY_AGAIN)
 
     async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[ClaimedExecution]:
-        """Claims rows behind a gate, except those that this worker leaves to other workers, which also feed from it."""
+        """Claims rows behind a gate, except those that this worker leaves to other workers."""
         left = self._capabilities.left_in(self._assignment.open)
         return await gates.claim_held(connection, lease, name, self._assignment.open, batch=batch, left=left)
 
@@ -218,7 +220,7 @@ class GateClaimer(Claiming):
         return from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
 
     async def _count_soon_eligible(self, connection: Connection, moved: dict[bytes, str]) -> int:
-        """The number of these rows that move to a gate that lets rows pass soon."""
+        """Returns how many of the moved rows are at a gate that lets rows pass soon."""
         if not moved:
             return 0
         soon = self._clock.now() + 2 * AHEAD
@@ -226,7 +228,7 @@ class GateClaimer(Claiming):
         return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
-        """The rows that must queue up at a wider gate that holds executions, with its name."""
+        """Returns the rows that must queue up at a wider gate that holds executions, with that gate's name."""
         width = self._admission.known_gates.width
         wider = {other for other in self._admission.holding if width(other) > width(name)}
         if not wider:
@@ -235,7 +237,7 @@ class GateClaimer(Claiming):
         return {id: min(others, key=width) for id, others in found.items() if others}
 
     async def _room_at(self, connection: Connection, name: str, here: GateTimer) -> tuple[Gate, int, int]:
-        """The gate's state, how far ahead to feed from it, and how many rows it may let pass until then."""
+        """Returns the gate's state, how far ahead to claim from it, and how many rows it may let pass until then."""
         found = await self._admission.read(connection, [name, *here.beside])
         gate = found.pop(name, None) or Gate(name=name, running=self._admission.counts.running[name])
         now = self._clock.now()
@@ -243,7 +245,7 @@ class GateClaimer(Claiming):
         return gate, ahead, gate.room(min(self._dispatcher.free_for_held, _MOST_FED), now=now, last=now + ahead)
 
     async def _tidy(self) -> None:
-        """Holds due rows of clients that claims skip."""
+        """Holds due rows of the clients whose rows claims skip."""
         clients = self._admission.clients_held
         own = self._assignment.own
         if not clients or not own or not self._tidying.is_due:

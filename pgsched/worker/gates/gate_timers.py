@@ -1,4 +1,4 @@
-"""When to check a gate that holds executions, how far ahead to feed from it, and a round robin of partitions."""
+"""Decides when to claim from a gate that holds executions, and how far ahead. Also visits partitions in turn."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,23 +13,24 @@ _MOST_SPARE = 100
 
 @dataclass(slots=True, kw_only=True)
 class GateTimer:
-    """When to feed from a gate next (monotonic seconds), and what earlier turns learned about its rows."""
+    """When to claim from a gate next (monotonic seconds), and what earlier turns have learned about its rows."""
 
     due: float = 0.0
     moves_on: bool = False
     """Whether its rows move on to a wider gate."""
     spare: int = 1
-    """A turn claims this many times the rows that there is room for, because some of them wait for other gates too."""
+    """A turn claims this many times as many rows as there is room for, because some rows also wait for other gates."""
     beside: set[str] = field(default_factory=set)
-    """Wider gates that would be idle if its rows were scheduled far ahead."""
+    """Wider gates that would be idle if the rows were scheduled far ahead."""
 
     def note_idle(self, gate: Gate) -> None:
-        """Notes a wider gate that would have been idle."""
+        """Records a wider gate that would have been idle."""
         if len(self.beside) < _MOST_BESIDE:
             self.beside.add(gate.name)
 
     def record_feed_result(self, *, passed: int, moved: int, elsewhere: int) -> None:
-        """Notes how many rows passed, moved to a wider gate that lets rows pass soon, or wait at other gates."""
+        """Records how many rows passed, how many moved to a wider gate that lets rows pass soon, and how many wait at
+        other gates."""
         self.moves_on = bool(moved)
         if elsewhere and not passed and not moved:
             self.spare = min(self.spare * _SPARE, _MOST_SPARE)
@@ -42,28 +43,30 @@ class GateTimer:
         self.beside.clear()
 
     def ahead(self, beside: Iterable[Gate], now: int) -> int:
-        """How many microseconds ahead to feed from the gate. The argument is the current state of ``self.beside``."""
-        if self.moves_on:  # the wider gate handles them at its next turn
+        """Returns how many microseconds ahead to claim from the gate. ``beside`` is the current state of the gates in
+        ``self.beside``."""
+        if self.moves_on:  # the wider gate handles the rows at its next turn
             return AHEAD + AHEAD // 2
         idle_from = min((gate.earliest(now) for gate in beside), default=now + AHEAD)
         return min(max(idle_from - now, JUST_IN_TIME), AHEAD)
 
     def look_at(self, start: int, ahead: int) -> int:
-        """When to feed from a gate that lets the next row pass at ``start``, ``ahead`` microseconds early."""
-        if JUST_IN_TIME < ahead < AHEAD:  # as soon as that leaves no wider gate idle
+        """Returns when to claim from a gate that lets the next row pass at ``start``. Rows are claimed up to ``ahead``
+        microseconds before they pass."""
+        if JUST_IN_TIME < ahead < AHEAD:  # a wider gate limits ``ahead``, so claim as early as possible
             return start - ahead
-        return start - ahead // 2  # later, to claim several at once
+        return start - ahead // 2  # later, to claim several rows at once
 
 
 class Round:
-    """Visits partitions in turn. Each call continues after the partition where the last one stopped."""
+    """Visits partitions in turn. Each call continues after the partition at which the last call stopped."""
 
     def __init__(self) -> None:
         self._at = 0
 
     async def work_off(self, partitions: Sequence[int], most: int, work: Callable[[int, int], Awaitable[int]]) -> int:
-        """Processes up to ``most`` rows and returns their number. ``work`` takes a partition and the most rows to
-        process there, and returns how many it processed."""
+        """Processes up to ``most`` rows and returns their number. ``work`` takes a partition and a maximum number of
+        rows, and returns how many rows it processed."""
         done = 0
         for _ in partitions:
             self._at = (self._at + 1) % len(partitions)

@@ -1,1 +1,1 @@
-"""Running, from memory to the target: each row starts at its instant and is delivered."""
+"""Running, from memory to the target: starts each row at its instant, and delivers it."""

@@ -1,4 +1,4 @@
-"""Ends attempts that have timed out, several times a second, and shows the watchdog that the loop is running."""
+"""Several times a second, ends attempts that have timed out and shows the watchdog that the loop is running."""
 
 import asyncio
 import time
@@ -13,21 +13,22 @@ _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
 
 
 class AttemptTimeouts:
-    """The task that ends timed-out attempts. ``beaten`` is called at each beat of the loop."""
+    """A task that ends timed-out attempts. ``beaten`` is called at each check."""
 
     def __init__(self, watchdog: Watchdog, *, beaten: Callable[[], None] = lambda: None) -> None:
         self._watchdog, self._beaten = watchdog, beaten
         self.task: asyncio.Task[None] | None = None
         """The task, once started."""
         self.has_work = asyncio.Event()
-        """Set when rows are taken. While there are none, the task only shows occasionally that the loop is running."""
+        """Set when rows are taken. While none are in hand, the task only shows now and then that the loop is running.
+        """
         self._lanes: Sequence[Lane] = ()
         self._hand: RowsInHand
         self._look: Callable[[float], None]
 
     def start(self, lanes: Sequence[Lane], hand: RowsInHand, look: Callable[[float], None]) -> None:
-        """Watches these lanes in the running loop. ``look`` is called each time, with the total seconds that all
-        running attempts have taken."""
+        """Watches these lanes in the running loop. Each check calls ``look`` with the total seconds that all running
+        attempts have taken."""
         self._lanes, self._hand, self._look = lanes, hand, look
         self._watchdog.start(lanes, hand)
         self.task = asyncio.create_task(self._watch())
@@ -52,8 +53,8 @@ class AttemptTimeouts:
             self._look(self._end_overdue(now, blocked))
 
     def _end_overdue(self, now: float, blocked: float) -> float:
-        """Ends timed-out attempts, and returns the total seconds that all attempts have taken. ``blocked`` is the
-        number of seconds for which the loop was blocked, or 0."""
+        """Ends timed-out attempts. Returns the total seconds that all running attempts have taken. ``blocked`` is the
+        number of seconds for which the loop was blocked."""
         occupied = 0.0
         for lane in self._lanes:
             if lane.execution is None:

@@ -1,7 +1,7 @@
-"""One attempt at a row, from when a lane takes it until its outcome is settled, exactly once.
+"""Makes attempts at rows. Each row that a lane takes is settled exactly once, handed back, or waits for a slot.
 
-An attempt does not begin, and is not counted, if the row's lease is in doubt, if there is no slot for it, or if its
-payload cannot be read.
+An attempt does not begin, and is not counted, if the row's lease is in doubt, if there is no slot for the row, or if
+its payload cannot be read.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _Beginning = tuple[ClaimedExecution, bool]
 
 
 def ended_by_drain(lane: Lane) -> Outcome:
-    """The outcome of an attempt that a drain ends: the row is released, unless it may have only one attempt."""
+    """Returns the outcome of an attempt that a drain ends. The row is released, unless it may have only one attempt."""
     if lane.only:
         return Failed(error="its worker was stopped during the only attempt", retryable=False)
     return Released(by_drain=True)
@@ -52,17 +52,17 @@ def ended_by_drain(lane: Lane) -> Outcome:
 class RecordedStarts:
     """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
 
-    A single attempt means at most one call, even if the worker is lost. So the target is called only after the start is
-    committed, and a row that is taken back after that ends as failed. Simultaneous starts are written together, on a
-    connection that is made for the first one. Starts of rows with more attempts are not recorded.
+    Such a row's target is called at most once, even if the worker is lost. So the target is called only after the start
+    is committed, and a row that is taken back after that ends as failed. Simultaneous starts are written together, on a
+    connection that is opened for the first one. Starts of rows with more attempts are not recorded.
     """
 
     def __init__(self, link: Link) -> None:
         self._link, self._notes = link, Batched(self._note, most=_NOTED_AT_ONCE)
 
     async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
-        """Records that this row has begun, or has not if it found no slot. Returns whether that is committed; if not,
-        another worker has the row, or it is locked. Raises what the database raises."""
+        """Records that this row has begun, or if it found no slot, that it has not. Returns whether that was committed.
+        It is not committed if another worker has the row or the row is locked. Raises any error of the database."""
         return bool(await self._notes.get((row, begun)))
 
     async def close(self) -> None:
@@ -84,7 +84,8 @@ class RecordedStarts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
     """What a worker's attempts need. ``settle`` takes each outcome. Without ``beginnings``, the starts of single
-    attempts are not recorded. ``goes_on`` says whether a function still runs in its thread after its attempt ended."""
+    attempts are not recorded. ``goes_on`` returns whether the function of an execution whose attempt is over still runs
+    in its thread."""
 
     channel: Channel
     settle: Settle
@@ -99,8 +100,8 @@ class Equipment:
 
 
 class Attempts:
-    """Makes attempts. ``unbegun`` takes rows that may not begin, ``waiting`` rows that found no slot, and ``doubt`` a
-    row whose lease is in doubt."""
+    """Makes attempts. ``unbegun`` takes rows that may not begin, ``waiting`` takes rows that found no slot, and
+    ``doubt`` takes a row whose lease is in doubt."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class Attempts:
         """Whether a cancellation also ends the lane."""
 
     async def plain(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt at a row that has its payload."""
+        """Makes one attempt at a row whose payload is in memory."""
         started = lane.started = time.monotonic()
         if started > self._tenure.until:
             self._doubt(row)
@@ -144,7 +145,8 @@ class Attempts:
             if outcome is None:
                 return
         except NoFreeSlot as full:
-            self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)  # without a payload read since
+            # The row in hand does not contain a payload that was read for this attempt.
+            self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
@@ -171,7 +173,7 @@ class Attempts:
         self._settle(row, options, outcome, seconds)
 
     def _time_left(self, row: ClaimedExecution, options: Options) -> tuple[float, bool]:
-        """The seconds that an attempt may take, and whether it is too late to begin."""
+        """Returns the seconds that an attempt may take, and whether it is too late to begin."""
         age, timeout = self._clock.age(row.start), options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)
@@ -180,9 +182,9 @@ class Attempts:
     async def _once(
         self, noted: RecordedStarts, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
     ) -> Outcome | None:
-        """The only attempt at a row. Its start is committed before the target is called, unless its work is committed
-        together with its end. If the start cannot be recorded, the attempt does not begin. Returns None if the row was
-        changed meanwhile."""
+        """Makes the only attempt at a row. The start is committed before the target is called, unless the target's work
+        is committed together with the row's end. If the start cannot be recorded, the attempt does not begin. Returns
+        None if the row was changed in the meantime."""
         if row.target.startswith(_COMMITTED_TOGETHER):
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
@@ -191,7 +193,7 @@ class Attempts:
                 return Released(after=_DATABASE_PAUSE)
             if not self._unbegun.may_begin(self._in_hand.rows.get(row.id, row), lane.started):
                 return None
-            if time.monotonic() > self._tenure.until:  # attempts recorded at the same time have kept the loop busy
+            if time.monotonic() > self._tenure.until:  # other attempts may have kept the loop busy
                 await noted.note(row, begun=False)
                 return Released()
             lane.started = time.monotonic()
@@ -207,7 +209,7 @@ class Attempts:
             return Released(after=_DATABASE_PAUSE)
 
     async def shared(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt, if several clients share the lanes."""
+        """Makes one attempt when several clients share the lanes."""
         try:
             self._shares.take(row.client_id)
         except NoFreeSlot as full:
@@ -222,7 +224,7 @@ class Attempts:
             self._shares.give_back(row.client_id)
 
     async def large(self, lane: Lane, row: ClaimedExecution) -> None:
-        """One attempt that first reads the payload, which the claim kept back. Reading does not count towards the
+        """Makes one attempt at a row whose payload the claim kept back. Reading the payload does not count towards the
         attempt's time."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
         since = time.monotonic()
@@ -242,7 +244,7 @@ class Attempts:
                     self._settle(row, DEFAULT_OPTIONS, released, 0.0)
                 raise
             lane.forgive()  # the row was ended in the database
-        except Exception as error:  # from the database; it can be retried while the row's lease lasts
+        except Exception as error:  # an error of the database: the row is postponed
             self._events.emit("database.lost", role="payloads", error=str(error)[:200])
             released = Released(after=_DATABASE_PAUSE)
         finally:
@@ -250,7 +252,7 @@ class Attempts:
         self._settle(row, DEFAULT_OPTIONS, released, 0.0)
 
     def _linger(self, row: ClaimedExecution) -> None:
-        """Keeps a row until its function has returned: the next row with its ordering key waits for that."""
+        """Keeps a row until its function has returned, because the next row with its ordering key waits for that."""
         self.lingering[row.id] = row
         self._in_hand.keep_unrecorded([row.id])
 
@@ -261,7 +263,8 @@ class Attempts:
             self._settle(row, DEFAULT_OPTIONS, _ENDED, 0.0)
 
     def _cancelled(self, lane: Lane, row: ClaimedExecution, error: BaseException) -> Outcome:
-        """The outcome of a cancellation: by the timeout, by an end in the database, or by the handler itself."""
+        """Returns the outcome of an attempt that was cancelled by its timeout, by the row's end in the database, or by
+        the handler itself."""
         if lane.expired or lane.stopped:
             lane.forgive()
         if lane.stopped and not lane.expired:

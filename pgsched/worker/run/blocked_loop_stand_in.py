@@ -1,20 +1,20 @@
 """Stands in for the worker's event loop, in a thread, while the loop is blocked.
 
 A handler that computes or waits without awaiting blocks its whole process. The process is still alive, so rows that
-have begun in it must not begin elsewhere too. Rows that have not begun should begin elsewhere at once. So after a
-second, the thread (with its own event loop)
+have begun in it must not begin in another worker too. Rows that have not begun should begin in another worker at once.
+So after a second, the thread, which has its own event loop, does the following:
 
-- gives up the rows that have not begun: it makes sure that the loop does not start them (``in_hand``), and then
-  releases their leases;
-- hands back rows of claims whose answers the loop has not read, and ends the worker's sessions that are in a
-  transaction, because others wait for their locks;
-- renews the worker's registration and the leases of rows that have begun, as often as the renewer does, for as long as
-  the blocking attempt may take, and half a lease more, in case the loop resumes. After that, it ends the process
-  (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the worker may not end its
-  process, it is lost, like any silent worker.
+- It gives up the rows that have not begun: it makes sure that the blocked loop will not start them (``in_hand``), and
+  then releases their leases.
+- It hands back rows of claims whose results the loop has not read. It ends the worker's sessions that are in a
+  transaction, because others may wait for their locks.
+- It renews the worker's registration and the leases of rows that have begun, as often as the renewer does. It does so
+  for as long as the blocking attempt may take and half a lease more, in case the loop resumes. After that, it ends the
+  process (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the worker may not
+  end its process, it counts as lost, like any silent worker.
 
-A thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. Then the other
-workers find this one silent, and when the loop resumes, it doubts its leases.
+The thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. Then the other
+workers find this worker silent, and its loop doubts its leases when it resumes.
 """
 
 import asyncio
@@ -42,34 +42,34 @@ from pgsched.worker.run.unbegun_rows import UnbegunRows
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
-_DEPTH = 1000  # due rows per partition among which a claim's rows are looked for
+_DEPTH = 1000  # a claim's rows are searched for among this many due rows per partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsInHand:
-    """The rows that the dispatcher has in hand, for another thread."""
+    """Gives another thread access to the rows that the dispatcher has in hand."""
 
     tenure: LeaseValidity
     in_hand: InHand
     unbegun: UnbegunRows
 
     def give_up(self, void_until: float) -> list[ClaimedExecution]:
-        """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
-        or none if the loop has resumed and already handed them back."""
+        """Keeps the loop from starting rows until it has handed back all that have not begun. Returns the rows that
+        have not begun, or none if the loop has resumed and already handed them back."""
         self.tenure.give_up(void_until)
         rows = _copied(self.unbegun.copy)
         return rows if self.tenure.is_given_up else []
 
     def begun(self, given_up: Iterable[ClaimedExecution]) -> list[ClaimedExecution]:
-        """The rows in hand that have begun."""
+        """Returns the rows in hand that have begun: all except those that were given up."""
         others = {row.id for row in given_up}
         return _copied(lambda: [row for row in list(self.in_hand.rows.values()) if row.id not in others])
 
 
 class StandIn:
-    """The thread calls ``step`` repeatedly while the loop is blocked, and ``rest`` while it is not. ``unanswered``
-    returns the tokens of claims whose answers were not read. An attempt may block the loop for at most ``longest``
-    seconds, whatever its timeout."""
+    """Does the work of a blocked loop. The thread calls ``step`` repeatedly while the loop is blocked, and ``rest``
+    while it is not. ``unanswered`` returns the tokens of claims whose results were not read. An attempt may block the
+    loop for at most ``longest`` seconds, whatever its timeout."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class StandIn:
         self._is_released = self._is_over = False
 
     def step(self, hand: RowsInHand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
-        """Does what is due. The loop has been blocked since ``since`` (monotonic) by the attempt at ``culprit``, which
-        may take until ``until``. If the culprit is unknown, it may take the length of a lease."""
+        """Takes the next steps that are due. The loop has been blocked since ``since`` (monotonic) by the attempt at
+        ``culprit``, which may take until ``until``. If the culprit is unknown, it may take the length of a lease."""
         if since != self._since:
             self._begin(since)
         if self._given_up is None:
@@ -114,7 +114,7 @@ class StandIn:
             self._process_exit.now(ExitStatus.BLOCKED, f"the event loop has been blocked for {now - since:.1f} s", rows)
 
     def rest(self) -> None:
-        """Closes the connection."""
+        """Closes the connection, because the loop is no longer blocked."""
         runner, self._runner = self._runner, None
         if runner is not None:
             with runner, suppress(psycopg.Error, OSError):
@@ -155,7 +155,7 @@ class StandIn:
 
 
 def _copied(copy: Callable[[], list[ClaimedExecution]]) -> list[ClaimedExecution]:
-    """Copies rows that the loop may change at the same time, if it has just resumed."""
+    """Copies rows that the loop may be changing, if it has just resumed."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             return copy()

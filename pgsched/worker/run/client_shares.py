@@ -1,6 +1,6 @@
 """Shares a worker's lanes among clients, as all slots are shared (``delivery.slots``).
 
-Rows beyond a client's share wait like rows that find no slot. Claims skip a client while many of its rows wait here.
+Rows beyond a client's share wait like rows that find no slot. Claims skip a client while many of its rows wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ _FEWEST_CROWDING = 16
 
 
 class Shares(Slots):
-    """``idle`` returns how many lanes sleep. Lanes are shared only while fewer than ``scarce`` sleep, because quick
-    rows need few. ``is_wanted`` says whether there are several clients. ``crowded`` are the clients that claims skip,
-    and the signal ``relieved`` means that claims no longer skip one of them."""
+    """The lanes as slots. ``idle`` returns how many lanes sleep. Lanes are shared only while fewer than ``scarce`` of
+    them sleep, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. Claims skip
+    the ``crowded`` clients. The signal ``relieved`` means that claims no longer skip one of these clients."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -32,7 +32,8 @@ class Shares(Slots):
         return self.idle() + self._returned
 
     def take(self, client: str) -> None:
-        """Takes a lane, which is already awake, for an attempt of this client. Raises NoFreeSlot."""
+        """Takes a lane, which is already awake, for an attempt of this client. Raises NoFreeSlot if the client has used
+        its share."""
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoFreeSlot(self)
         self._count(client)
@@ -44,7 +45,8 @@ class Shares(Slots):
         self._returned = 0
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Decides whether lanes are shared, and which clients are crowded, from how many rows of each wait."""
+        """Decides whether lanes are shared, and from each client's number of waiting rows, which clients are crowded.
+        """
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:
@@ -54,5 +56,5 @@ class Shares(Slots):
             self.relieved()
 
     def _most(self, client: str) -> int:
-        """The number of waiting rows from which a client is crowded."""
+        """Returns the number of waiting rows at which a client is crowded."""
         return self._crowd // 2 if client in self.crowded else self._crowd

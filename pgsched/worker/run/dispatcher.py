@@ -1,15 +1,16 @@
 """Starts each row at its instant, in one of a fixed number of lanes.
 
-A lane is a task that delivers one row after another while there are any. So rows need no task or timer of their own,
-and a handler that never waits costs no turn of the event loop. A lane that takes a row while more are ready first wakes
-one sleeping lane, so that rows spread over the lanes if their handlers wait.
+A lane is a task that delivers one row after another while there are any. So rows need no tasks or timers of their own,
+and a handler that never waits costs no turn of the event loop. If more rows are ready when a lane takes one, the lane
+first wakes a sleeping lane, so that rows spread over the lanes if their handlers wait.
 
-Rows that are claimed early wait in a heap until their instant. One timer serves them all, and another one all timeouts.
+Rows that are claimed early wait in a heap until their instant. One timer serves all of them, and another timer serves
+all timeouts.
 
 Due rows start in rounds (``start_order``). Rows for which there is no slot (``delivery.slots``) wait outside the lanes.
 Rows that other workers may have taken (``in_hand.LeaseValidity``) are handed back.
 
-``in_hand`` has every claimed row that has not been settled or handed back.
+``in_hand`` contains every claimed row that has not been settled or handed back.
 """
 
 import asyncio
@@ -40,8 +41,8 @@ _DEAF_AFTER = 5.0
 
 
 class Dispatcher:
-    """Delivers claimed rows and passes one outcome per row to ``settle``. The signal ``room`` notifies services that
-    found too little ``free`` when there is room again."""
+    """Delivers claimed rows, and passes one outcome per row to ``settle``. When services have found too little room
+    (``free``), the signal ``room`` tells them that there is room again."""
 
     def __init__(
         self,
@@ -96,41 +97,43 @@ class Dispatcher:
 
     @property
     def capacity(self) -> int:
-        """How many rows to hold."""
+        """The number of rows to hold."""
         return self._pace.capacity
 
     @property
     def free(self) -> int:
-        """How many more rows there is room for. If there is little, ``room`` will be called when there is more."""
+        """The number of further rows for which there is room. If there is little room, ``room`` will be called when
+        there is more."""
         left = self.spare
         self._wants_room = left <= self.capacity // 2
         return left
 
     @property
     def spare(self) -> int:
-        """``free``, for callers that do not claim."""
+        """The same number as ``free``, for callers that do not want ``room`` to be called."""
         return max(self._slots_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
     @property
     def free_for_held(self) -> int:
-        """``free`` for rows that gates held, plus some reserved room, because other claims use up ``free`` at once."""
+        """The number of further rows from gates for which there is room. This includes some reserved room, because
+        other claims use up ``free`` at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     def taken(self, client: str) -> int:
-        """How much of the room this client uses."""
+        """Returns how much of the room this client uses."""
         in_hand = [row.client_id for row in self.in_hand.rows.values()].count(client)
         return in_hand - self._waiting.by_client()[client]
 
     @property
     def _slots_left(self) -> int:
         waiting = self._waiting.count
-        if not self.shares.wanted:  # else claims skip clients with many waiting rows
+        if not self.shares.wanted:  # with several clients, claims skip those with many waiting rows instead
             waiting = min(waiting, self.concurrency)
         return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[ClaimedExecution], sure_until: float = float("inf")) -> None:
-        """Takes claimed rows, whose leases are valid until ``sure_until`` (monotonic). Starts due rows now, the others
-        at their instant."""
+        """Takes claimed rows, whose leases are valid until ``sure_until`` (monotonic). Starts due rows now, and other
+        rows at their instant."""
         self.tenure.claimed(sure_until)
         self.in_hand.take(rows)
         self._timeouts.has_work.set()
@@ -157,11 +160,11 @@ class Dispatcher:
             self.room()
 
     def go_on(self, ids: Iterable[bytes], asked_at: float = float("inf")) -> None:
-        """Starts rows that were kept back and are unchanged, according to a query at ``asked_at`` (monotonic)."""
+        """Starts rows that were kept back and that a query at ``asked_at`` (monotonic) has found unchanged."""
         self._begin(self.unbegun.let_go_on(ids, asked_at))
 
     def drop(self, ids: Collection[bytes]) -> None:
-        """Forgets rows that no longer belong to this worker. Cancels their attempts, whose outcomes do not count."""
+        """Gives up rows that no longer belong to this worker. Cancels their attempts, whose outcomes do not count."""
         for row in self.unbegun.take(ids):
             self._settle(row, DEFAULT_OPTIONS, Released(ended=True), 0.0)
         for lane in self._lanes:
@@ -181,7 +184,7 @@ class Dispatcher:
             self._settle(row, DEFAULT_OPTIONS, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
-        """Hands back rows that have not begun, lets running attempts finish within the limit, and hands back the
+        """Hands back rows that have not begun, lets running attempts finish within ``limit``, and then hands back the
         rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
@@ -196,7 +199,7 @@ class Dispatcher:
         if tasks:
             await asyncio.wait(tasks, timeout=_DEAF_AFTER)
         for lane in self._lanes:
-            if lane.execution is not None:  # ignores its cancellation: its row still goes to another worker
+            if lane.execution is not None:  # the handler ignores the cancellation; another worker gets the row
                 self._settle(lane.execution, DEFAULT_OPTIONS, ended_by_drain(lane), 0.0)
 
     @property
@@ -206,7 +209,7 @@ class Dispatcher:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a lane, or the task for the timeouts, has ended without a drain."""
+        """Whether a lane or the task for timeouts has ended although there is no drain."""
         tasks = [self._timeouts.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
@@ -216,7 +219,7 @@ class Dispatcher:
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
     def held_since(self, moment: float) -> set[bytes]:
-        """The ids of rows that were claimed before ``moment`` (monotonic)."""
+        """Returns the ids of rows in hand that were claimed before ``moment`` (monotonic)."""
         rows = [*self.running, *self._attempts.lingering.values(), *self.unbegun.copy()]
         return {row.id for row in rows if self.in_hand.claimed_at.get(row.token, 0.0) < moment}
 
@@ -228,7 +231,7 @@ class Dispatcher:
                 sleeping.set_result(None)
 
     def _begin_task(self, lane: Lane) -> None:
-        """Starts the lane's task with the context variables that the worker was started with."""
+        """Starts the lane's task with the context variables that were set when the worker started."""
         lane.task = asyncio.create_task(self._run(lane), name=UNUSED, context=self._context.run(own_context))
 
     async def _run(self, lane: Lane) -> None:
@@ -238,13 +241,13 @@ class Dispatcher:
         except asyncio.CancelledError:
             if self._attempts.draining:
                 raise
-        # A handler has used this task, or has cancelled it without ending an attempt, or a timeout came too late.
-        # Whatever still refers to the task must not affect another row, so the lane goes on in a new one.
+        # A handler has left something in this task, or has cancelled it without ending an attempt, or a timeout came
+        # too late. Code that still refers to the task must not affect another row, so the lane goes on in a new task.
         if not self._attempts.draining:
             self._begin_task(lane)
 
     async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """Delivers one row after another until the lane's task is cancelled, or a handler has used it."""
+        """Delivers one row after another until the lane's task is cancelled or a handler has left something in it."""
         attempts, count = self._attempts, 0
         while not task.cancelling():
             while self._ready and not task.cancelling():
@@ -288,7 +291,8 @@ class Dispatcher:
         self.hand_back()
 
     def _resume(self, row: ClaimedExecution) -> None:
-        """Starts a row that now has a slot. Usually a lane is about to finish its row, and takes this one next."""
+        """Starts a row for which there is now a slot. Usually a lane is about to finish a row, and takes this one next.
+        """
         self._ready.appendleft(row)
         if not self._resuming:
             self._resuming = True
@@ -299,7 +303,8 @@ class Dispatcher:
         self._wake_lane()
 
     def _look(self, occupied: float) -> None:
-        """Called several times a second, with the total seconds that all running attempts have taken."""
+        """Does regular work, several times a second. ``occupied`` is the total seconds that all running attempts have
+        taken."""
         if self.tenure.is_given_up:
             self.hand_back()
         self._pace.observe_running(occupied)
@@ -311,6 +316,6 @@ class Dispatcher:
         self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
-        """Hands back rows beyond the capacity, which drops when attempts become slow: they would only wait here."""
+        """Hands back rows beyond the capacity, which drops when attempts become slow. They would only wait here."""
         for _ in range(len(self._rounds) - self.capacity):
             self._settle(self._rounds.take_last(), DEFAULT_OPTIONS, Released(), 0.0)

@@ -1,4 +1,4 @@
-"""The event loop of worker processes, and of the processes that isolate handlers."""
+"""Runs the event loop of worker processes, and of the child processes that isolate handlers."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,7 +8,7 @@ from pgsched.telemetry import Events
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's factory if it is installed. It only exists for CPython, and not for Windows."""
+    """Returns uvloop's factory, or None if uvloop is not installed. uvloop needs CPython, and not Windows."""
     try:
         import uvloop
     except ImportError:
@@ -17,8 +17,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
-    """Like ``asyncio.run``, but resumes a loop that is stopped before the work is done. Any handler can stop it, and if
-    the process ended there, outcomes would be lost."""
+    """Runs work like ``asyncio.run``, but resumes a loop that is stopped before the work is done. Any handler can stop
+    the loop, and outcomes would be lost if the process then ended."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)

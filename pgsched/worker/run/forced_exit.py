@@ -1,18 +1,19 @@
 """Ends a worker process that can no longer work, and children that a handler has forked from it.
 
 Handlers run in the worker's process. A handler can block the event loop or the interpreter for ever, or cancel the
-worker's own tasks. Then the process cannot be trusted to recover, so it ends at once, and its supervisor (pgsched's
-own, systemd, Kubernetes) starts another one. Within two seconds, other workers have taken over its rows. These attempts
-count as lost, so the handler at fault will soon be called in isolation (``delivery.isolation``).
+worker's own tasks. The process then cannot be trusted to recover, so it ends at once, and its supervisor (pgsched's
+own, systemd or Kubernetes) starts a new process. Within two seconds, other workers have taken over its rows. The
+attempts that were running count as lost, so the handler at fault will soon be called in isolation
+(``delivery.isolation``).
 
-The process is ended by the watchdog's thread while the loop is blocked (``blocked_loop_stand_in``); by its main task if
-a part of the worker has ended without being stopped; and if not even the thread can run, by a timer outside the
-interpreter, which the thread keeps resetting.
+If the loop is blocked, the watchdog's thread ends the process (``blocked_loop_stand_in``). If a part of the worker has
+ended without being stopped, the main task ends it. If not even the watchdog's thread can run, a timer outside the
+interpreter ends it; the thread keeps resetting this timer.
 
-After ``os.fork()``, two processes share the same sessions, connections and epoll: each reads answers meant for the
-other, and rows run twice. A child may do anything within the handler, such as start another program, but it ends at
-once when the handler returns, raises or awaits. Children that ``multiprocessing`` forks end by themselves, and are left
-alone. This costs the worker nothing, because it happens in the child.
+After ``os.fork()``, two processes share the same sessions, connections and epoll. Each would read data meant for the
+other, and rows would run twice. A child may do anything within the handler, such as start another program, but it ends
+at once when the handler returns, raises or awaits. Children that ``multiprocessing`` forks end by themselves, so they
+are left alone. This costs the worker nothing, because it happens in the child.
 """
 
 import asyncio
@@ -61,38 +62,38 @@ _WORDS = {
 
 
 class ProcessExit:
-    """Ends the process: at once, or by a timer, ``after`` seconds after the last ``wind``."""
+    """Ends the process: either at once, or by a timer that runs out ``after`` seconds after the last ``wind``."""
 
     def __init__(self, events: Events, *, after: float) -> None:
         self._events, self.after = events, after
         self._wound_at = float("-inf")
 
     def now(self, status: ExitStatus, why: str, running: Iterable[ClaimedExecution]) -> None:
-        """Logs the running rows, and ends the process, even if the log cannot be written. Thread-safe."""
+        """Logs the running rows and ends the process. Ends it even if the log cannot be written. Thread-safe."""
         faulthandler.dump_traceback_later(_UNTIL_TOLD, exit=True, file=_STANDARD_ERROR)
         rows = list(running)
         self._events.emit("worker.gave_up", why=why, in_hand=len(rows), running=named(rows))
         os._exit(status)
 
     def wind(self) -> None:
-        """Resets the timer, because this thread can run. After the first call, always call it in the same thread."""
+        """Resets the timer. After the first call, must always be called in the same thread."""
         now = time.monotonic()
         if now - self._wound_at >= self.after / _WINDS:
             self._wound_at = now
             faulthandler.dump_traceback_later(self.after, exit=True, file=_STANDARD_ERROR)
 
     def unwind(self) -> None:
-        """Stops the timer, because the process is about to end by itself."""
+        """Stops the timer. Called when the process is about to end by itself."""
         faulthandler.cancel_dump_traceback_later()
 
 
 def named(rows: Sequence[ClaimedExecution]) -> str:
-    """The first of these rows as text, for the log."""
+    """Returns the first few of these rows as text, for the log."""
     return ", ".join(f"{row.target} {row.uuid} of {row.client_id}" for row in rows[:_TOLD])
 
 
 def end_forked_children() -> None:
-    """Keeps forked children from doing this process's work. Call it once, in a process that is only a worker."""
+    """Keeps forked children from doing this process's work. Must be called once, in a process that is only a worker."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_in_child)
 
@@ -104,7 +105,7 @@ def _in_child() -> None:
 
 
 def _innermost(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame of a handler that the worker's code called; None if the child ends by itself."""
+    """Returns the nearest frame of a handler that the worker's code called, or None if the child ends by itself."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(_MULTIPROCESSING):
             return None
@@ -116,7 +117,7 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 
 class _Leave:
-    """Ends the process when this frame is left, in any way."""
+    """A profile function that ends the process when this frame is left in any way."""
 
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame

@@ -1,8 +1,8 @@
 """Writes handlers' reports to the database: progress, and checkpoints from which a later attempt continues.
 
-Reports of all executions in the process are written in one statement, on a connection that is made for the first one.
-The latest progress is written at most once a second. A checkpoint is written at once, and the handler that awaits it
-continues when it is committed.
+Reports of all executions in the process are written in one statement, on a connection that is opened for the first
+report. The latest progress is written at most once a second. A checkpoint is written at once, and the handler that
+awaits it continues when it is committed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class _Said:
 
 
 class Reports:
-    """Gathers and writes reports. Call every method except ``read`` in the loop; they do not block."""
+    """Gathers and writes reports. All methods except ``read`` must be called in the loop, and do not block."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -45,14 +45,14 @@ class Reports:
         self._hurry = asyncio.Event()
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None:
-        """Takes an execution's progress."""
+        """Takes an execution's progress, to be written soon."""
         if not self._is_closed:
             said = self._of(execution)
             said.report = said.report._replace(fraction=fraction, note=note)
 
     def checkpoint(self, execution: ClaimedExecution, value: str, waiting: Waiting) -> None:
-        """Stores a JSON value for later attempts. ``waiting`` is done when that is committed. It gets StaleLease if
-        another worker has the execution, or the database's error."""
+        """Stores a JSON value for later attempts. ``waiting`` is done when the value is committed. It fails with
+        StaleLease if another worker has the execution, or with the database's error."""
         if self._is_closed:
             _tell([waiting], StaleLease(_STALE))
             return
@@ -62,7 +62,7 @@ class Reports:
         self._hurry.set()
 
     async def read(self, execution: ClaimedExecution) -> Any:
-        """The last checkpoint of an execution, or None."""
+        """Returns the last checkpoint of an execution, or None."""
         try:
             return await handler_reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
         except Exception as error:
@@ -70,7 +70,7 @@ class Reports:
             raise
 
     async def close(self) -> None:
-        """Drops unwritten reports, and closes the connection."""
+        """Discards unwritten reports, and closes the connection."""
         self._is_closed = True
         if self._sending is not None:
             self._sending.cancel()

@@ -9,8 +9,8 @@ from pgsched.domain.execution import ClaimedExecution
 @dataclass(slots=True, eq=False)
 class Lane:
     """Delivers one row at a time. ``expires`` is the monotonic time at which the attempt times out. ``only`` means that
-    it is the only attempt that the row may have, and has begun. The worker has cancelled the attempt if it is
-    ``expired`` (it timed out) or ``stopped`` (the row was ended in the database)."""
+    the attempt has begun and that the row may have no other attempt. The worker has cancelled the attempt if it is
+    ``expired`` (timed out) or ``stopped`` (the row was ended in the database)."""
 
     task: asyncio.Task[None] | None = None
     execution: ClaimedExecution | None = None
@@ -30,12 +30,13 @@ class Lane:
             self.task.cancel()
 
     def forgive(self) -> None:
-        """Undoes the task's cancellation after it has ended the attempt."""
+        """Clears the task's cancellation, which has ended the attempt but must not end the lane."""
         if self.task is not None:
             self.task.uncancel()
 
     def lend(self, seconds: float) -> None:
-        """Extends the attempt by the time for which the loop was blocked, in total at most by its timeout."""
+        """Extends the attempt by the seconds for which the loop was blocked. In total, the extension is at most as long
+        as the attempt's timeout."""
         if self._lent_to != self.started:
             self._lent, self._lent_to = 0.0, self.started
         own = self.expires - self._lent - self.started

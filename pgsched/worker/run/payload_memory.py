@@ -1,9 +1,9 @@
-"""Bounds the memory that large payloads and large results take.
+"""Limits the memory that large payloads and large results take.
 
-A claim returns small payloads with their rows and keeps the others back, because a worker may hold many rows, and a
-payload may be as large as a mebibyte. A payload that was kept back is read when its row starts, if there is memory for
-it; otherwise the row waits, as for any slot. The size of a payload is unknown before it is read, so reading reserves
-the largest size, and releases the rest afterwards.
+A claim returns small payloads with their rows and keeps larger ones back, because a worker may hold many rows, and a
+payload may have up to a mebibyte. A payload that was kept back is read when its row starts, if there is memory for it.
+Otherwise the row waits, as it would for any slot. The size of a payload is unknown before it is read, so reading
+reserves the maximum size, and then releases what is not needed.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -21,8 +21,8 @@ _LARGE = 8_192
 
 
 class Payloads(Slots):
-    """``used`` bytes are in memory or reserved. ``is_full`` means that none are left, and unsettled results use some of
-    them."""
+    """The memory for large payloads, as slots. ``used`` bytes are in memory or reserved. ``is_full`` means that no
+    bytes are left and that unsettled results use some of them."""
 
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
@@ -41,9 +41,10 @@ class Payloads(Slots):
 
     @asynccontextmanager
     async def whole(self, row: ClaimedExecution) -> AsyncIterator[ClaimedExecution | None]:
-        """The row with its payload, which counts until the block is left; None if another worker has the row.
+        """Yields the row with its payload, which is counted until the block is left. Yields None if another worker has
+        the row.
 
-        Raises NoFreeSlot if there is no memory, and what the database raises.
+        Raises NoFreeSlot if there is no memory left, and any error of the database.
         """
         if self.free_for(row.client_id) < 1:
             raise NoFreeSlot(self)
@@ -57,7 +58,7 @@ class Payloads(Slots):
             self._let_go(row.client_id, taken)
 
     def keep(self, id: bytes, result: bytes) -> None:
-        """Counts a large result, which stays in memory until its row is settled."""
+        """Counts a large result until ``note_left``, because it stays in memory until its row is settled."""
         if len(result) > _LARGE:
             self.results[id] = len(result)
             self._use(len(result))
@@ -95,7 +96,7 @@ class Payloads(Slots):
         self.is_full = bool(self.results) and self.used >= self._most_bytes
 
     async def _read_together(self, rows: Collection[ClaimedExecution]) -> dict[ClaimedExecution, ClaimedExecution]:
-        """Reads the payloads that were requested during the previous read."""
+        """Reads, in one round trip, the payloads that were requested during the previous read."""
         try:
             found = await recorded_starts.bring_payloads(await self._link.get(), [*rows])
         except Exception as error:

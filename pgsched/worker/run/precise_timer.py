@@ -1,7 +1,8 @@
 """A timer on the monotonic clock, accurate to a few hundredths of a millisecond.
 
-An event loop's own timers have a resolution of a millisecond: rows would start up to two milliseconds late, or the loop
-would spin through the last one. On Linux, this is a timerfd (timerfd_create(2)); elsewhere it is the loop's timer.
+An event loop's own timers have a resolution of a millisecond, so rows would start up to two milliseconds late, or the
+loop would spin for the last millisecond. On Linux, this timer is a timerfd (timerfd_create(2)); elsewhere it uses the
+loop's timer.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class PreciseTimer:
             self._loop.add_reader(self._file, self._read)
 
     def set(self, moment: float) -> None:
-        """Rings at ``moment``, in seconds of ``time.monotonic``, or at once if it has passed."""
+        """Makes the timer ring at ``moment``, in seconds of ``time.monotonic``, or at once if that has passed."""
         if self._file < 0:
             self.cancel()
             self._timer = self._loop.call_later(moment - time.monotonic(), self._ring_at, moment)
@@ -80,5 +81,5 @@ class PreciseTimer:
         try:
             os.read(self._file, 8)
         except BlockingIOError:
-            return  # it was set again since the wake-up
+            return  # the timer was set again after it woke the loop
         self._ring()

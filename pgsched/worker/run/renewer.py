@@ -1,11 +1,12 @@
-"""Renews the worker's registration and the leases of the rows in hand, checks which server it is on, and closes unused
-connections.
+"""Renews the worker's registration and the leases of the rows in hand, checks which server the worker is on, and closes
+unused connections.
 
-It has its own connection, so that it does not wait for other statements. If that is lost and the server accepts no new
-one, it uses one of the worker's other connections: a worker that still works should not be declared lost.
+The renewer has its own connection, so that it does not wait for other statements. If the connection is lost and the
+server accepts no new one, the renewer uses one of the worker's other connections, because a worker that still works
+should not be declared lost.
 
 Rows that are delivered quickly are never renewed. A worker that was declared lost registers again at once. The rows
-that it still has in hand then belong to others, and their outcomes are refused.
+that it still has in hand then belong to other workers, and their outcomes are refused.
 """
 
 import time
@@ -28,11 +29,11 @@ from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LOCKED = 0.05
-"""Seconds until a row is checked again if its job is locked."""
+"""Seconds until a row whose job is locked is checked again."""
 
 
 class Renewer(Service):
-    """Renews every quarter of a lease, and checks doubted rows whenever there are any."""
+    """Renews leases every quarter of a lease, and checks doubted rows whenever there are any."""
 
     name = "renewer"
 
@@ -55,15 +56,15 @@ class Renewer(Service):
         self._doubted: set[bytes] = set()
 
     def doubt(self, ids: Collection[bytes]) -> None:
-        """Checks whether these executions were ended or changed in the database, because any user may send such a
-        notification. Those that have not begun wait for the check."""
+        """Checks in the database whether these executions were ended or changed, because any user can send a
+        notification that says so. Executions that have not begun wait for the check."""
         self._dispatcher.unbegun.name(ids)
         if held := self._dispatcher.in_hand.rows.keys() & ids:
             self._doubted |= held
             self.wake()
 
     async def _session(self) -> Connection:
-        """Its own connection, or one of the others if the server accepts no new one."""
+        """Returns the renewer's own connection, or another one of the worker's if the server accepts no new one."""
         try:
             return await self._link.get()
         except (psycopg.Error, OSError):
@@ -76,7 +77,7 @@ class Renewer(Service):
         connection = await self._session()
         if await self._check_doubted(connection) and time.monotonic() < self._renew_at:
             return self._pause()
-        self._dispatcher.hand_back_doubted()  # a renewal does not show which of them others have taken
+        self._dispatcher.hand_back_doubted()  # a renewal does not show which rows others have taken
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
         if not await self._assignment.renew(connection):
@@ -97,9 +98,9 @@ class Renewer(Service):
         return max(min(until, _LOCKED) if self._dispatcher.unbegun.kept_back else until, 0.0)
 
     async def _check_doubted(self, connection: Connection) -> bool:
-        """Ends the attempts at doubted rows that no longer belong to this worker, and lets the others begin. Also
-        checks rows that have been in hand since the previous turn, because notifications may be lost. Returns whether
-        any rows were doubted."""
+        """Ends the attempts at doubted rows that no longer belong to this worker, and lets the other doubted rows
+        begin. Notifications may be lost, so it also checks rows that have been in hand for longer than a renewal
+        interval. Returns whether any rows were doubted."""
         unbegun, in_hand = self._dispatcher.unbegun, self._dispatcher.in_hand
         doubted, self._doubted = self._doubted | unbegun.kept_back.keys(), set()
         looked_at = doubted | self._dispatcher.held_since(time.monotonic() - self._every)
@@ -121,5 +122,5 @@ class Renewer(Service):
                     self._dispatcher.drop({row.id})
                 case Recall.KEPT:
                     self._dispatcher.go_on([row.id], asked_at)
-                case Recall.LOCKED:  # its job is being changed: keep it back, and check again
+                case Recall.LOCKED:  # the row's job is being changed: keep the row back, and check it again
                     unbegun.name([row.id])

@@ -1,8 +1,8 @@
 """The order in which due rows start.
 
-If one client's rows are slow to begin (each failing function or refused connection takes some of the process's time),
-other clients' rows would wait behind hundreds of them. So due rows start in rounds: in each round, a client starts a
-few rows, in order of arrival, and its other rows wait for the next rounds.
+A client's rows may be slow to begin: each failing function or refused connection takes some of the process's time.
+Other clients' rows should not wait behind hundreds of such rows. So due rows start in rounds. In each round, a client
+starts a few rows, in order of arrival, and its other rows wait for the next rounds.
 """
 
 from collections import deque
@@ -14,8 +14,8 @@ _EACH = 8
 
 
 class StartOrder:
-    """Due rows, in rounds. Lanes take rows from ``now``. The one that takes the last begins the next round if rows are
-    left ``behind``, by client. ``is_wanted`` says whether there are several clients."""
+    """Due rows, in rounds. Lanes take rows from ``now``. ``behind`` has the rows for later rounds, by client. The lane
+    that takes the last row of a round begins the next one. ``is_wanted`` returns whether there are several clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self.now: deque[ClaimedExecution] = deque()
@@ -32,7 +32,7 @@ class StartOrder:
             yield from rows
 
     def add(self, row: ClaimedExecution) -> None:
-        """Adds a row to this round, or to a later one if its client has used its share of this one."""
+        """Adds a row to this round, or to a later round if its client has used its share of this one."""
         if not self._is_wanted() and not self.behind:
             self.now.append(row)
             return
@@ -49,7 +49,7 @@ class StartOrder:
             self.behind[client] = deque((row,))
 
     def begin_next(self) -> None:
-        """Begins the next round. Call it when all rows of a round have started."""
+        """Begins the next round. Must be called when all rows of a round have started."""
         self._given.clear()
         for client, rows in list(self.behind.items()):
             count = self._given[client] = min(_EACH, len(rows))
@@ -58,7 +58,7 @@ class StartOrder:
                 del self.behind[client]
 
     def take_last(self) -> ClaimedExecution:
-        """Removes and returns a row that would be among the last to start."""
+        """Removes and returns one of the rows that would start last."""
         if not self.behind:
             return self.now.pop()
         client = max(self.behind, key=lambda client: len(self.behind[client]))

@@ -1,17 +1,17 @@
 """Rows in hand that have not begun, wherever they wait in the worker, and what keeps them from beginning.
 
-While a row waits for its instant, a lane or a slot, it may be cancelled, edited, paused or held in the database. Once
+While a row waits for its instant, a lane or a slot, it may be cancelled, edited, paused or held in the database. After
 the worker is notified of a change, no affected row begins without a check:
 
 - Rows that a notification names are kept back until the database has confirmed that they still belong to this worker
-  and are unchanged (``renewer``). Any login may notify, so a notification alone ends nothing.
-- Rows whose gate was shut or whose queue was paused are recalled: handed back, so that the next claim checks them. Rows
-  that are kept back at that time are handed back after their check.
+  and are unchanged (``renewer``). Any login may notify, so a notification alone ends no row.
+- Rows whose gate was shut or whose queue was paused are recalled: they are handed back, so that the next claim checks
+  them. Rows that are kept back at that time are handed back after their check.
 
-A claim in flight at the notification may return such rows later. So both kinds are remembered, and compared with the
-rows of claims that were requested before. Named rows are also compared with later claims, because a change skips rows
-that a claim has locked at that moment, and the claim may then fail. The same check applies to a row in its lane that
-has waited for the database: for its payload, or until its only attempt was recorded.
+A claim that is in flight when the notification arrives may return such rows later. So named rows and recalls are
+remembered, and applied to the rows of claims that were requested before. Named rows are also looked for in later
+claims, because a change skips rows that a claim has just locked, and that claim may fail. The same check applies to a
+row in its lane after it has waited for the database: for its payload, or for the record of its only attempt.
 """
 
 import time
@@ -33,8 +33,9 @@ _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
 
 class UnbegunRows:
-    """``kept_back`` are rows that must not begin before the database has confirmed them; ``asks`` means that there are
-    new ones. Rows may begin for ``sure`` seconds after their claim was requested."""
+    """The rows that have not begun. Rows in ``kept_back`` must not begin before the database has confirmed them; the
+    signal ``asks`` means that there are new ones. Rows may begin for ``sure`` seconds after their claim was requested.
+    """
 
     def __init__(
         self,
@@ -51,17 +52,17 @@ class UnbegunRows:
         self.kept_back: dict[bytes, ClaimedExecution] = {}
         self.asks: Signal[[]] = Signal()
         self.told_until = _NEVER
-        """Claims that are sure until at most this time were requested before the last notification of a change."""
+        """A claim whose leases are valid until this time or earlier was requested before the last notified change."""
         self.named: dict[bytes, float] = {}
-        """Rows that were named lately, each with ``told_until`` at that time."""
+        """Rows that were named lately, each with the value of ``told_until`` when it was named."""
         self._recalls: list[tuple[float, Wanted]] = []
-        self._recalled: set[bytes] = set()  # of the rows that are kept back
+        self._recalled: set[bytes] = set()  # the recalled rows among those that are kept back
 
     def __len__(self) -> int:
         return len(self._rounds) + len(self._upcoming) + self._waiting.count + len(self.kept_back)
 
     def copy(self) -> list[ClaimedExecution]:
-        """Copies all rows, for another thread. Raises RuntimeError if they change meanwhile."""
+        """Copies all rows, for another thread. Raises RuntimeError if they change during the copy."""
         return [*self._rounds, *self._upcoming.copy(), *self._waiting.copy(), *self.kept_back.values()]
 
     def take_all(self) -> list[ClaimedExecution]:
@@ -91,7 +92,7 @@ class UnbegunRows:
         self._hand_back(self._take(wanted))
 
     def sift(self, rows: list[ClaimedExecution], sure_until: float) -> list[ClaimedExecution]:
-        """Returns the rows of a claim that may begin."""
+        """Returns the rows of a claim that may begin. Keeps back or hands back the others."""
         named = {row.id for row in rows if row.id in self.named}
         recalls = [wanted for until, wanted in self._recalls if until >= sure_until]
         recalled = {row.id for row in rows if any(wanted(row) for wanted in recalls)}
@@ -101,8 +102,8 @@ class UnbegunRows:
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
     def may_begin(self, row: ClaimedExecution, since: float) -> bool:
-        """Whether a row that left here at ``since`` (monotonic) and then waited in its lane may begin. If not, it is
-        now kept back here or was handed back."""
+        """Whether a row that was taken at ``since`` (monotonic) and then waited in its lane may begin. If not, the row
+        has been kept back or handed back."""
         return bool(self.sift([row], since + self._sure))
 
     def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:
@@ -110,8 +111,8 @@ class UnbegunRows:
         return [*self._take(lambda row: row.id in ids), *self._take_kept_back(ids)]
 
     def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[ClaimedExecution]:
-        """Removes and returns these rows if they are kept back. Hands back those that were recalled meanwhile. Rows
-        that were named after the query at ``asked_at`` stay."""
+        """Removes and returns these rows if they are kept back. Hands back those that were recalled in the meantime.
+        Rows that were named after the query at ``asked_at`` stay."""
         ids = [id for id in ids if self.named.get(id, _NEVER) <= asked_at + self._sure]
         recalled = self._recalled.intersection(ids)
         rows = self._take_kept_back(ids)

@@ -1,10 +1,10 @@
 """Rows in hand that wait for a slot (``delivery.slots``), outside the lanes.
 
 They have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all rows
-in hand. Free slots go in turn to the clients that wait for them and may take another.
+in hand. Free slots go in turn to the waiting clients that may take another slot.
 
-A row that has waited too long is postponed for a moment, with the reason. That makes room for other due rows, and
-another worker may have a slot for it. If its own client uses the slots, it is postponed for longer.
+A row that has waited too long is postponed for a moment, with the reason. This makes room for other due rows, and
+another worker may have a slot for the postponed row. If its own client uses the slots, the row is postponed for longer.
 """
 
 import random
@@ -22,13 +22,14 @@ from pgsched.telemetry import Events
 _Rows = deque[tuple[float, ClaimedExecution]]
 Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]
 _LONGEST_WAIT = 1.0
-_LEFT_ALONE = 1.0, 2.0  # seconds for which other workers may claim it
+_LEFT_ALONE = 1.0, 2.0  # seconds for which a row is postponed, so that other workers may claim it
 _OF_ITS_OWN_MAKING = 5.0, 10.0
 _TELL_EVERY = 10.0
 
 
 class WaitingForSlot:
-    """Passes rows to ``resume`` when there is a slot for them. Times are monotonic seconds."""
+    """Rows that wait for slots. Passes each row to ``resume`` when there is a slot for it. Times are monotonic seconds.
+    """
 
     def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
         self._resume = resume
@@ -38,7 +39,7 @@ class WaitingForSlot:
         self.count = 0
 
     def add(self, slots: Slots, row: ClaimedExecution, now: float) -> None:
-        """Adds a row that found no slot. A row that was just resumed, but came too late, keeps its turn."""
+        """Adds a row that found no slot. A row that was resumed a moment ago but still found no slot keeps its turn."""
         clients = self._rows.get(slots)
         if clients is None:
             clients = self._rows[slots] = {}
@@ -53,8 +54,8 @@ class WaitingForSlot:
         self.count += 1
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
-        """Adds a row if another row of its client already waits for the slots of its target. Returns whether it did.
-        This saves rows of a full host from trying to begin one by one."""
+        """Adds a row if another row of its client already waits for the slots of its target. Returns whether the row
+        was added. So the rows for a full host do not each try to begin."""
         if row.id in self._resumed:
             return False
         slots = self._wanted.get((row.client_id, row.target))
@@ -66,7 +67,7 @@ class WaitingForSlot:
         return True
 
     def by_client(self) -> Counter[str]:
-        """The number of waiting rows of each client."""
+        """Returns the number of waiting rows of each client."""
         found: Counter[str] = Counter()
         for clients in self._rows.values():
             for client, rows in clients.items():
@@ -74,7 +75,8 @@ class WaitingForSlot:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are slots: a row that was resumed before may not have taken its slot."""
+        """Resumes as many rows as there are free slots, because rows that were resumed before may not have taken one.
+        """
         self._resumed.clear()
         self._wanted.clear()
         for slots, clients in [*self._rows.items()]:
@@ -85,7 +87,7 @@ class WaitingForSlot:
                 self._resume_one(slots, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Slots, list[ClaimedExecution]]]:
-        """Removes the rows that have waited since before ``before``, by slots."""
+        """Removes the rows that began to wait before ``before``, and yields them by slots."""
         for slots, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():
@@ -130,7 +132,7 @@ class WaitingForSlot:
         self._resume(row)
 
     def _forget(self, slots: Slots) -> None:
-        """Forgets clients without waiting rows, and the slots if none waits for them."""
+        """Forgets clients without waiting rows, and the slots if no rows wait for them."""
         clients = self._rows[slots]
         for client in [client for client, rows in clients.items() if not rows]:
             del clients[client]
@@ -140,7 +142,7 @@ class WaitingForSlot:
 
 
 class Postponing:
-    """Postpones rows that have waited too long, and logs that now and then."""
+    """Postpones rows that have waited too long for a slot, and logs this now and then."""
 
     def __init__(self, waiting: WaitingForSlot, settle: Settle, events: Events) -> None:
         self._waiting, self._settle, self._events = waiting, settle, events
@@ -160,7 +162,7 @@ class Postponing:
                 self._tell(slots, rows)
 
     def _tell(self, slots: Slots, rows: Sequence[ClaimedExecution]) -> None:
-        """Logs a postponement, with the client that has the most postponed rows."""
+        """Logs the postponed rows, with the client that has the most of them."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = slots.why(client)
         said = {"reason": reason} if reason else {}

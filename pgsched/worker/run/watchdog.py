@@ -1,9 +1,10 @@
 """Detects that the event loop is blocked.
 
-A handler that computes or waits without awaiting blocks everything else in its process: no other row starts, no answer
-is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, checks that the loop runs.
-It reports each blockage once, with the loop's stack, and stands in for the loop meanwhile (``blocked_loop_stand_in``).
-It also resets the timer that ends a process in which not even this thread can run (``forced_exit``).
+A handler that computes or waits without awaiting blocks everything else in its process: no other row starts, no
+response is read, and no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, checks that
+the loop runs. It reports each blockage once, with the loop's stack, and stands in for the blocked loop
+(``blocked_loop_stand_in``). It also resets the timer that ends a process in which not even this thread can run
+(``forced_exit``).
 """
 
 import asyncio
@@ -26,9 +27,9 @@ _LONGEST_STACK = 4_000
 
 
 class Watchdog:
-    """The loop calls ``beat`` several times within ``after`` seconds. The rest happens in the thread, including calls
-    of listeners to ``loop.blocked``. ``stand_in`` stands in for the loop, and ``process_exit`` ends a process that
-    cannot recover."""
+    """Checks that the loop calls ``beat`` within every ``after`` seconds. All other work is done in the thread,
+    including the calls of listeners for ``loop.blocked``. ``stand_in`` does the work of a blocked loop, and
+    ``process_exit`` ends a process that cannot recover."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Watchdog:
         self._lanes: Sequence[Lane] = ()
         self._hand: RowsInHand | None = None
         self.culprit: ClaimedExecution | None = None
-        """The row whose handler blocked the loop when it was last found blocked."""
+        """The row whose handler blocked the loop when the loop was last found blocked."""
 
     def start(self, lanes: Sequence[Lane] = (), hand: RowsInHand | None = None) -> None:
         """Watches the running loop, in which these lanes deliver the rows in hand."""
@@ -57,7 +58,7 @@ class Watchdog:
         threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True).start()
 
     def beat(self, now: float) -> float:
-        """Notes that the loop is running. Returns the seconds for which it was blocked, or 0 if that was short."""
+        """Records that the loop is running. Returns the seconds for which it was blocked, or 0 if not for long."""
         blocked, self._turned_at = now - self._turned_at, now
         if blocked < self._after:
             return 0.0
@@ -79,7 +80,7 @@ class Watchdog:
                     )
                 self._process_exit.wind()
             turned_at, before, looked_at = self._turned_at, looked_at, time.monotonic()
-            if looked_at - before > self._after:  # the whole process was stopped: the loop resumes now too
+            if looked_at - before > self._after:  # the whole process was stopped, so the loop resumes now too
                 continue
             blocked = looked_at - turned_at
             if blocked < self._after:
@@ -106,7 +107,7 @@ class Watchdog:
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         task = asyncio.current_task(loop)
         culprit = next((lane.execution for lane in self._lanes if task and lane.task is task), None)
-        if self._turned_at == turned_at:  # else the loop ran meanwhile, and the stack is unrelated
+        if self._turned_at == turned_at:  # otherwise the loop has run since, and the stack is unrelated
             self.culprit, self._told_of = culprit, turned_at
             described = _described(culprit)
             self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])

@@ -1,1 +1,1 @@
-"""Settling: from the outcome back to the table."""
+"""Settling, from the outcome back to the table."""

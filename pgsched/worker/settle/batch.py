@@ -1,4 +1,4 @@
-"""A batch of outcomes."""
+"""Batches of outcomes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -21,7 +21,7 @@ class Batch:
     def __init__(self) -> None:
         self.count = 0
         self.groups = defaultdict[tuple[str, int | None], ByPartition](dict)
-        """Rows whose statement needs only their ids and tokens, by statement and status code."""
+        """Rows that are settled by id and token alone, by statement and status code."""
         self.answered = defaultdict[int, list[AnsweredRow]](list)
         self.finished = defaultdict[int, list[Finished]](list)
         self.postponed = defaultdict[int, list[PostponedRow]](list)
@@ -34,7 +34,7 @@ class Batch:
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """The partition, client and ordering key of each row that ends, by id."""
         self.jobs: dict[bytes, bytes] = {}
-        """The job of each row that ends, by id, if the job counts the outcomes of its runs."""
+        """The job of each row that ends, by the row's id, if the job counts the outcomes of its runs."""
 
     def succeed(self, row: ClaimedExecution, code: int | None) -> None:
         self._add(self.groups["succeeded", code], row)
@@ -53,8 +53,8 @@ class Batch:
             self._end(row)
 
     def release(self, row: ClaimedExecution, *, by_drain: bool = False, ended: bool = False) -> None:
-        """Hands a row back, unless it has already ended. ``returning`` has the earliest instant of these rows per
-        partition."""
+        """Hands a row back, or if it has already ended, records that its call is over. ``returning`` has the earliest
+        instant of these rows, by partition."""
         if ended or not by_drain:
             self._end_call(row)
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
@@ -62,7 +62,7 @@ class Batch:
 
     def finish(self, row: ClaimedExecution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
         """Adds an outcome other than a plain success. ``counts`` means that the row's job counts its failures. ``told``
-        are further fields of ``Finished``."""
+        contains further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
             self._end(row)
@@ -95,11 +95,11 @@ class Batch:
         return {code: groups for (outcome, code), groups in self.groups.items() if outcome == "succeeded"}
 
     def rows(self) -> list[tuple[bytes, int]]:
-        """The (id, token) of each row in the batch."""
+        """Returns the id and token of each row in the batch."""
         return [pair for group in self.by_partition().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
-        """The part of the batch with these rows."""
+        """Returns a batch with only these rows."""
         part = Batch()
         for which, groups in self.groups.items():
             if found := _of(groups, ids):
@@ -114,7 +114,8 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Splits off rows with an ordering key so that ``most`` of them are left, from each client in turn."""
+        """Splits the batch so that the first part has at most ``most`` rows with an ordering key, taken from each
+        client in turn."""
         if len(self.keys) <= most:
             return self, Batch()
         later = set(self._keyed_by_turns()[most:])
@@ -134,8 +135,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """The batch with the reason why answers cannot be stored instead of the answers, and how its first row ended,
-        or None."""
+        """Returns the batch with results replaced with the reason why they cannot be stored. Also returns how the first
+        row ended, or None."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():
@@ -151,7 +152,7 @@ class Batch:
         return plain, ended
 
     def by_partition(self) -> ByPartition:
-        """All rows, by partition."""
+        """Returns all rows, by partition."""
         found: ByPartition = {}
         for groups in self.groups.values():
             _join(found, groups)
@@ -171,7 +172,8 @@ class Batch:
         return found
 
     def _keyed_by_turns(self) -> list[bytes]:
-        """The ids of rows with an ordering key: the first of each client, then the second of each, and so on."""
+        """Returns the ids of rows with an ordering key: the first row of each client, then the second of each, and so
+        on."""
         counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
         for place, (id, (_, client, _)) in enumerate(self.keys.items()):
             turns.append((counts[client], place, id))
@@ -179,8 +181,8 @@ class Batch:
         return [id for _, _, id in sorted(turns)]
 
     def _end_call(self, row: ClaimedExecution) -> None:
-        """Notes that the row's call is over. If the row was cancelled, the next one with its ordering key waits for
-        this; if not, it stays at the head of its key."""
+        """Records that the row's call is over. If the row was cancelled, the next row with its ordering key waits for
+        this. If not, the row stays first of its key."""
         if row.ordering_key is not None:
             self._end(row)
 

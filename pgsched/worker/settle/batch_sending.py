@@ -1,8 +1,8 @@
 """Sends a batch of outcomes: as a whole, or only the part that can be settled.
 
 A client's open transaction may lock rows in hand, or jobs that count outcomes. Other outcomes do not wait for it:
-``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is retried later. A row that the
-database refuses to settle is settled without its answer; if that fails too, the row is set aside
+``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is retried later. If the database
+refuses to settle a row, the row is settled without its result. If that fails too, the row is set aside
 (``store.live.parked_rows``).
 """
 
@@ -29,8 +29,8 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class SettleReport:
-    """What became of a batch. ``turns`` are the ordering keys whose next execution could not be decided. ``fires`` are
-    the partition and instant of each row that fires again, or whose turn it is now."""
+    """What became of a batch. ``turns`` are the ordering keys whose next execution could not be decided. ``fires`` has
+    the partition and instant of each row that fires again, or whose turn has come under its ordering key."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
@@ -94,15 +94,15 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
 
 
 class LockAvoidingSettle:
-    """Settles those rows of a batch that nobody else has locked."""
+    """Settles those rows of a batch that no other transaction has locked."""
 
     def __init__(self, connection: Connection, batch: Batch) -> None:
         self._connection, self._batch = connection, batch
         self._settled = SettleReport()
 
     async def settle(self) -> SettleReport:
-        """Settles what it can. Raises errors that no row caused; rows settled before that are refused when they are
-        sent again."""
+        """Settles as many rows as possible. Raises any error that no row caused. If the batch is then sent again, the
+        rows that were already settled are refused."""
         parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)
         for culprit in parted.culprits:
@@ -129,7 +129,8 @@ class LockAvoidingSettle:
             self._settled.locked |= await settle_locks.still_leased(self._connection, rest.by_partition())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
-        """Settles a row without its answer. If that is refused too, sets the row aside, although it has ended."""
+        """Settles a row without its result. If the database refuses that too, sets the row aside, although it has
+        ended."""
         plain, ended = self._batch.only({culprit.row}).without_answers(reason_of(culprit.error))
         if ended:
             try:
@@ -157,8 +158,8 @@ class LockAvoidingSettle:
 
 
 async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int, int]]:
-    """Lets the next execution of each ordering key have its turn, and removes the decided keys from ``turns``: the rest
-    is locked. Returns the partition and instant of each such execution."""
+    """Gives the next execution of each ordering key its turn, and returns the partition and instant of each such
+    execution. Keys that are locked stay in ``turns``; the others are removed."""
     fires: list[tuple[int, int]] = []
 
     async def let(some: Sequence[Turn]) -> None:
@@ -171,7 +172,7 @@ async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int,
     left: set[Turn] = set()
     for partition in sorted({turn[0] for turn in turns}):
         parted = await by_halves([turn for turn in turns if turn[0] == partition], let)
-        # Keys with another error are left to the sweep, which reports them.
+        # Keys with another kind of error are left to the sweep, which reports them.
         left.update(parted.untried, [culprit.row for culprit in parted.culprits if is_a_lock(culprit.error)])
     turns.intersection_update(left)
     return fires

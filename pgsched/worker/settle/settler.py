@@ -1,14 +1,14 @@
 """Gathers outcomes and settles them in batches, each in one round trip and one commit.
 
 Outcomes are kept until the database has committed them. If the connection breaks, the same outcomes are sent again on
-the next one. That is idempotent: an outcome only counts under its row's token, and has no effect the second time.
+a new connection. That is idempotent: an outcome counts only under its row's token, so it has no effect the second time.
 
-If a row of a batch is locked, or the database refuses it, the others are settled without it (``batch_sending``). Locked
-rows are kept apart and retried several times a second. Meanwhile, batches first check which rows are locked, so that
-they do not wait for locks.
+If a row of a batch is locked, or the database refuses it, the other rows are settled without it (``batch_sending``).
+Locked rows are kept apart and retried several times a second. While there are any, batches first check which rows are
+locked, so that they do not wait for locks.
 
-The gathering window adapts to the load: an idle worker settles at once, a busy one when a batch is full or the longest
-window has passed.
+The gathering window adapts to the load. An idle worker settles at once. A busy worker settles when a batch is full or
+the longest window has passed.
 """
 
 import asyncio
@@ -53,15 +53,15 @@ _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MOST_KEYS = 64  # rows with an ordering key per batch: their keys' next rows get their turn, and claims wait for that
+_MOST_KEYS = 64  # rows with an ordering key per batch; each gives the next row its turn, and claims wait for that
 
 
 class Settler(Service):
     """Takes outcomes from the dispatcher. The database decides and records what becomes of each row.
 
-    The signals: ``expected`` passes the partition and instant of rows that fire again, ``held`` the gate at which a row
-    waits for another worker, ``failed`` each failed attempt, and ``counted`` the outcomes of a batch. ``ended`` means
-    that rows have ended.
+    Signals: ``expected`` passes the partition and instant of a row that fires again; ``held`` passes the gate at which
+    a row waits for another worker; ``failed`` passes each failed attempt; ``counted`` passes the outcomes of a batch;
+    and ``ended`` means that rows have ended.
     """
 
     name = "settler"
@@ -103,7 +103,7 @@ class Settler(Service):
         self.settled_count = 0
 
     def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
-        """Takes the outcome of a row. It is refused if this process has since claimed the row under another lease."""
+        """Takes the outcome of a row. Ignores it if the row is no longer in hand under the same token."""
         if not self._in_hand.has(row):
             self.events.emit("lease.refused", count=1)
             return
@@ -116,8 +116,8 @@ class Settler(Service):
             self._pass_mark(batch.count, row, outcome, seconds)
 
     def _pass_mark(self, count: int, row: ClaimedExecution, outcome: Outcome, seconds: float) -> None:
-        """Measures the attempt, and wakes the service if the batch is full. Neither happens between marks. If a batch
-        grows much larger than the one before, drops every other measured attempt."""
+        """Measures the attempt, and wakes the service if the batch is full. Attempts between marks are not measured. If
+        a batch grows much larger than the previous one, drops every other measured attempt."""
         if type(outcome) in MEASURED:
             self._measured.append(Measured(row, seconds, time.monotonic()))
             if len(self._measured) > 2 * MEASURED_IN_A_BATCH:
@@ -196,7 +196,7 @@ class Settler(Service):
         return 0.0
 
     async def flush(self) -> None:
-        """Settles all outcomes, at the end of a drain. Raises what the database raises."""
+        """Settles all outcomes, at the end of a drain. Raises any error of the database."""
         while self._sending is not None or self._gathering.count:
             await self._send(self._sending or self._take_gathered())
         while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for this, at shutdown
@@ -226,7 +226,7 @@ class Settler(Service):
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
     async def _settle_all(self, connection: Connection, batch: Batch) -> SettleReport | None:
-        """Settles a batch as a whole. Returns None if one of its rows prevents that."""
+        """Settles a batch as a whole. Returns None if a row in the batch prevents that."""
         for _ in range(2):
             try:
                 return await settle(connection, batch)
@@ -240,7 +240,7 @@ class Settler(Service):
         return None
 
     def _keep_apart(self, settled: SettleReport) -> None:
-        """Keeps locked rows, and undecided ordering keys, to retry them soon."""
+        """Keeps locked rows and undecided ordering keys for a retry."""
         self._turns |= settled.turns
         if settled.locked or settled.turns:
             self._wary_until = time.monotonic() + _WARY
@@ -250,7 +250,7 @@ class Settler(Service):
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
     async def _try_again(self) -> float:
-        """Retries locked rows if that is due. Returns the seconds until the next retry."""
+        """Retries locked rows if a retry is due. Returns the seconds until the next retry."""
         if not self._locked.count and not self._turns:
             return 60.0
         if not self._again.is_due and not self.stopping:
@@ -265,7 +265,7 @@ class Settler(Service):
         return self._again.pause if self._locked.count or self._turns else 60.0
 
     def _note(self, batch: Batch, settled: SettleReport, started: float) -> None:
-        """Removes the rows of a settled batch from hand, and notifies listeners."""
+        """Removes the rows of a settled batch from the rows in hand, and notifies listeners."""
         self.settled_count += settled.count
         for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started
