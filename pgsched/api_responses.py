@@ -1,6 +1,6 @@
-"""The types of the API's answers, which the SDK returns unchanged.
+"""The types of the API's responses, which the SDK returns unchanged.
 
-Rows that are returned as the database has them (executions, queues, limits, …) are in ``pgsched.store``. The SDK
+The types of rows that the API returns unchanged (executions, queues, limits, …) are in ``pgsched.store``. The SDK
 ignores fields that a newer API adds.
 """
 
@@ -21,16 +21,17 @@ _Item = TypeVar("_Item")
 
 
 class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
-    """One page. Pass ``next`` as ``after`` for the next page; it is null on the last."""
+    """One page. Pass ``next`` as ``after`` to get the next page. ``next`` is null on the last page."""
 
     items: list[_Item]
     next: str | None
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
-    """The execution or job under the key. ``outcome`` is created; replaced, if it replaced a waiting one; existing, if
-    the one already there stays; or ended, if that succeeded recently and nothing was scheduled. ``fire_at`` is null for
-    a paused job, and for an execution that is running, waits for others or has ended."""
+    """The execution or job with the key. ``outcome`` is ``created``; ``replaced`` if it replaces a waiting one;
+    ``existing`` if an earlier one was kept; or ``ended`` if an earlier one has succeeded recently, so that nothing was
+    scheduled. ``fire_at`` is null for a paused job, and for an execution that is running, waits for others or has
+    ended."""
 
     id: UUID
     kind: Literal["execution", "job"]
@@ -39,7 +40,7 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput from ``start`` until ``end``, by steps of length ``step``, or by queue or client."""
+    """Throughput from ``start`` to before ``end``, either in steps of length ``step``, or by queue or client."""
 
     start: datetime
     end: datetime
@@ -48,21 +49,22 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false if nothing changed."""
+    """The result of a change. ``changed`` is false if nothing changed."""
 
     id: UUID
     changed: bool
 
 
 class Triggered(msgspec.Struct, frozen=True, kw_only=True):
-    """The execution that runs the job now."""
+    """The execution that was created to run the job now."""
 
     id: UUID
     job_id: UUID
 
 
 class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Either cron, with its time zone and rules for clock changes, or every, with the time zone of excluded days."""
+    """Either ``cron``, with its time zone and its policies for clock changes, or ``every``, with the time zone of
+    excluded days."""
 
     cron: str | None = None
     timezone: str | None = None
@@ -72,9 +74,9 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits; null without that rule.
-    ``declared_by`` names the declaration in which it must be changed. ``last_outcomes`` has the latest first; null if
-    not requested."""
+    """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits, and is null without that rule.
+    ``declared_by`` names the declaration in which the job must be changed. ``last_outcomes`` has the latest outcome
+    first, and is null if it was not requested."""
 
     id: UUID
     client: str
@@ -98,7 +100,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDetail(Job, frozen=True, kw_only=True):
-    """A recurring definition, and when it fires next (null unless it is active)."""
+    """A recurring definition, and when it fires next. ``fire_at`` is null unless the job is active."""
 
     fire_at: datetime | None
 
@@ -110,14 +112,14 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """``id`` is the new execution."""
+    """The replay of a dead letter. ``id`` is the id of the new execution."""
 
     id: UUID
     dead_letter: UUID
 
 
 def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
-    """A job as the API returns it: its schedule in the form of a request."""
+    """Converts a row to a job as the API returns it, with the schedule in the form of a request."""
     return Job(**_of_job(row), last_outcomes=last_outcomes)
 
 
@@ -126,8 +128,8 @@ def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
-    """A page of up to ``limit`` items; ``found`` has one more if there is a next page. ``after`` gives an item's
-    cursor."""
+    """Returns a page of up to ``limit`` items. ``found`` must have one more item if there is a next page. ``after``
+    returns an item's cursor."""
     return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
 
 

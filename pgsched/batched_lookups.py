@@ -1,7 +1,7 @@
 """Batches concurrent look-ups of single keys into one statement.
 
-While a statement is running, further keys wait for the next one. So look-ups use at most one connection, however many
-there are.
+While a statement is running, further keys wait for the next statement. So look-ups use at most one connection, however
+many there are.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ _Value = TypeVar("_Value")
 
 
 class Batched(Generic[_Key, _Value]):
-    """Looks up keys with ``look_up``, at most ``most`` at a time. It returns the values of the keys that exist; the
-    others get None. If it raises, every caller waiting for those keys gets the error."""
+    """Looks up keys with ``look_up``, at most ``most`` at a time. ``look_up`` returns the values of the keys that
+    exist; all other keys get None. If ``look_up`` raises, every caller that waits for its keys gets the error."""
 
     def __init__(
         self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]], *, most: int | None = None
@@ -41,7 +41,7 @@ class Batched(Generic[_Key, _Value]):
             except Exception as error:
                 for future in wanted.values():
                     future.set_exception(error)
-                    future.exception()  # marks it as retrieved: the waiter may be gone
+                    future.exception()  # marks the error as retrieved, because no caller may be waiting any more
                 continue
             for key, future in wanted.items():
                 future.set_result(found.get(key))

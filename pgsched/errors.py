@@ -1,4 +1,4 @@
-"""Every error of pgsched.
+"""All errors of pgsched.
 
     PgschedError
     ├── InvalidInput                 the request is invalid; the message says what to write
@@ -140,7 +140,7 @@ class EmbeddedPostgresError(PgschedError):
 
 
 def all_errors(root: type[PgschedError] = PgschedError) -> list[type[PgschedError]]:
-    """Every class of this module, the base first."""
+    """Returns all error classes of this module, with each base class before its subclasses."""
     kinds = [kind for kind in root.__subclasses__() if kind.__module__ == __name__]
     return [root, *(found for kind in kinds for found in all_errors(kind))]
 
@@ -149,5 +149,5 @@ _BY_SQLSTATE = {error.sqlstate: error for error in all_errors() if error.sqlstat
 
 
 def error_for_sqlstate(sqlstate: str | None) -> type[PgschedError] | None:
-    """The error class for a SQLSTATE, or None if it is not one of ours."""
+    """Returns the error class for a SQLSTATE, or None if it is not one of pgsched's."""
     return _BY_SQLSTATE.get(sqlstate or "")

@@ -8,12 +8,12 @@ from pgsched.errors import InvalidSettings
 
 @contextmanager
 def extra(name: str, by: str) -> Iterator[None]:
-    """Says what to install if the block imports a missing library.
+    """Raises InvalidSettings, with what to install, if the block imports a missing library.
 
         with extra("tracing", by="tracing"):
             from pgsched.spans import Spans
 
-    Raises InvalidSettings. If a module of pgsched itself is missing, that is a bug and keeps its traceback.
+    If a module of pgsched itself is missing, that is a bug, and the ImportError is raised unchanged.
     """
     try:
         yield
@@ -24,5 +24,5 @@ def extra(name: str, by: str) -> Iterator[None]:
 
 
 def missing(name: str, by: str) -> str:
-    """The sentence that says what to install."""
+    """Returns a message that says what to install."""
     return f"{by} needs an extra: pip install 'pgsched[{name}]'"

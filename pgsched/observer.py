@@ -1,6 +1,6 @@
 """Observers, which are called for each batch that passes through a worker. Benchmarks and metrics use them.
 
-A batch is reported once, as a whole, so there is no cost per row, and no cost at all without an observer.
+Each batch is reported once, as a whole, so there is no cost per row, and without observers no cost at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ class BatchClaimed:
     """A claim was answered.
 
     ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, including
-    begin and commit, but not the statements between them that plan and admit. ``seconds`` is the time until the answer.
-    ``at_once`` is true for a single statement that claimed rows that had just been announced.
+    begin and commit, but not the statements in between that plan and admit. ``seconds`` is the time until the result
+    arrived. ``at_once`` is true for a single statement that claims rows that have just been announced.
     """
 
     rows: int
@@ -27,9 +27,9 @@ class BatchClaimed:
 class BatchSettled:
     """A batch of outcomes was written to the database.
 
-    ``rows`` is the number of rows that were still leased to this worker. ``outcomes`` counts them by their final
-    status, or as ``retrying``, ``postponed``, ``deferred``, ``held`` or ``released``. ``seconds`` is the time that the
-    ``statements`` took.
+    ``rows`` is the number of rows that were still leased to this worker. ``outcomes`` counts these rows by final
+    status, or as ``retrying``, ``postponed``, ``deferred``, ``held`` or ``released``. ``statements`` is the number of
+    statements, and ``seconds`` is the time that they took.
     """
 
     rows: int
@@ -39,8 +39,8 @@ class BatchSettled:
 
 
 class Timed(NamedTuple):
-    """How late an attempt began and how long it took, in seconds. It represents ``weight`` attempts. ``unclaimed`` is
-    the part of the lateness before it was claimed; None if that is unknown."""
+    """How late an attempt began and how long it took, in seconds. The attempt represents ``weight`` attempts.
+    ``unclaimed`` is the part of the lateness before the claim, or None if that is unknown."""
 
     queue: int
     client: str
@@ -51,8 +51,7 @@ class Timed(NamedTuple):
 
 
 class QueueOutcome(NamedTuple):
-    """A queue, by its number, and an outcome. ``is_plain`` marks plain successes, whose ends are counted nowhere
-    else."""
+    """A queue, by number, and an outcome. ``is_plain`` marks plain successes, whose ends are counted nowhere else."""
 
     queue: int
     outcome: str
@@ -64,9 +63,10 @@ class AttemptsEnded:
     """Attempts have ended, and their outcomes are settled.
 
     ``clients`` has the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
-    ``deferred``; or, for executions that were never attempted, ``late``, ``released`` or ``undeliverable``.
-    ``committed`` counts the attempts that were committed together with their handler's writes, and so are in no batch.
-    Under load, ``timed`` is only a sample, in which each entry represents others of its queue.
+    ``deferred``. It also has the clients of executions that were not attempted, as ``late``, ``released`` or
+    ``undeliverable``. ``committed`` counts the attempts that were committed together with their handler's writes, so
+    that they are in no batch. Under load, ``timed`` is only a sample, in which each entry represents several attempts
+    of its queue.
     """
 
     clients: Mapping[QueueOutcome, Sequence[str]]
@@ -77,7 +77,7 @@ class AttemptsEnded:
 class Observer:
     """The base class of observers. Its methods do nothing; subclasses override the ones they need.
 
-    A method must not raise or block: it runs in the loop that claims and settles. Executions that are committed
+    A method must not raise or block, because it runs in the loop that claims and settles. Executions that are committed
     together with their handler's writes are not settled in a batch, so only ``ended`` reports them.
     """
 
@@ -85,8 +85,8 @@ class Observer:
         """Called before the rows are dispatched."""
 
     def settled(self, batch: BatchSettled) -> None:
-        """Called once the batch is committed."""
+        """Called when the batch has been committed."""
 
     def ended(self, attempts: AttemptsEnded) -> None:
-        """Called for the attempts of each batch once it is committed, and for each attempt that was committed with its
-        handler's writes."""
+        """Called for the attempts of each batch when it has been committed, and for each attempt that was committed
+        together with its handler's writes."""

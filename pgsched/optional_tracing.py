@@ -1,4 +1,4 @@
-"""Starts recording spans if tracing is on. OpenTelemetry is imported only then."""
+"""Starts recording spans if tracing is on. OpenTelemetry is imported only in that case."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def recording(settings: Settings, service: str) -> "Spans | None":
     """Returns the recorder of spans for ``service``, or None if the setting ``tracing`` is off.
 
-    Raises InvalidSettings if OpenTelemetry is not installed, or if it rejects its environment variables.
+    Raises InvalidSettings if OpenTelemetry is not installed or rejects its environment variables.
     """
     if not settings.tracing:
         return None

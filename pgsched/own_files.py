@@ -1,4 +1,5 @@
-"""Writes files that other users cannot redirect: only into directories that they cannot change, never through links."""
+"""Writes files that other users cannot redirect: only in directories that they cannot change, and never through links.
+"""
 
 import os
 from pathlib import Path
@@ -7,9 +8,9 @@ from pgsched.errors import InvalidInput
 
 
 def check_directory(directory: Path, otherwise: str) -> None:
-    """Raises InvalidInput if another user, other than root, could put a link in place of a file in this directory.
+    """Raises InvalidInput if another user, other than root, could replace a file in this directory with a link.
 
-    If this process is root, that is so below any directory of another user, who can move its contents.
+    For a process that runs as root, this applies to every directory below one that belongs to another user.
     """
     path = directory.absolute()
     there = [one for one in (path, *path.parents) if one.exists()]
@@ -25,15 +26,17 @@ def check_directory(directory: Path, otherwise: str) -> None:
 
 
 def make_directory(directory: Path, otherwise: str, *, mode: int = 0o777) -> None:
-    """Creates the directory if it does not exist, and checks it. Raises what ``check_directory`` does, and OSError."""
+    """Creates the directory if it does not exist, and checks it with ``check_directory``, whose errors it raises.
+    Raises OSError if the directory cannot be created.
+    """
     check_directory(directory, otherwise)
     directory.mkdir(mode=mode, parents=True, exist_ok=True)
     check_directory(directory, otherwise)
 
 
 def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
-    """Opens a file for reading and writing and returns its descriptor. Creates the file if it does not exist. Only this
-    user may read it.
+    """Opens a file for reading and writing, and returns its descriptor. Creates the file if it does not exist. Makes it
+    accessible only to this user.
 
     Raises OSError for a link, and InvalidInput for another user's file.
     """
@@ -52,7 +55,7 @@ def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
 
 
 def write_own(file: Path, text: str) -> None:
-    """Replaces the contents of such a file and syncs it to disk. Raises what ``open_own`` does."""
+    """Opens a file with ``open_own``, replaces its contents, and syncs it to disk."""
     with os.fdopen(open_own(file, empty=True), "w", encoding="utf-8") as opened:
         opened.write(text)
         opened.flush()

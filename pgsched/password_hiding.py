@@ -1,4 +1,4 @@
-"""Finds passwords in URLs, connection parameters and JSON objects, and removes them from text that is shown.
+"""Finds passwords in URLs, connection parameters and JSON objects, and redacts them in text that is shown.
 
 >>> without_passwords("postgresql://shop:hush@db.example/shop")
 'postgresql://shop:…@db.example/shop'
@@ -23,5 +23,5 @@ def has_password(text: str) -> bool:
 
 
 def without_passwords(text: str) -> str:
-    """The text with an ellipsis in place of each password."""
+    """Replaces each password in the text with an ellipsis."""
     return _PASSWORD.sub(lambda found: (found["before"] or found["json"] or found["given"]) + _LEFT_OUT, text)

@@ -1,8 +1,8 @@
-"""Seals the secrets stored in the database: AES-256-GCM, with a key that the database never sees.
+"""Seals the secrets that are stored in the database, by AES-256-GCM with a key that the database never sees.
 
-A sealed secret names its key, so that keys can be rotated while secrets are in use: the first key of a ring seals, any
-of them opens. A secret opens only for the client and name that it was sealed for, so a row copied to another client is
-useless there.
+A sealed secret names its key, so that keys can be rotated while secrets are in use: the first key of a ring seals new
+secrets, and every key opens those that it has sealed. A secret opens only for the client and name for which it was
+sealed, so a row that is copied to another client is useless there.
 """
 
 import base64
@@ -22,11 +22,11 @@ _HOW = "write keys printed by pgsched admin secrets new-key, separated by commas
 
 
 class CannotOpen(PgschedError):
-    """No key of the ring opens the secret, or it was sealed for another client or name."""
+    """No key of the ring opens the secret, or the secret was sealed for another client or name."""
 
 
 def new_key() -> str:
-    """A new key, for the setting ``secret_keys``."""
+    """Returns a new key for the setting ``secret_keys``."""
     return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
@@ -38,7 +38,9 @@ class KeyRing:
 
     @classmethod
     def parse(cls, text: str) -> "KeyRing | None":
-        """Parses the setting; None if it is empty. Raises InvalidSettings, whose message never contains the value."""
+        """Parses the setting. Returns None if it is empty. Raises InvalidSettings, without any key in the message, if
+        it is invalid.
+        """
         given = [key.strip() for key in text.split(",") if key.strip()]
         if not given:
             return None
@@ -54,7 +56,7 @@ class KeyRing:
         return head + nonce + self._keys[self._first].encrypt(nonce, value.encode(), _bound_to(head, client, name))
 
     def open(self, client: str, name: str, sealed: bytes) -> str:
-        """Decrypts a secret. Raises CannotOpen."""
+        """Decrypts a secret. Raises CannotOpen if that is not possible."""
         from cryptography.exceptions import InvalidTag
 
         head, nonce, rest = sealed[: 1 + _ID_BYTES], sealed[1 + _ID_BYTES :][:_NONCE_BYTES], sealed[_BEFORE:]
@@ -67,11 +69,11 @@ class KeyRing:
             raise CannotOpen("the stored value was not sealed for this client and name") from None
 
     def has_key_of(self, sealed: bytes) -> bool:
-        """Whether one of the keys sealed it, judging by its header alone."""
+        """Whether the ring has the key that sealed a secret, judging by the secret's header alone."""
         return sealed[:1] == _VERSION and sealed[1 : 1 + _ID_BYTES] in self._keys
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Whether it was sealed with the first key."""
+        """Whether a secret was sealed with the first key."""
         return sealed.startswith(_VERSION + self._first)
 
 
@@ -93,5 +95,5 @@ def _id(key: bytes) -> bytes:
 
 
 def _bound_to(head: bytes, client: str, name: str) -> bytes:
-    """The associated data that is authenticated with the secret. Neither a client nor a name contains NUL."""
+    """Returns the data that is authenticated together with the secret. Neither a client nor a name contains NUL."""
     return b"\x00".join((head, client.encode(), name.encode()))

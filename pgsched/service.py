@@ -1,8 +1,8 @@
 """Service, the base class of background work, and Signal, by which parts notify each other.
 
-A service defines one turn of its work. ``run`` calls it and sleeps for the time that the turn returned, or until woken.
-If a turn raises, the error is reported, and the turn is retried with a growing pause. So services survive an outage of
-the database.
+A service defines one turn of its work. ``run`` repeats the turn, and in between sleeps for the time that the turn
+returned, or until it is woken. If a turn raises, the error is reported, and the turn is retried after a growing pause.
+So services survive an outage of the database.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ import psycopg
 from pgsched.telemetry import Events
 
 _LONGEST_REST = 1.0
-_SUDDEN = 1.0  # seconds for which a piece of work may always count, however short the previous one was
+_SUDDEN = 1.0  # a piece of work may count for this many seconds, however short the previous one was
 _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the error means that the database cannot be reached, rather than that it refuses something."""
+    """Whether the error means that the database cannot be reached, rather than that it refuses a statement."""
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
     return isinstance(error, OSError)  # includes TimeoutError
 
 
 def event_text(error: Exception) -> str:
-    """An error as text for events."""
+    """Returns an error as text for events."""
     return f"{type(error).__name__}: {error}"[:500]
 
 
 def collect_seldom() -> None:
-    """Keeps garbage collector pauses short. Call it when all parts of the process exist: they are not scanned again,
-    and later objects live for milliseconds."""
+    """Keeps the pauses of the garbage collector short. Must be called when all parts of the process exist. These are
+    not scanned again, and most later objects live only for milliseconds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -46,8 +46,8 @@ _Told = ParamSpec("_Told")
 
 
 class Signal(Generic[_Told]):
-    """Calls its listeners, in the order in which they were connected. The sender need not know them. A listener must
-    not block or raise."""
+    """Calls its listeners in the order in which they were connected, so that the sender need not know them. A listener
+    must not block or raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[_Told, object]] = []
@@ -61,7 +61,7 @@ class Signal(Generic[_Told]):
 
 
 class Droppable(Protocol):
-    """A connection that can be dropped, and is made again at the next request."""
+    """A connection that can be dropped, and is opened again at the next request."""
 
     async def drop(self, error: Exception | None = None) -> None: ...
 
@@ -71,7 +71,7 @@ _Connection_co = TypeVar("_Connection_co", covariant=True)
 
 
 class Lender(Protocol[_Connection_co]):
-    """Provides a connection, and makes it if necessary."""
+    """Provides a connection, and opens it if necessary."""
 
     async def get(self) -> _Connection_co: ...
 
@@ -79,9 +79,9 @@ class Lender(Protocol[_Connection_co]):
 class DutyCycle:
     """Limits work to one part in ``one_in`` of the time, and to one start every ``every`` seconds.
 
-    The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most twice the
-    previous one, or a second: if it suddenly took much longer, it was probably blocked by a frozen database or a locked
-    row, which should not delay the next piece by minutes.
+    The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
+    or twice as long as the previous one, whichever is longer. If it suddenly takes much longer than that, a frozen
+    database or a locked row has probably blocked it, which should not delay the next piece by minutes.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
@@ -109,7 +109,7 @@ class DutyCycle:
 
     @property
     def pause(self) -> float:
-        """Seconds until the work is due again; 0 if it is due."""
+        """Seconds until the work is due again, or 0 if it is due."""
         return max(self._due_at - time.monotonic(), 0.0)
 
     @property
@@ -117,7 +117,7 @@ class DutyCycle:
         return time.monotonic() >= self._due_at
 
     def go_on(self) -> None:
-        """Makes the next piece due without waiting for ``every``, as soon as the share of the time allows."""
+        """Makes the next piece of work due as soon as the share of the time allows, without waiting for ``every``."""
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
@@ -130,20 +130,20 @@ class DutyCycle:
 
 
 class Service:
-    """Work in turns. Subclasses implement ``turn``. Tests call it directly; ``run`` repeats it until ``stop``."""
+    """Work in turns. Subclasses implement ``turn``. ``run`` repeats the turn until ``stop``; tests call it directly."""
 
     name: str = "service"
     first_pause: float = 0.05
     longest_pause: float = 2.0
     longest_turn: float = 40.0
-    """Seconds after which a turn is cancelled. Statements time out earlier, so a turn that takes longer has lost its
+    """Seconds after which a turn is cancelled. Statements time out earlier, so a turn that takes this long has lost its
     connection without an error."""
     rest: float = 0.0
-    """After a turn, the service cannot be woken for this many times the turn's duration, at most a second. This bounds
-    its share of the time, however often it is woken."""
+    """After a turn, the service cannot be woken for this many times the turn's duration, at most a second. This limits
+    the service's share of the time, however often it is woken."""
 
     def __init__(self, events: Events, *links: Droppable) -> None:
-        """``links`` are the connections that the turns use. They are dropped after a turn that raised."""
+        """``links`` are the connections that the turns use. They are dropped when a turn raises."""
         self.events, self._links = events, links
         self.stopping = False
         self._wake = asyncio.Event()
@@ -151,15 +151,15 @@ class Service:
 
     @property
     def unwell_for(self) -> float:
-        """Seconds since the start of the first turn after the last success; 0 between successful turns."""
+        """Seconds since the start of the first turn that has not succeeded, or 0 if the last turn succeeded."""
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:
-        """Does one turn of the work and returns the seconds until the next one is due."""
+        """Does one turn of the work, and returns the seconds until the next turn is due."""
         raise NotImplementedError
 
     async def recover(self, error: Exception) -> None:
-        """Drops the connections. Called after a turn raised, before the pause."""
+        """Drops the connections. Called when a turn has raised, before the pause."""
         for link in self._links:
             await link.drop(error)
 
@@ -186,7 +186,7 @@ class Service:
                     lasted = round(time.monotonic() - failed_at, 3)
                     self.events.emit("service.recovered", service=self.name, failures=failures, seconds=lasted)
                 failures = 0
-            except Exception as error:  # the one place for all services: a turn may fail, a service must not
+            except Exception as error:  # a turn may fail, but the service goes on
                 failed_at = failed_at if failures else started
                 failures += 1
                 pause = self._pause_after(failures)

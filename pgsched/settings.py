@@ -1,4 +1,5 @@
-"""The settings: one frozen object. ``cli.settings_sources`` merges it from flags, environment and ``pgsched.toml``."""
+"""The settings, as one frozen object. ``cli.settings_sources`` merges flags, environment and ``pgsched.toml`` into it.
+"""
 
 import ipaddress
 import json
@@ -20,8 +21,9 @@ def _setting(
     secret: bool = False,
     password: bool = False,
 ) -> _Value:
-    """A setting with its flag's help text, and its least and greatest value. A ``secret`` setting has no flag, because
-    every user of the machine can read flags. A setting that may contain a ``password`` has a flag that refuses one."""
+    """Declares a setting. ``text`` is the help text of its flag, and ``within`` has its minimum and maximum. A
+    ``secret`` setting has no flag, because every user of the machine can read flags. If a setting may contain a
+    ``password``, its flag refuses passwords."""
     return field(
         default=default,
         repr=not (secret or password),
@@ -144,12 +146,12 @@ class Settings:
 
     @property
     def queue_names(self) -> list[str]:
-        """The queues a worker serves, in order of preference."""
+        """The names of the queues that a worker serves, in the given order."""
         return list(dict.fromkeys(name.strip() for name in self.queues.split(",") if name.strip()))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can only be reached from this machine."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -169,7 +171,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _check_address(url: str) -> None:
-    """Refuses a password with unescaped special characters, because libpq would take the rest for the host."""
+    """Refuses a password with unescaped special characters, because libpq would take its end for the host."""
     address = url.partition("://")[2]
     login = address.rpartition("@")[0]
     if re.search(r"[@/?#]", login) and not re.search(r"[/?].*=", login):
@@ -179,7 +181,7 @@ def _check_address(url: str) -> None:
         )
     if re.search(r"%(?![0-9A-Fa-f]{2})", address):
         raise InvalidSettings("database_url has a % that is not an escape such as %40: write %25 for a percent sign")
-    # libpq would report it too, but would repeat the password.
+    # libpq would report this too, but would repeat the password.
     if re.search(r"\s|%00", address):
         raise InvalidSettings("database_url contains a space or a NUL: write %20 for a space, and leave out a NUL")
 

@@ -1,8 +1,8 @@
-"""OpenTelemetry spans for scheduling an execution, for its wait once it is due, and for each attempt.
+"""Records OpenTelemetry spans: for scheduling an execution, for its wait when it is due, and for each attempt.
 
-The destination, sampling and resource attributes are set as for any other program, with OpenTelemetry's own variables
-(``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``). If an application or an agent
-has set a tracer provider, that one is used.
+OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``)
+set the destination, sampling and resource attributes. If the application or an agent has set a tracer provider, that
+provider is used.
 """
 
 import threading
@@ -27,12 +27,12 @@ _LONGEST = 256
 
 
 class Spans:
-    """Starts spans. ``service`` is their ``service.name``, unless the environment sets another."""
+    """Starts spans. ``service`` is their ``service.name``, unless the environment sets another name."""
 
     def __init__(self, service: str) -> None:
         self._own: TracerProvider | None = None
         provider = trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider):  # none is set
+        if isinstance(provider, trace.ProxyTracerProvider):  # no provider has been set
             resource = Resource.create({SERVICE_NAME: service}).merge(OTELResourceDetector().detect())
             provider = self._own = TracerProvider(resource=resource, shutdown_on_exit=False)
             provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -40,8 +40,8 @@ class Spans:
 
     @contextmanager
     def scheduling(self, traceparent: str | None, target: str) -> Iterator[str]:
-        """Opens a span around the block, as a child of the caller's. Yields the ``traceparent`` for what is scheduled
-        in the block."""
+        """Opens a span around the block, as a child of the caller's span. Yields the ``traceparent`` for executions
+        that are scheduled in the block."""
         within = None if traceparent is None else _within(traceparent)  # None: child of the current span
         told = {"pgsched.target": target[:_LONGEST]}
         with self._tracer.start_as_current_span("schedule", within, SpanKind.PRODUCER, told) as span:
@@ -49,8 +49,8 @@ class Spans:
 
     @contextmanager
     def attempt(self, traceparent: str | None, due: int, attributes: Attributes) -> Iterator["AttemptSpan"]:
-        """Opens two spans for an attempt: one from ``due``, in nanoseconds since 1970, and its child around the block,
-        where it is the current span. Both end when ``AttemptSpan.end`` is called."""
+        """Opens two spans for an attempt. The first begins at ``due``, in nanoseconds since 1970. Its child begins with
+        the block, and is the current span there. Both end when ``AttemptSpan.end`` is called."""
         whole = self._tracer.start_span("attempt", _within(traceparent), SpanKind.CONSUMER, attributes, start_time=due)
         kind = SpanKind.CLIENT if attributes["pgsched.channel"] != "python" else SpanKind.INTERNAL
         call = self._tracer.start_span("deliver", trace.set_span_in_context(whole), kind)
@@ -58,7 +58,7 @@ class Spans:
             yield AttemptSpan(whole, call)
 
     def close(self) -> None:
-        """Sends the remaining spans, for at most five seconds."""
+        """Sends the remaining spans, which may take up to five seconds."""
         if self._own is not None:
             sending = threading.Thread(target=self._own.shutdown, daemon=True)
             sending.start()
@@ -73,7 +73,7 @@ class AttemptSpan:
         self.traceparent = traceparent_of(call)
 
     def end(self, outcome: str, *, error: str | None = None, **attributes: str | int | None) -> None:
-        """Ends both spans, with an ``error`` if the attempt failed."""
+        """Ends both spans. ``error`` is given if the attempt failed."""
         self._whole.set_attribute("pgsched.outcome", outcome)
         for name, value in attributes.items():
             if value is not None:
@@ -85,7 +85,7 @@ class AttemptSpan:
 
 
 def traceparent_of(span: Span) -> str:
-    """The span's ``traceparent`` in W3C Trace Context."""
+    """Returns the span's ``traceparent``, in W3C Trace Context format."""
     context = span.get_span_context()
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 

@@ -1,9 +1,9 @@
-"""The single interface for logs, metrics and traces.
+"""Events: their names, the listeners that get them, and how they are logged.
 
-Packages emit events by name with plain fields; the command line attaches the listeners. A listener must not raise or
-block: it runs in the event loop that emitted the event. The exceptions are ``loop.blocked`` and ``worker.gave_up``,
-which a thread emits while the loop is blocked. Batches on the hot path are reported to typed observers instead
-(``observer``).
+Packages emit events by name with plain fields, and the command line attaches the listeners. A listener must not raise
+or block, because it runs in the event loop that emitted the event. The exceptions are ``loop.blocked`` and
+``worker.gave_up``, which a thread emits while the loop is blocked. Batches on the hot path are reported to typed
+observers instead (``observer``).
 """
 
 import logging
@@ -47,7 +47,7 @@ WARNINGS = frozenset(
         "client.invalid",
     }
 )
-"""Events that an operator should look at."""
+"""Events to which an operator should pay attention."""
 DETAILS = frozenset({"dependents.released"})
 """Events of ordinary work, for debugging. There may be many per second."""
 
@@ -72,18 +72,18 @@ _FOR_FAULTS = ("away", "by_database")
 class Faults:
     """A listener that passes events on, but reports a fault only when it begins and when it is over.
 
-    While the database is away, every service of a process fails repeatedly. Only the first failure is passed on, as
-    ``database.lost``. It is passed on again if the error changes after a few seconds, for example from a closed
-    connection to a rejected password. Once every service that failed has succeeded, ``database.back`` reports the
-    seconds and the number of failures.
+    While the database cannot be reached, every service of a process fails repeatedly. Only the first failure is passed
+    on, as ``database.lost``. It is passed on again if the error changes after a few seconds, for example from a closed
+    connection to a rejected password. When every service that failed has succeeded, ``database.back`` reports how many
+    seconds the outage lasted and the number of failures.
 
-    Any other failure of a service, and any loss of a connection, is repeated only if its error differs in more than
-    numbers, or after a minute, with the number of ``times`` it occurred. What the database refuses (``by_database``),
-    such as any write while its disk is full, counts as one fault of all services. It may come and go, and is passed on
-    once a minute.
+    Any other failure of a service, and any loss of a connection, is passed on again only if the error differs in more
+    than numbers, or after a minute, with the number of ``times`` that it occurred. Refusals by the database
+    (``by_database``), such as of any write while its disk is full, count as one fault of all services. Such a fault may
+    come and go, so it is passed on at most once a minute.
 
-    Outcomes that arrive too late after an outage are refused row by row. After the first refusal, further ones are
-    summed up every few seconds.
+    Outcomes that arrive too late after an outage are refused row by row. The first refusal is passed on; the next ones
+    are summed up every few seconds.
     """
 
     def __init__(
@@ -165,22 +165,23 @@ class Faults:
 
 
 def _gist(error: Field) -> str:
-    """The first line of an error without its numbers, so that errors that differ only in process ids, line numbers or
-    details compare equal."""
+    """Returns the first line of an error without its numbers, so that errors that differ only in process ids, line
+    numbers or details compare equal."""
     return _NUMBERS.sub("#", str(error).partition("\n")[0])
 
 
 FIELDS = "pgsched_event"
-"""The attribute of a log record with an event's name and fields, for machine-readable formats."""
+"""The attribute of a log record that contains an event's name and fields, for machine-readable formats."""
 _MANY_LINES = ("stack", "traceback")
 _BARE = re.compile(r'[^\s"=]+')
 
 
 def logging_listener(logger: logging.Logger) -> Listener:
-    """Writes events as log lines `event key=value …`. WARNINGS are logged as warnings, DETAILS as debug.
+    """Returns a listener that writes events as log lines `event key=value …`. WARNINGS are logged as warnings, DETAILS
+    as debug.
 
-    Values may contain text from targets, handlers and clients, so they are escaped, and quoted if they could be
-    mistaken for several values. Stacks and tracebacks follow on separate lines, each after a bar. A continuing fault is
+    Values may contain text from targets, handlers and clients. So they are escaped, and are quoted if they could be
+    mistaken for several values. The lines of stacks and tracebacks follow, each after a bar. A continuing fault is
     logged once (``Faults``).
     """
 
@@ -196,7 +197,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
 
 
 def printable(text: str) -> str:
-    """Escapes all characters that a terminal or a line-based reader could interpret."""
+    """Escapes all characters that are not printable, because terminals and log readers may interpret them."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

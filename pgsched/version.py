@@ -1,3 +1,3 @@
-"""The version of this release; the build reads it from here."""
+"""The version of this release. The build reads it from here."""
 
 __version__ = "0.1.0"

@@ -32,8 +32,8 @@ from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit, end_forked_c
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
 _SWITCH_INTERVAL = 0.0001
-"""Seconds after which a computing thread yields the GIL. At each step, the event loop may wait this long for each such
-thread."""
+"""Seconds after which a computing thread yields the GIL. At each step, the event loop may wait this long for each
+computing thread."""
 
 
 async def _run(
@@ -58,7 +58,7 @@ async def _run(
         watching.cancel()
         await running.drain()
     except BaseException as error:
-        if process_exit is not None:  # closing the loop would wait for handlers and lanes
+        if process_exit is not None:  # exit at once, because closing the loop would wait for handlers and lanes
             process_exit.now(
                 ExitStatus.BROKEN, f"the worker's main task ended: {describe(error)}", running.parts.dispatcher.running
             )
@@ -74,7 +74,7 @@ async def _run(
 
 
 async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) -> None:
-    """Stops the worker if a connection pooler no longer provides real sessions."""
+    """Stops the worker if a connection pooler no longer provides real sessions, which workers need."""
     try:
         await watch_sessions(url)
     except InvalidSettings as error:
@@ -84,7 +84,7 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
 
 
 def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
-    """Sets ``stop`` when the supervisor orders it or, without a supervisor, on a signal. A supervised process only logs
+    """Sets ``stop`` when the supervisor orders it, or without a supervisor, on a signal. A supervised process only logs
     signals, because any of its handlers can send one."""
     loop = asyncio.get_running_loop()
     if orders is not None:
@@ -114,7 +114,7 @@ def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> 
 
 
 async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit: ProcessExit | None) -> None:
-    """Waits for ``stop``. Ends the process if a part of the worker ends first."""
+    """Waits until ``stop`` is set. Ends the process if a part of the worker ends before that."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
@@ -142,11 +142,11 @@ def run_worker(
 
     ``start_child`` starts a process for handlers that may end their process (``delivery.isolation``). ``orders``
     receives a thread-safe function that stops the worker; signals are then only logged. ``counting`` counts for the
-    metrics. If ``waits`` is true, waits for a database that is away at the start.
+    metrics. If ``waits`` is true, the process waits for a database that cannot be reached at the start.
 
-    Raises SchemaMismatch if the database is not migrated, Conflict if it follows another one by logical replication,
-    NotFound for a queue that does not exist, InvalidSettings if a pooler provides no real sessions, at the start or
-    later, and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. The worker
+    Raises SchemaMismatch if the database is not migrated, Conflict if it follows another database by logical
+    replication, NotFound if a queue does not exist, InvalidSettings if a pooler provides no real sessions (at the start
+    or later), and Unavailable or psycopg's OperationalError if the database cannot be reached at the start. The process
     survives later outages.
     """
     events = events or Events()
@@ -165,7 +165,7 @@ def run_worker(
 
 
 def checked_database(settings: Settings) -> str:
-    """Returns the database's URL. Raises the errors of ``run_worker`` if no worker can use the database."""
+    """Returns the database's URL. If a worker cannot use the database, raises the errors that ``run_worker`` raises."""
     if settings.database_url is None:
         raise InvalidSettings("database_url is missing: set it, or the environment variable PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:
@@ -177,8 +177,8 @@ def checked_database(settings: Settings) -> str:
 
 
 def awaited_database(settings: Settings, events: Events) -> str:
-    """Waits until the database can be reached, then returns its URL like ``checked_database``. Reports once that the
-    database is away, and once that it is back."""
+    """Waits until the database can be reached, and then returns its URL like ``checked_database``. Reports once that
+    the database cannot be reached, and once that it can be again."""
     began, failures = time.monotonic(), 0
     while True:
         try:
@@ -197,6 +197,6 @@ def awaited_database(settings: Settings, events: Events) -> str:
 
 
 def tune_interpreter() -> None:
-    """Makes the process wait less for its threads and for the garbage collector."""
+    """Reduces the time for which the event loop waits for threads and for the garbage collector."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
     collect_seldom()

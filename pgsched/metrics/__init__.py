@@ -1,1 +1,1 @@
-"""Prometheus metrics: worker processes count their own work; the API counts its requests and measures the database."""
+"""Prometheus metrics. Worker processes count their own work. The API counts its requests and measures the database."""

@@ -1,9 +1,10 @@
 """All metrics by name, with their labels and help texts.
 
-No label has more values than there are queues, except ``client`` (the first hundred of ``throughput.objectives``) and
-``process`` (the processes of a command).
+No label has more values than there are queues, except ``client`` (the first hundred clients of
+``throughput.objectives``) and ``process`` (the processes of a command).
 
-Names and units follow https://prometheus.io/docs/practices/naming/. On the page, a counter's name ends in ``_total``.
+Names and units follow https://prometheus.io/docs/practices/naming/. On the metrics page, the name of a counter ends in
+``_total``.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The counters of one worker process: its batches and attempts, as an observer, and its events, as a listener."""
+"""The counters of one worker process. They count batches and attempts as an observer, and events as a listener."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -14,11 +14,11 @@ _HISTOGRAMS = ("pgsched_claim_duration_seconds", "pgsched_settle_duration_second
 
 
 class Counters(Observer):
-    """Counts in memory, with queues by number. An observer, and a listener for events."""
+    """Counts in memory, by queue number. It is an observer, and a listener for events."""
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # Start at 0: Prometheus sees no increase in a series whose first value is 1.
+        # Series start at 0, because Prometheus sees no increase in a series whose first value is 1.
         for name in _COUNTERS:
             self._counts.count(0, name)
         for name in _HISTOGRAMS:
@@ -54,7 +54,7 @@ class Counters(Observer):
                 observe(lateness - unclaimed, "pgsched_worker_wait_seconds", queue, times=weight)
 
     def counts(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Counts:
-        """All counts, and the current ``gauges``. A queue whose name is unknown appears by its number."""
+        """Returns all counts, and the current ``gauges``. A queue without a known name appears with its number."""
         names = {str(number): name for number, name in queue_names.items()}
 
         def named(metric: str, by_labels: dict[Labels, _Counted]) -> dict[Labels, _Counted]:

@@ -1,4 +1,4 @@
-"""Counts that processes can pass on and that can be added up."""
+"""Counts that can be added up and passed between processes."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ Labels = tuple[str, ...]
 
 
 class Histogram(msgspec.Struct):
-    """The number of observations in each bucket, the last without an upper bound, and the sum of all observations."""
+    """The number of observations in each bucket, and the sum of all observations. The last bucket has no upper bound.
+    """
 
     counts: list[int] = msgspec.field(default_factory=nothing)
     total: float = 0.0
@@ -35,7 +36,7 @@ class Counts(msgspec.Struct):
         histogram.total += times * seconds
 
     def add(self, other: "Counts", *, without: Iterable[str] = ()) -> None:
-        """Adds the counts of another process, ``without`` some metrics."""
+        """Adds the counts of another process, except those of the metrics in ``without``."""
         for name in other.values.keys() - set(without):
             for labels, value in other.values[name].items():
                 self.count(value, name, *labels)

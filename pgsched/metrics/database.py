@@ -1,4 +1,4 @@
-"""Measures the installation as a whole in the database, at a cost that does not grow with its rows."""
+"""Measures the whole installation in the database. The cost does not grow with the number of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _WORTH: Mapping[Severity, int] = {"note": 0, "warning": 1, "error": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """A table, and the number of dead rows in all its partitions."""
+    """A table and the number of dead rows in all its partitions."""
 
     name: str
     dead: int
 
 
 async def measured(connection: AsyncConnection[Any], found: Counts) -> None:
-    """Queries the database and adds the results to ``found``. Must be called in a transaction."""
+    """Queries the database, and adds the results to ``found``. Must be called in a transaction."""
     await connection.execute(DOCTOR_LOCALLY)
     _add_now(await look(connection), found)
     for table in await rows(connection, _Table, "lookup/dead_rows"):
@@ -38,7 +38,7 @@ async def measured(connection: AsyncConnection[Any], found: Counts) -> None:
 
 
 def add_findings(report: Report, found: Counts) -> None:
-    """Adds the worst finding of each check to ``found``."""
+    """Adds the severity of each check's worst finding to ``found``."""
     worst = dict.fromkeys(report.checks, 0)
     for one in report.findings:
         worst[one.check] = max(worst.get(one.check, 0), _WORTH[one.severity])

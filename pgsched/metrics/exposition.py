@@ -1,4 +1,4 @@
-"""Writes counts in Prometheus's text format, with its own library."""
+"""Writes counts in Prometheus's text format, with the Prometheus client library."""
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -16,14 +16,14 @@ _BOUNDS = [*map(str, BUCKETS), "+Inf"]
 
 
 def registry_of(read: Callable[[], Counts]) -> CollectorRegistry:
-    """A registry that calls ``read`` at each scrape and shows what it returns."""
+    """Returns a registry that calls ``read`` at each scrape and exposes the counts that it returns."""
     registry = CollectorRegistry()
     registry.register(_Reader(read))
     return registry
 
 
 def page(found: Counts) -> bytes:
-    """The page that Prometheus scrapes."""
+    """Returns the page that Prometheus scrapes."""
     return generate_latest(registry_of(lambda: found))
 
 
@@ -36,7 +36,7 @@ class _Reader(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the metrics in the order of the catalogue, without those that have no samples."""
+        """Yields the metrics that have samples, in the order of the catalogue."""
         found = self._read()
         for name, metric in catalogue.ALL.items():
             family = _family(name, metric, found)

@@ -1,7 +1,7 @@
-"""Collects the counts of one command's processes: each writes a file, and one of them reads all files.
+"""Collects the counts of one command's processes. Each process writes a file, and one process reads all files.
 
-Files outlive the processes that wrote them, so the counts of a killed process are kept. They are at most a second old.
-Each command creates a new directory, which only its user can access.
+Files outlive the processes that wrote them, so a killed process loses at most the counts of its last second. Each
+command creates a new directory, which only its user can access.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ class Writing(Service):
         return _EVERY
 
     def write(self) -> None:
-        """Replaces the file atomically, so that a reader sees the old or the new one."""
+        """Replaces the file atomically, so that readers see either the old or the new file."""
         new = self._file.with_suffix(".new")
         new.write_bytes(msgspec.msgpack.encode(self._counters.counts(self._queue_names(), self._gauges())))
         new.replace(self._file)
@@ -64,7 +64,7 @@ class Writing(Service):
 class Reading:
     """Adds up the counts of all processes in a directory, including those that have ended.
 
-    Processes are numbered from 1. A new process takes the number of one that has ended, so numbers do not grow.
+    Processes are numbered from 1. A new process takes the number of a process that has ended, so numbers do not grow.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,8 +85,8 @@ class Reading:
             return found
 
     def _add(self, file: Path, found: Counts) -> bool:
-        """Adds a file to ``found`` and returns whether its process is still active. If the process has ended, moves its
-        counts to those of ended processes."""
+        """Adds a file to ``found``, and returns whether its process is still active. If the process has ended, adds the
+        file to the counts of ended processes instead, and deletes it."""
         number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime
@@ -105,7 +105,7 @@ class Reading:
 
 
 def _with_number(counted: Counts, number: int) -> Counts:
-    """Labels a process's own gauges with its number."""
+    """Labels the gauges of a process with the process's number."""
     for name in _GAUGES & counted.values.keys():
         if OF_WORKERS[name].labels:
             counted.values[name] = {(str(number),): value for value in counted.values[name].values()}

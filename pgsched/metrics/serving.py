@@ -25,7 +25,7 @@ class MetricsPage:
 def serving(address: str) -> Iterator[MetricsPage]:
     """Serves the page at ``host:port``, in a thread. Port 0 picks a free port.
 
-    Raises InvalidSettings if the address cannot be listened on.
+    Raises InvalidSettings if the process cannot listen on the address.
     """
     host, _, port = address.rpartition(":")
     with tempfile.TemporaryDirectory(prefix="pgsched-metrics-", ignore_cleanup_errors=True) as name:

@@ -1,6 +1,6 @@
 """The composition root: assembles one worker process, runs it and drains it.
 
-``assembly`` makes all parts, ``wiring`` connects them, and ``worker`` runs them.
+``assembly`` creates all parts, ``wiring`` connects them, and ``worker`` runs them.
 """
 
 from pgsched.scheduler.assembly import Containment

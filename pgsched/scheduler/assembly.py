@@ -68,9 +68,9 @@ _HANDLER_CONNECTIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Containment:
-    """How a worker contains handlers that may end or block its process. ``start_child`` starts a process in which they
-    are called instead. ``drain`` drains this process. ``process_exit`` ends it when it can no longer do its work; None
-    if the worker must not end it."""
+    """How a worker contains handlers that may end or block its process. ``start_child`` starts a child process, in
+    which such handlers are called instead. ``drain`` drains the worker's process. ``process_exit`` ends the process
+    when it can no longer work; None if the worker must not end its process."""
 
     start_child: StartChild | None = None
     drain: Callable[[], None] | None = None
@@ -81,8 +81,9 @@ NO_CONTAINMENT = Containment()
 
 
 class Assembly:
-    """All parts of a worker, not yet running. ``instance`` is the name of its database sessions, and ``url`` connects
-    under that name. If ``warms`` is true, statements are planned in advance. Raises InvalidSettings."""
+    """All parts of a worker, not yet running. ``instance`` is the name of the worker's database sessions, and ``url``
+    connects under that name. If ``warms`` is true, statements are planned in advance. Raises InvalidSettings if a
+    setting is missing or invalid."""
 
     def __init__(
         self,
@@ -125,15 +126,16 @@ class Assembly:
         wiring.connect(self)
 
     def link(self, role: str, **how: Any) -> Link:
-        """Makes a connection of the worker. All except the listening one, which is always busy, are in ``links``."""
+        """Creates a connection of the worker. All connections except the listener's, which is always busy, are in
+        ``links``."""
         made = Link(self.url, role, lineage=self.lineage, **how)
         if role != "listen":
             self.links.append(made)
         return made
 
     def _know(self) -> None:
-        """Makes the parts that cache what the worker knows about the database."""
-        # Rare single statements share one connection. Renewals have their own, so that they never wait behind those.
+        """Creates the parts that cache what the worker knows about the database."""
+        # Rare single statements share one connection. Renewals have their own, so that they never wait for others.
         self.chores, self.renewing = self.link("upkeep"), self.link("renew")
         self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
         self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(self.settings.secret_keys))
@@ -148,7 +150,7 @@ class Assembly:
         )
 
     def _deliver(self) -> None:
-        """Makes the parts that attempts use."""
+        """Creates the parts that attempts use."""
         settings, is_shared = self.settings, self.known_settings.are_several
         self.completion = TransactionalCompletion(self.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         threads = min(settings.concurrency, settings.handler_threads)
@@ -161,7 +163,7 @@ class Assembly:
         self.spans = recording(settings, "pgsched-worker")
 
     def _settle(self, settler_type: type[Settler]) -> None:
-        """Makes the settler, and the upkeep of the database."""
+        """Creates the settler, and the upkeep services."""
         settings = self.settings
         self.assignment = Assignment(
             name=f"{socket.gethostname()}:{os.getpid()}",
@@ -188,7 +190,7 @@ class Assembly:
         )
 
     def _run(self) -> None:
-        """Makes the parts that start executions and renew their leases."""
+        """Creates the parts that start executions and renew their leases."""
         settings, process_exit = self.settings, self.containment.process_exit
         shares = Shares(lanes=settings.concurrency, is_wanted=self.known_settings.are_several)
         stand_in = StandIn(
@@ -232,7 +234,7 @@ class Assembly:
         )
 
     def _claim(self) -> None:
-        """Makes the parts that claim executions for the dispatcher."""
+        """Creates the parts that claim executions for the dispatcher."""
         settings, assignment, clock = self.settings, self.assignment, self.clock
         self.capabilities = Capabilities(self.chores, self.events, assignment, mine=self.delivers)
         self.admission = Admission(
@@ -283,7 +285,8 @@ class Assembly:
         return [self.claimer, self.gate_claimer]
 
     def delivers(self) -> frozenset[str]:
-        """What this worker can currently deliver. An application may register handlers later."""
+        """Returns the capabilities of this worker. They may change, because the application may register more handlers.
+        """
         return self.app.capabilities | self.channels.capabilities
 
     async def join(self, connection: Connection) -> None:
@@ -292,13 +295,14 @@ class Assembly:
         self.note_joined()
 
     def note_joined(self) -> None:
-        """Makes the worker check everything again, because it has just registered."""
+        """Makes the worker look for rows again. Called when it has just registered."""
         self.events.emit("worker.joined", worker=self.assignment.number)
         self.claimer.look()
         self.capabilities.look()
 
     async def leave(self) -> None:
-        """Hands back all leases, retires the worker and closes all connections. Called last, after the drain."""
+        """Hands back all leases, retires the worker and closes all connections. Must be called last, after the drain.
+        """
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 for claiming in self.claiming:
@@ -321,15 +325,15 @@ class Assembly:
         return ClaimingConnection(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
     def _traced(self) -> Channel:
-        """The channels, wrapped to record spans if tracing is on."""
+        """Returns the channels. If tracing is on, they are wrapped so that attempts are recorded as spans."""
         if self.spans is None:
             return self.channels
-        from pgsched.delivery.tracing_channel import TracingChannel  # its library is only needed here
+        from pgsched.delivery.tracing_channel import TracingChannel  # imports OpenTelemetry, so only if needed
 
         return TracingChannel(self.channels, self.spans)
 
     def _warm(self, statements: Callable[..., Awaitable[None]]) -> Callable[[Connection, bool], Awaitable[None]] | None:
-        """Plans these statements when a connection is made, if statements are planned in advance."""
+        """Returns a function that plans these statements when a connection is opened, or None if ``warms`` is false."""
         if not self._warms:
             return None
         return lambda connection, first: statements(connection, self.assignment.partitions, each=first)

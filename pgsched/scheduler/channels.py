@@ -1,4 +1,4 @@
-"""Makes all channels of a worker."""
+"""Creates all channels of a worker."""
 
 import json
 import ssl
@@ -34,7 +34,7 @@ class WaysOut(TypedDict):
 
 
 def ways_out(settings: Settings) -> WaysOut:
-    """Reads them from the settings. Raises InvalidSettings for a file or an address that cannot be used."""
+    """Reads the ways out from the settings. Raises InvalidSettings for a file or an address that cannot be used."""
     authorities = settings.tls_authorities
     return {
         "tls": trusting_context(authorities) if authorities else None,
@@ -44,7 +44,7 @@ def ways_out(settings: Settings) -> WaysOut:
 
 
 def make_channels(parts: "Assembly") -> Channels:
-    """Makes the channels. Raises InvalidSettings for an invalid ``sql_login`` or certificates that cannot be read."""
+    """Creates the channels. Raises InvalidSettings if ``sql_login`` is invalid or certificates cannot be read."""
     settings, known, url = parts.settings, parts.known_settings, parts.url
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(

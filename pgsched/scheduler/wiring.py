@@ -1,4 +1,4 @@
-"""Connects the parts of a worker: which part notifies which others of what."""
+"""Connects the parts of a worker, so that they notify each other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ def connect(parts: "Assembly") -> None:
 
 
 def hints(parts: "Assembly") -> Hints:
-    """What each notification wakes."""
+    """Returns the function that each kind of notification calls."""
     claimer, upkeep = parts.claimer, parts.upkeep
 
     def clients_changed() -> None:
@@ -70,7 +70,7 @@ def hints(parts: "Assembly") -> Hints:
 
 
 def gauges(parts: "Assembly") -> dict[str, float]:
-    """The worker's gauges for metrics."""
+    """Returns the worker's gauges for metrics."""
     return {
         "pgsched_worker_in_hand": len(parts.in_hand),
         "pgsched_worker_capacity": parts.dispatcher.capacity,
@@ -80,7 +80,7 @@ def gauges(parts: "Assembly") -> dict[str, float]:
 
 
 def drain_spent(parts: "Assembly") -> None:
-    """Drains the process, because no threads are left for handlers that are not async."""
+    """Drains the process. Called when no thread is left for handlers that are not async."""
     reason = "every handler thread is stuck; the process drains so that its supervisor can start another"
     parts.events.emit("slots.taken", slots=parts.threads.name, most=parts.threads.most, reason=reason)
     if parts.containment.drain is not None:
@@ -88,7 +88,7 @@ def drain_spent(parts: "Assembly") -> None:
 
 
 def _note_workers(parts: "Assembly", alive: Sequence[RegisteredWorker]) -> None:
-    """Updates what depends on the living workers."""
+    """Updates the parts that depend on which workers are alive."""
     parts.capabilities.note_others(alive, parts.assignment.number)
     if parts.assignment.share(alive):
         open_now = frozenset(parts.assignment.open)

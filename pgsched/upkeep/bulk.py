@@ -1,10 +1,10 @@
 """Carries out bulk operations, chunk by chunk.
 
-There is one turn a second while any operation is active. Otherwise the service polls every few seconds, on the shared
-connection; it opens its own connection only while there is work.
+While any operation is active, there is one turn a second. Otherwise the service polls every few seconds on the shared
+connection. It opens its own connection only while there is work.
 
-Clients share the time: the next chunk is for the client that has had the least time, and for its operation that has
-waited longest. So a hundred operations of one client delay other clients no more than one operation does.
+Clients share the time: the next chunk is for the client that has had the least time, and of that client's operations,
+for the one that has waited longest. So a hundred operations of one client delay other clients no more than one does.
 """
 
 import time
@@ -25,12 +25,12 @@ _TURN = 1.0  # seconds after which it checks for new operations
 
 
 class Bulk(Service):
-    """Carries out bulk operations, each at its own rate. Executions of a backfill run after other work. Woken when an
-    operation is requested."""
+    """Carries out bulk operations, each at its own rate. Executions of a backfill run after other work. The service is
+    woken when an operation is requested."""
 
     name = "bulk"
     longest_turn = 300.0
-    rest = 3.0  # any login can wake it by a notification
+    rest = 3.0  # any login can wake this service by a notification
 
     def __init__(self, chores: Link, link: Link, events: Events) -> None:
         super().__init__(events, chores, link)
@@ -57,7 +57,7 @@ class Bulk(Service):
         return _EVERY
 
     def _turns(self, active: Sequence[Active]) -> Turns[Active]:
-        """Queues the operations for their next chunk. A new client counts as having had as much time as the client with
+        """Queues the operations for their next chunk. A new client starts with as much time as the client that has had
         the least."""
         clients = frozenset().union(*(one.payers for one in active))
         least = min((had for client, had in self._had.items() if client in clients), default=0.0)
@@ -69,8 +69,8 @@ class Bulk(Service):
         return turns
 
     async def _advance(self, one: Active) -> bool:
-        """Advances one operation and returns whether it can continue at once. Its failure does not affect the
-        others."""
+        """Advances one operation, and returns whether it can continue at once. A failure does not affect other
+        operations."""
         try:
             chunk = await self.advance(one)
         except (InvalidSchedule, OverflowError) as error:  # the backfilled job is no longer valid
@@ -97,5 +97,5 @@ class Bulk(Service):
         return await advancing.active(connection)
 
     async def advance(self, one: Active) -> Chunk:
-        """Does the operation's next chunk."""
+        """Processes the operation's next chunk."""
         return await advancing.advance(await self._link.get(), one)

@@ -1,13 +1,13 @@
 """Releases executions whose predecessors have ended. The statement that looks for them also finds the work of
 ``delayed_results_and_overdue``.
 
-While no execution waits for another, this costs one read of an empty table every two seconds, and settling has no extra
-cost. Otherwise a turn follows each settle of this process, with a short pause between turns. When another process
-settles a predecessor, its dependents are released there, or here within two seconds. The same applies to a consumer's
-result for an execution that another transaction had locked.
+While no execution waits for another, this costs one read of an empty table every two seconds, and settling costs
+nothing extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. When
+another process settles a predecessor, that process releases the dependents, or this one does within two seconds. The
+same applies when a consumer returns a result for an execution that another transaction had locked.
 
-If very many executions wait for the same predecessor, they are released in parts, with others in between, so that they
-do not delay other clients.
+If very many executions wait for the same predecessor, they are released in parts, and dependents of other predecessors
+are released in between, so that other clients are not delayed.
 """
 
 import time
@@ -22,15 +22,15 @@ from pgsched.telemetry import Events
 from pgsched.upkeep.delayed_results_and_overdue import record_and_end
 
 _MOST = 200
-_MOST_LARGE = 1_000  # ends whose progress is remembered
+_MOST_LARGE = 1_000  # how many partly processed ends are remembered
 _APART = 0.02
 _SWEEPING_ONE_IN = 20
 _SWEEP_EVERY = 60.0
 
 
 class DependentReleaser(Service):
-    """Polls every two seconds, after each settle, and when a notification says that an execution waits or was
-    cancelled."""
+    """Polls every two seconds, after each settle, and when a notification announces a waiting or cancelled execution.
+    """
 
     name = "releaser"
 
@@ -38,14 +38,14 @@ class DependentReleaser(Service):
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
-        # Earlier ends may be locked, and must not delay later ones.
+        # Each turn continues after the last one, because locked ends must not delay later ends.
         self._after: dependencies.ReleasePosition | None = None
         self._large: deque[dependencies.ReleasePosition] = deque(maxlen=_MOST_LARGE)
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY)
 
     def settled(self) -> None:
-        """Releases executions soon, because rows have ended that others may wait for."""
+        """Releases executions soon, because rows for which others may wait have ended."""
         if self._open:
             self.wake()
 
@@ -77,7 +77,8 @@ class DependentReleaser(Service):
         return pause
 
     def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
-        """The position after which to continue with other ends. Remembers an end that was only partly processed."""
+        """Returns the position after which to continue with other ends. Remembers an end that was only partly
+        processed."""
         if read_to is None or read_to.behind is None:
             return read_to
         if all(large.end != read_to.end for large in self._large):

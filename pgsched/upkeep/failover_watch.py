@@ -1,7 +1,7 @@
-"""Detects that another primary has replaced the one this worker is connected to.
+"""Detects that another primary has replaced the one to which this worker is connected.
 
-A frozen primary keeps its sessions, and they do not show that a standby was promoted meanwhile. So every few seconds,
-all hosts in the database's URL are asked for their timeline. With a single host, there is nothing to check.
+A frozen primary keeps its sessions, and these do not show that a standby has been promoted. So every few seconds, the
+worker asks all hosts in the database's URL for their timelines. With a single host, there is nothing to check.
 """
 
 from pgsched.service import Service

@@ -2,14 +2,14 @@
 
 No worker is judged by timestamps alone. If the database's clock is set, the database freezes for a while, or commits
 wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by what it
-has observed on its own monotonic clock, in turns that were answered promptly and without a gap between them:
+has observed on its own monotonic clock, in turns that were answered promptly and had no gap between them:
 
-- **gone**: the other worker has had no session for the grace time;
-- **silent**: the other worker is late in extending its lease; this worker has since made a write that was quick; and
-  the other has still not extended its lease within the time to catch up.
+- **gone**: The other worker has had no session for the grace time.
+- **silent**: The other worker is late in extending its lease. This worker has since made a quick write, but the other
+  worker has not extended its lease within the catch-up time after that.
 
-After a gap, a slow answer or a step of the database's clock, all earlier observations are dropped, and live workers get
-time to extend their leases.
+After a gap, a slow response or a step of the database's clock, all earlier observations are discarded, and live workers
+get time to extend their leases.
 """
 
 from collections.abc import Iterable
@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from pgsched.store.admin.worker_registry import RegisteredWorker
 from pgsched.worker.assignment import RENEWALS, TERM
 
-_PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
+_PROMPT = 1.0  # seconds within which a response counts as prompt
 _GAP = 4.0
 _STEP = 0.5
-_GRACE = 0.75  # within this time, a live worker that lost all its sessions has reconnected
-CATCH_UP = 3.0  # within this time, live workers reconnect, renew their leases and settle finished attempts
+_GRACE = 0.75  # seconds within which a live worker that has lost all its sessions reconnects
+CATCH_UP = 3.0  # seconds within which live workers reconnect, renew their leases and settle finished attempts
 _LATE = 1.5
 
 
 @dataclass(slots=True)
 class _Sighting:
-    """The monotonic times since which a worker's lease has had this expiry, it has had no session, and it has been
-    silent."""
+    """What was observed of a worker. ``since``, ``gone_since`` and ``silent_since`` are the monotonic times since when
+    its lease has expired at ``expires_at``, it has had no session, and it has been silent."""
 
     expires_at: float
     since: float
@@ -38,7 +38,7 @@ class _Sighting:
 
 
 class FailureDetector:
-    """Observes each result of ``worker_registry.watch``. ``lost`` returns the workers to declare lost."""
+    """Observes each result of ``worker_registry.watch``. ``lost`` returns the workers that must be declared lost."""
 
     def __init__(self) -> None:
         self._sightings: dict[int, _Sighting] = {}
@@ -49,11 +49,11 @@ class FailureDetector:
         self._longest_lease = 0.0
 
     def interrupt(self) -> None:
-        """Drops all observations, after something failed or took too long."""
+        """Discards all observations, because a statement has failed or taken too long."""
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:
-        """Takes a result, with the monotonic times at which it was requested and received."""
+        """Takes a result. ``sent`` and ``received`` are the monotonic times at which it was requested and received."""
         found = list(found)
         if found:
             self._keep_time(found[0].now, sent, received)
@@ -71,24 +71,24 @@ class FailureDetector:
         )
 
     def prove(self, sent: float, received: float) -> None:
-        """Notes that one of this worker's own writes was committed."""
+        """Records that one of this worker's own writes was committed."""
         if received - sent > _PROMPT:
             self.interrupt()
         else:
             self._proven_at = received
 
     def lost(self) -> list[int]:
-        """The ids of the workers that are gone, or have been silent for too long."""
+        """Returns the ids of the workers that are gone or have been silent for too long."""
         return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
 
     def ended_by(self) -> float | None:
-        """The database time before which leases have really expired, because their holders have had time to renew them
-        since the last disturbance. None until then."""
+        """Returns the database time before which leases have certainly expired. Returns None if their holders have not
+        had time to renew them since the last disturbance."""
         patience = _LATE * self._longest_lease / RENEWALS + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 
     def is_steady_since(self, moment: float) -> bool:
-        """Whether nothing has disturbed the observation since this monotonic time."""
+        """Whether observations have not been disturbed since the monotonic time ``moment``."""
         return self._steady_since <= moment
 
     def _keep_time(self, now: float, sent: float, received: float) -> None:

@@ -1,7 +1,7 @@
 """Plans the first row of new and edited jobs, and checks that every active job has one.
 
-After that, each claim plans the next row. The sweep checks for active jobs without a row. It should never find one; if
-it does, it plans the row and reports it.
+After the first row, each claim plans the next one. A sweep looks for active jobs without a row. It should never find
+any, but if it does, it plans the job's row and reports that.
 """
 
 import time
@@ -12,17 +12,18 @@ from pgsched.store.jobs import unplanned_jobs
 from pgsched.telemetry import Events
 
 _BATCH = 500
-_SWEPT = 2000  # jobs that one part of the sweep checks
+_SWEPT = 2000  # how many jobs one part of the sweep checks
 _SWEEPING_ONE_IN = 20
-_LONG = 0.005  # seconds that planning takes for a job whose instants are rare
+_LONG = 0.005  # seconds that it takes to plan a job whose instants are rare
 _EVERY, _SWEEP_EVERY = 5.0, 60.0
 
 
 class Planner(Service):
-    """Woken when a job changes; otherwise it polls every few seconds, and sweeps every minute."""
+    """Plans the first row of a job. The service is woken when a job changes, polls every few seconds, and sweeps every
+    minute."""
 
     name = "planner"
-    rest = 3.0  # any login can wake it by a notification
+    rest = 3.0  # any login can wake this service by a notification
     longest_turn = 300.0
 
     def __init__(self, link: Link, events: Events) -> None:
@@ -40,12 +41,12 @@ class Planner(Service):
         for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         if planned.more:
-            # A search for rare instants, in a thread, takes half of the event loop's time: pause as long as it took.
+            # A search for rare instants, in a thread, takes half of the event loop's time, so pause for as long.
             return took if took > planned.jobs * _LONG else 0.0
         return min(_EVERY, self._sweeping.pause)
 
     async def _sweep(self, connection: Connection) -> None:
-        """Checks the next part of all jobs, except those that fail, and starts over after the last one."""
+        """Checks the next part of all jobs, and starts over after the last one. Skips jobs that cannot be planned."""
         with self._sweeping.work():
             found, invalid = await unplanned_jobs.repair_others(connection, after=self._swept_to, most=_SWEPT)
         for job, reason in invalid:

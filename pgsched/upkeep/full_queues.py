@@ -1,8 +1,8 @@
 """Marks queues that have reached their ``max_waiting``.
 
-Scheduling only checks the mark and does not count. The first of the live workers sets and clears the mark, once a
-second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
-the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
+Scheduling only checks the mark and does not count. While any queue has a maximum, the first of the live workers counts
+once a second, and sets and clears the marks. Counting takes longer the higher the maximum is, but never more than a
+tenth of the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
 """
 
 from pgsched.service import DutyCycle, Service
@@ -16,10 +16,11 @@ _EVERY, _LOOK_EVERY = 1.0, 60.0
 
 
 class FullQueues(Service):
-    """Woken when a queue's settings change. While no queue has a maximum, it polls once a minute."""
+    """Counts and marks queues. The service is woken when a queue's settings change. While no queue has a maximum, it
+    polls once a minute."""
 
     name = "full_queues"
-    rest = 3.0  # any login can wake it by a notification
+    rest = 3.0  # any login can wake this service by a notification
 
     def __init__(self, link: Link, events: Events, assignment: Assignment) -> None:
         super().__init__(events, link)

@@ -1,8 +1,8 @@
-"""Serves pulled queues, which workers do not claim from.
+"""Serves pulled queues, from which workers do not claim.
 
 The rows of jobs are released to consumers shortly before they are due, and each job's next row is planned. A consumer's
-claim takes back expired leases. If there are no claims, this service does, so that final failures are recorded even
-while no consumer is alive. One worker serves all pulled queues. If there are none, it reads nothing.
+claim takes back expired leases. If there are no claims, this service takes them back, so that final failures are
+recorded even while no consumer is alive. One worker serves all pulled queues. If there are none, it reads nothing.
 """
 
 import time
@@ -29,7 +29,7 @@ from pgsched.worker.clock import DatabaseClock
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
 _EVERY = 0.4
-_BACK = 3_000_000  # microseconds before now from which rows are read; the sweep finds earlier ones
+_BACK = 3_000_000  # reading begins this many microseconds before now; the sweep finds earlier rows
 _SWEEP_EVERY = 60.0
 _BATCH = 50  # rows per partition
 _DEPTH = 5_000
@@ -39,7 +39,7 @@ _ONE_IN = 20
 
 
 class PulledQueues(Service):
-    """Releases the rows of jobs to consumers, holds rows of held clients, and takes back expired leases."""
+    """Releases the rows of jobs to consumers, holds the rows of held clients, and takes back expired leases."""
 
     name = "pulled"
 
@@ -54,7 +54,7 @@ class PulledQueues(Service):
         lease: timedelta,
         ended_by: Callable[[], float | None],
     ) -> None:
-        """``ended_by`` is the time before which leases count as expired (``FailureDetector.ended_by``)."""
+        """``ended_by`` returns the time before which leases count as expired (``FailureDetector.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
         self._assignment, self._clock, self._lease = assignment, clock, lease
@@ -96,7 +96,7 @@ class PulledQueues(Service):
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
-        """Checks soon for ordering keys whose next execution may be handed out."""
+        """Brings forward the next check for ordering keys whose next execution may be handed out."""
         self._reaping.hasten(_EVERY)
 
     async def _hand_to_consumers(self, queue: int) -> bool:
@@ -119,7 +119,8 @@ class PulledQueues(Service):
         return len(passed.taken) >= _BATCH
 
     async def _hold_and_release(self, connection: Connection) -> None:
-        """Holds the due rows of held clients, so that claims need not skip them, and releases them after the hold."""
+        """Holds the due rows of held clients, so that claims need not skip them. Releases the rows of clients that are
+        no longer held."""
         partitions = partitions_from(self._queues)
         held = await pull_upkeep.held_clients(connection)
         if held:

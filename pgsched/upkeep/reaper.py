@@ -1,12 +1,12 @@
-"""Takes rows back from lost workers, and rows whose lease has expired.
+"""Takes back the rows of lost workers, and rows whose lease has expired.
 
 A dead worker has no sessions. A frozen worker keeps its sessions but no longer renews its registration. The small table
 of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides which
-workers are lost. A worker that finds another one lost bars it from renewing, then takes back its rows in all queues
-that it served. If the finder dies meanwhile, another worker takes over after a few seconds.
+workers are lost. A worker that declares another one lost keeps it from renewing, and then takes back its rows in all
+queues that it served. If the first worker dies before it is done, another worker takes over after a few seconds.
 
-Executions are read only for lost workers, and occasionally for expired leases of live ones. Such rows are mostly at the
-left edge of the index. If there is a backlog before them, each read continues where the last one ended.
+Executions are read only for lost workers, and occasionally for expired leases of live workers. Such rows are mostly at
+the left edge of the index. If there is a backlog before them, each read continues where the last one ended.
 """
 
 import time
@@ -28,17 +28,16 @@ from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0
 _EDGES_ONE_IN = 20
-_EDGE = 5_000  # due rows that are read from a partition at once
-_SECONDS_A_TURN = 0.3  # that one turn spends on taking rows back
-_HELP_AFTER = 5.0  # seconds after which every worker helps to reap a lost one
+_EDGE = 5_000  # how many due rows are read from a partition at once
+_SECONDS_A_TURN = 0.3  # how many seconds one turn spends on taking rows back
+_HELP_AFTER = 5.0  # seconds after which every worker helps to take back the rows of a lost worker
 _PAUSE_BETWEEN_PARTS = 0.02
-_NO_WORKER = 0  # no worker has this number; it marks the walk for expired leases
+_NO_WORKER = 0  # stands for the walk for expired leases; no worker has this number
 
 
 class TakeBackWalk:
-    """Reads the due rows of some partitions once, in the order of their instants, and takes rows back.
-
-    It takes back the rows leased by ``owners``, and those whose lease had expired by ``ended_by``.
+    """Reads the due rows of some partitions once, in order of their instants. Takes back the rows that are leased by
+    ``owners``, and rows whose lease had expired by ``ended_by``.
     """
 
     def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
@@ -54,7 +53,7 @@ class TakeBackWalk:
         return not self._marks
 
     async def go_on(self, connection: Connection, seconds: float) -> None:
-        """Continues for about this many seconds."""
+        """Continues the walk for about this many seconds."""
         until = time.monotonic() + seconds
         while self._marks and time.monotonic() < until:
             partition, low = next(iter(self._marks.items()))
@@ -71,12 +70,12 @@ class TakeBackWalk:
 class Reaper(Service):
     """Watches the other workers once a second, or more often while one of them is missing.
 
-    The signal ``seen`` passes the registered workers each time. ``reaped`` means that rows were taken back and may be
-    claimed.
+    Each time, the signal ``seen`` passes the registered workers. The signal ``reaped`` means that rows were taken back
+    and may be claimed.
     """
 
     name = "reaper"
-    rest = 3.0  # any login can wake it by a notification
+    rest = 3.0  # any login can wake this service by a notification
     longest_turn = 300.0
 
     def __init__(
@@ -88,12 +87,12 @@ class Reaper(Service):
         *,
         lease: float,
     ) -> None:
-        """``watching`` is only for short statements, because a slow answer counts as a disturbance."""
+        """``watching`` is only for short statements, because a slow response counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._assignment = watching, link, assignment
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
-        # While an old snapshot is held open, reading the edges also reads dead index entries.
+        # Reading the edges can be slow: while an old snapshot is open, it also reads dead index entries.
         self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, _EVERY), at_most=lease)
         self.detector = FailureDetector()
         self._declared: set[int] = set()
@@ -165,8 +164,8 @@ class Reaper(Service):
                 self._walks[worker.id] = TakeBackWalk([worker.id], served, ended_by=0.0, depth=_EDGE)
 
     def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
-        """Whether the leases that this walk looks for are still known to have expired. If the database's clock was set
-        back, newer leases may also end before the walk's ``ended_by``."""
+        """Whether leases that end before the walk's ``ended_by`` are still certain to have expired. If the database's
+        clock was set back, new leases may end before that time too."""
         return id == _NO_WORKER and self.detector.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
@@ -185,7 +184,7 @@ class Reaper(Service):
             self.reaped()
 
     async def _look_at_edges(self) -> None:
-        """Finds expired leases, and takes their rows back once a live owner would have renewed them."""
+        """Finds expired leases. Takes their rows back after a time in which a live owner would have renewed them."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
             if not self.detector.is_steady_since(found_at):

@@ -1,7 +1,8 @@
-"""Deletes data after its retention period: whole days of history, once their dead letters have been moved; expired dead
-letters; ended jobs; unused keys; progress reports of ended executions; rows of the audit log. Also creates the coming
-days of history, and missing days for executions that have already ended. Retention periods are settings of the
-installation.
+"""Deletes data after its retention period, and creates days of history in advance.
+
+It deletes whole days of history when their dead letters have been moved, expired dead letters, ended jobs, unused keys,
+progress reports of ended executions, and rows of the audit log. It also creates missing days for executions that have
+already ended. Retention periods are settings of the installation.
 
 Creating or dropping a day takes a table lock for a moment. A turn tries to get the lock but never waits for it, because
 every settle would queue up behind it. So a query that runs for hours only delays creating and dropping days, and days
@@ -25,7 +26,7 @@ _EVERY = 3600.0
 _AHEAD = 14
 _TRIES = 60
 _APART = (0.02, 0.1)  # seconds between tries
-_AGAIN = 60.0  # seconds until the next turn if a lock could not be taken
+_AGAIN = 60.0  # seconds until the next turn if a lock was not available
 
 
 class Retention(Service):
@@ -105,14 +106,15 @@ class Retention(Service):
 
 
 class _Progress:
-    """Counts the days that were created or dropped, and the tries that are left for the rest."""
+    """Counts the days that were created or dropped, and the tries that remain."""
 
     def __init__(self, tries: int) -> None:
         self.done, self.left = 0, False
         self._tries = tries
 
     async def repeat(self, attempt: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Tries until the attempt succeeds or the tries are used up. Returns whether it succeeded."""
+        """Repeats the attempt until it does not return False or the tries are used up. Returns whether it returned
+        True."""
         while (found := await attempt()) is False:
             self._tries -= 1
             if self._tries <= 0:

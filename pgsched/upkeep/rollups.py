@@ -1,9 +1,10 @@
-"""Adds each minute's work to the rollups: this worker's counts in memory, and the notes that transactions left.
+"""Adds each minute's work to the rollups: this worker's counts in memory, and the notes that transactions have left.
 
-A killed worker loses what it counted since its last turn. Notes are committed with the work that they count, and are
-added exactly once. An attempt is not counted if the same worker claims the retry within the few milliseconds before it
-learns that the attempt's end was committed. If the connection breaks before the answer, the counts are sent again, and
-may count twice.
+A killed worker loses what it has counted since its last turn. If the connection breaks before the reply, the counts are
+sent again, and may count twice. Notes are committed with the work that they count, and are added exactly once.
+
+In one case an attempt is not counted: if the same worker claims the retry in the few milliseconds before it learns that
+the attempt's end was committed.
 """
 
 from collections.abc import Callable, Mapping

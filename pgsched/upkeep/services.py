@@ -1,4 +1,4 @@
-"""The services that keep the database in order; each worker process runs all of them."""
+"""Creates the services that keep the database in order. Each worker process runs all of them."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,8 +24,8 @@ from pgsched.worker.settle.minute_counts import Minutes
 
 
 class Upkeep:
-    """All upkeep services. Those that send occasional single statements share one connection. Those that plan or move
-    many rows in transactions have their own."""
+    """All upkeep services. Services that occasionally send single statements share one connection. Services that plan
+    or move many rows in transactions have their own connections."""
 
     def __init__(
         self,
@@ -72,6 +72,6 @@ class Upkeep:
         ]  # fmt: skip
 
     async def close(self) -> None:
-        """Drops the connections. Called after the last turn."""
+        """Drops the connections. Must be called after the last turn."""
         for link in self._links:
             await link.drop()

@@ -1,8 +1,9 @@
 """Unblocks ordering keys that have no head although executions with the key are waiting.
 
-When a worker settles the head of a key, the same statement lets the next execution fire. This service handles the other
-cases: a client's transaction removed the head (and sent a notification), the head was deleted by hand, or an execution
-was held just when its predecessor ended elsewhere. While no execution waits for its turn, it reads no keys.
+When a worker settles the head of a key, the same statement lets the next execution fire. This service handles all other
+cases: a client's transaction removed the head and sent a notification, somebody deleted the head by hand, or an
+execution was held at the moment when its predecessor ended in another worker. While no execution waits for its turn,
+the service reads no keys.
 """
 
 from pgsched.service import DutyCycle, Service
@@ -12,12 +13,12 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 20
-_KEYS = 500  # keys of a partition that one turn checks
+_KEYS = 500  # how many keys of a partition one turn checks
 
 
 class StuckKeys(Service):
-    """Checks this worker's partitions when woken, and every few seconds while executions wait for their turn. It spends
-    at most a twentieth of the time on that."""
+    """Checks this worker's partitions when it is woken, and every few seconds while executions wait for their turn.
+    Checking takes at most a twentieth of the time."""
 
     name = "turns"
 

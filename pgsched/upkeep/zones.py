@@ -1,9 +1,10 @@
 """Moves planned rows when time zone rules change.
 
-A row is planned with the time zone rules of the planning process, and the database records their version. A process
-that starts with a later version rechecks the active jobs whose instants depend on a zone, moves the rows for which the
-new rules give another instant, and then records its version. A process with an older version moves nothing. The rows
-that it plans may be wrong, so it leaves a note, and the next process that starts with the later version rechecks.
+A row is planned with the time zone rules of the planning process, and the database records the version of these rules.
+A process that starts with a later version rechecks the active jobs whose instants depend on a zone. It moves the rows
+for which the new rules give another instant, and then records its version. A process with an older version moves no
+rows. Since the rows that it plans may be wrong, it leaves a note, and the next process that starts with the later
+version rechecks all jobs.
 """
 
 import contextlib
@@ -21,12 +22,13 @@ from pgsched.worker.assignment import Assignment
 
 _EVERY = 60.0
 _BATCH = 50
-_BUSY = 2.0  # seconds until a job that was locked is rechecked
+_BUSY = 2.0  # seconds until locked jobs are rechecked
 
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """The progress of a recheck. ``left`` are the jobs that another transaction had locked."""
+    """The progress of a recheck. ``left`` are jobs that must be rechecked because another transaction had locked them.
+    """
 
     old: str
     locked: bool = False
@@ -37,7 +39,7 @@ class _Round:
 
 
 class Zones(Service):
-    """Checks the version each minute. During a recheck, each turn does one batch of jobs."""
+    """Checks the version every minute. During a recheck, each turn rechecks one batch of jobs."""
 
     name = "zones"
 
@@ -70,7 +72,7 @@ class Zones(Service):
         await super().recover(error)
 
     async def _look(self, version: str) -> _Round | None:
-        """Starts a recheck if one is needed, else returns None."""
+        """Returns the start of a recheck if one is needed, otherwise None."""
         found = await zone_rules.versions(await self._chores.get())
         first, self._has_looked = not self._has_looked, True
         if found.planned_by is None:
