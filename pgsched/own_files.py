@@ -1,5 +1,4 @@
-"""Writes files that other users cannot redirect: only in directories that they cannot change, and never through links.
-"""
+"""Writes files that other users cannot redirect: only in directories that they cannot change, never through links."""
 
 import os
 from pathlib import Path

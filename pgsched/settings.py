@@ -1,5 +1,4 @@
-"""The settings, as one frozen object. ``cli.settings_sources`` merges flags, environment and ``pgsched.toml`` into it.
-"""
+"""The settings, as one frozen object. ``cli.settings_sources`` merges flags, environment and ``pgsched.toml``."""
 
 import ipaddress
 import json

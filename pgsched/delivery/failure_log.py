@@ -115,8 +115,7 @@ class FailureLog:
         )
 
     def _take(self, of: str) -> int | None:
-        """Returns how many failures were suppressed since the last logged one, or None if this one must be suppressed.
-        """
+        """Returns the number of failures suppressed since the last logged one, or None if this one is suppressed."""
         found = self._allowance_of(of)
         if found.left < 1.0 or self._all.left < 1.0:
             found.untold += 1

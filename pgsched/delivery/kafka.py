@@ -118,8 +118,7 @@ class KafkaChannel:
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one message and waits for its confirmation. If the caller cancels this, the message may still arrive.
-        """
+        """Sends one message and waits for its confirmation. The message may arrive even if the caller cancels this."""
         if self._producer is None and not self.can_send:  # another worker may have brokers and the extra
             return Undeliverable(capability=KAFKA)
         producer = None

@@ -81,8 +81,7 @@ class Opener:
         return connection
 
     async def _connect(self, addresses: list[AddressInfo]) -> socket.socket:
-        """Returns a socket for the first address that accepts the connection. If none does, raises one of the errors.
-        """
+        """Returns a socket for the first address that accepts a connection. If none does, raises one of the errors."""
         if len(addresses) == 1:
             return await self._connect_to(addresses[0])
         attempts: set[asyncio.Task[socket.socket]] = set()
@@ -121,8 +120,7 @@ class Opener:
 
 
 def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
-    """Returns IPv6 and IPv4 addresses alternately, each family in its order, beginning with the first address's family.
-    """
+    """Returns IPv6 and IPv4 addresses alternately, in order, beginning with the family of the first address."""
     families: dict[int, list[AddressInfo]] = {}
     for info in addresses:
         families.setdefault(info[0], []).append(info)

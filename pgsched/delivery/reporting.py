@@ -54,8 +54,7 @@ class Reporter:
         return DONE
 
     def checkpoint(self, value: str) -> Awaitable[None]:
-        """Stores a checkpoint. In the loop, the result must be awaited. In a thread, returns when the value is stored.
-        """
+        """Stores a checkpoint. In the loop, the result must be awaited; in a thread, the value is stored on return."""
         if self._is_in_loop():
             answer = self._loop.create_future()
             self._beat()

@@ -88,8 +88,7 @@ def _addresses(host: str) -> list[AddressInfo]:
 
 
 def _as_address(host: str) -> list[AddressInfo] | None:
-    """Returns the address if the host is numeric, otherwise None. Does not ask the system, which would block the loop.
-    """
+    """Returns the address if the host is numeric, or None. Does not ask the system, which would block the loop."""
     try:
         ipaddress.IPv4Address(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0))]

@@ -1,5 +1,4 @@
-"""Counts a schedule's instants without iterating over them. Each day is a set of seconds, so set operations are cheap.
-"""
+"""Counts instants without iterating over them. Each day is a set of seconds, on which set operations are cheap."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -161,8 +161,7 @@ def read(expression: str) -> Expression:
 
 
 def _starred(field: str, days: str) -> str:
-    """Returns ``days``, or the field itself if it begins with ``*``: croniter then requires both day fields to match.
-    """
+    """Returns ``days``, or the field itself if it begins with ``*``, so that croniter requires both fields to match."""
     return field if field.startswith("*") and "," not in field else days
 
 
@@ -216,8 +215,7 @@ def _counted(fields: int) -> str:
 
 
 def _by_name(weekdays: str) -> str:
-    """Replaces the numbers in a list of weekdays, where Sunday is 1, with names, and writes the list in our notation.
-    """
+    """Replaces numbers in a list of weekdays, where Sunday is 1, with names, and writes the list in our notation."""
     named = re.sub(r"(?<![#L\d/])[1-7](?!\d)", lambda found: WEEKDAYS[int(found[0]) - 1], weekdays)
     return ",".join(map(_day_of_week, named.split(",")))
 

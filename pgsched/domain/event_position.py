@@ -97,8 +97,7 @@ class Position:
 
     @classmethod
     def beginning(cls, at: datetime) -> Self:
-        """Returns the position of a reader that has read nothing and wants only executions that end at ``at`` or later.
-        """
+        """Returns the position of a reader that has read nothing and wants executions that end at ``at`` or later."""
         return cls(seen=TransactionSnapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
 
     @property

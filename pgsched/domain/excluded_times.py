@@ -116,7 +116,8 @@ class Excluded:
 
 
 def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | None:
-    """Combines exclusions in a time zone. Returns None if there are none. Raises InvalidSchedule for an unknown zone.
+    """Combines exclusions in a time zone, or returns None if there are none. Raises InvalidSchedule for an unknown
+    zone.
     """
     if not exclusions:
         return None

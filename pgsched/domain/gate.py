@@ -111,8 +111,7 @@ class Gate:
 
 @lru_cache(maxsize=4096)
 def host_of(target: str) -> str | None:
-    """Returns the canonical host of a target URL, with the port unless it is 80 or 443. Returns None for other targets.
-    """
+    """Returns the canonical host of a target URL, with the port unless it is 80 or 443; None for other targets."""
     try:
         return parse_target(target).host
     except InvalidTarget:

@@ -20,8 +20,7 @@ _EVERY_MONTH_HAS = 28
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
-    """Returns the identity of a job: its client with its key, or with its id if it has no key. A key outlives the job.
-    """
+    """Returns the identity of a job: its client and key, or its client and id if it has no key. Keys outlive jobs."""
     return f"{client}/{key or id}"
 
 

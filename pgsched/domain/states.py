@@ -14,8 +14,7 @@ LIVE_STATUSES: tuple[str, ...] = get_args(LiveStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:
-    """Returns the statuses without duplicates, in the order of ``STATUSES``, so that each choice gives one query text.
-    """
+    """Returns the statuses without duplicates, in the order of ``STATUSES``, so that each set gives one query text."""
     return tuple(status for status in STATUSES if status in statuses)
 
 

@@ -11,8 +11,7 @@ Labels = tuple[str, ...]
 
 
 class Histogram(msgspec.Struct):
-    """The number of observations in each bucket, and the sum of all observations. The last bucket has no upper bound.
-    """
+    """The number of observations in each bucket, and the sum of all observations. The last bucket is unbounded."""
 
     counts: list[int] = msgspec.field(default_factory=nothing)
     total: float = 0.0

@@ -285,8 +285,7 @@ class Assembly:
         return [self.claimer, self.gate_claimer]
 
     def delivers(self) -> frozenset[str]:
-        """Returns the capabilities of this worker. They may change, because the application may register more handlers.
-        """
+        """Returns the current capabilities of this worker. The application may register more handlers later."""
         return self.app.capabilities | self.channels.capabilities
 
     async def join(self, connection: Connection) -> None:
@@ -301,8 +300,7 @@ class Assembly:
         self.capabilities.look()
 
     async def leave(self) -> None:
-        """Hands back all leases, retires the worker and closes all connections. Must be called last, after the drain.
-        """
+        """Hands back all leases, retires the worker and closes all connections. Called last, after the drain."""
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 for claiming in self.claiming:

@@ -29,8 +29,7 @@ _SWEEP_EVERY = 60.0
 
 
 class DependentReleaser(Service):
-    """Polls every two seconds, after each settle, and when a notification announces a waiting or cancelled execution.
-    """
+    """Polls every two seconds, after each settle, and when a notification names a waiting or cancelled execution."""
 
     name = "releaser"
 

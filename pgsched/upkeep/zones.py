@@ -27,8 +27,7 @@ _BUSY = 2.0  # seconds until locked jobs are rechecked
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """The progress of a recheck. ``left`` are jobs that must be rechecked because another transaction had locked them.
-    """
+    """The progress of a recheck. ``left`` are jobs that another transaction had locked, to be rechecked later."""
 
     old: str
     locked: bool = False

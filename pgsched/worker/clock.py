@@ -15,8 +15,7 @@ _STEP = 0.01  # one of the clocks was set if offsets differ by more than the rou
 
 
 class DatabaseClock:
-    """Converts between instants (microseconds since 2000-01-01 UTC, as in PostgreSQL's protocol) and monotonic seconds.
-    """
+    """Converts between instants (microseconds since 2000-01-01 UTC, as PostgreSQL sends them) and monotonic seconds."""
 
     def __init__(self) -> None:
         self._offset = 0.0

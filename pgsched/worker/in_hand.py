@@ -75,8 +75,7 @@ class InHand:
         return [*map(_CLIENT, gone)]
 
     def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[ClaimedExecution | None]:
-        """Does the work of ``leave`` if some rows are no longer in hand or have another token. An id may occur twice.
-        """
+        """Does the work of ``leave`` if a row is no longer in hand or has another token. An id may occur twice."""
         gone = list[ClaimedExecution | None]()
         for id, token in zip(ids, tokens, strict=True):
             row = self.rows.get(id)
@@ -128,8 +127,7 @@ class LeaseValidity:
         self._fresh_until = float("inf")
 
     def renewed(self, until: float) -> None:
-        """Must be called when these leases and the worker's registration have been renewed, until at least ``until``.
-        """
+        """Must be called when these leases and the worker's registration were renewed, until at least ``until``."""
         self._alive_until = until
         self._count_until(min(until, self._fresh_until))
 

@@ -62,6 +62,5 @@ class RowFilters:
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The clients and capabilities whose due rows are skipped until they are held, because there may be very many.
-        """
+        """The clients and capabilities whose due rows are skipped until they are held. There may be very many rows."""
         return frozenset((*self.held, *self._capabilities.missed))

@@ -159,8 +159,7 @@ class Sweeper(Service):
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
-        """Records what a part contains. Returns the mark from which to continue, or None if there is no more to read.
-        """
+        """Records what a part contains. Returns the mark from which to continue, or None if nothing more is to read."""
         is_one_instant = part.read_to == span.low  # a single instant may have more rows than a part
         if not self._selection.is_partial:
             if part.first is None:

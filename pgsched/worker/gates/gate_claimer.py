@@ -108,8 +108,7 @@ class GateClaimer(Claiming):
         self._recount()
 
     async def _look_on(self) -> None:
-        """Reads the next thousand gates that hold executions. After the last part, forgets gates that were not found.
-        """
+        """Reads the next thousand gates that hold executions. After the last part, forgets gates that were not read."""
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:
@@ -145,8 +144,7 @@ class GateClaimer(Claiming):
         self._admission.counts.changed |= busy
 
     async def _feed_on(self, name: str, here: GateTimer) -> None:
-        """Claims from a gate. If a row makes the claim fail, sets the row aside, and the next turn claims without it.
-        """
+        """Claims from a gate. If a row makes the claim fail, sets it aside, and the next turn claims without it."""
         try:
             await self._feed(name, here)
         except Exception as error:

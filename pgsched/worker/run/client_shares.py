@@ -45,8 +45,7 @@ class Shares(Slots):
         self._returned = 0
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Decides whether lanes are shared, and from each client's number of waiting rows, which clients are crowded.
-        """
+        """Decides whether lanes are shared, and, from the number of waiting rows by client, which are crowded."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:

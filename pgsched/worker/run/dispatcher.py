@@ -291,8 +291,7 @@ class Dispatcher:
         self.hand_back()
 
     def _resume(self, row: ClaimedExecution) -> None:
-        """Starts a row for which there is now a slot. Usually a lane is about to finish a row, and takes this one next.
-        """
+        """Starts a row for which there is now a slot. Usually a lane is about to finish a row and takes this one."""
         self._ready.appendleft(row)
         if not self._resuming:
             self._resuming = True

@@ -28,8 +28,7 @@ _TELL_EVERY = 10.0
 
 
 class WaitingForSlot:
-    """Rows that wait for slots. Passes each row to ``resume`` when there is a slot for it. Times are monotonic seconds.
-    """
+    """Rows that wait for slots. Passes each row to ``resume`` when it has a slot. Times are monotonic seconds."""
 
     def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
         self._resume = resume
@@ -75,8 +74,7 @@ class WaitingForSlot:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are free slots, because rows that were resumed before may not have taken one.
-        """
+        """Resumes as many rows as there are free slots. Rows that were resumed before may not have taken theirs."""
         self._resumed.clear()
         self._wanted.clear()
         for slots, clients in [*self._rows.items()]:
