@@ -151,7 +151,7 @@ class Service:
 
     @property
     def unwell_for(self) -> float:
-        """Seconds since the start of the first turn that has not succeeded, or 0 if the last turn succeeded."""
+        """Seconds since the start of the first turn after the last successful one, or 0 if none has started."""
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:

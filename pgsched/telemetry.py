@@ -74,13 +74,13 @@ class Faults:
 
     While the database cannot be reached, every service of a process fails repeatedly. Only the first failure is passed
     on, as ``database.lost``. It is passed on again if the error changes after a few seconds, for example from a closed
-    connection to a rejected password. When every service that failed has succeeded, ``database.back`` reports how many
-    seconds the outage lasted and the number of failures.
+    connection to a rejected password. When every service that failed has succeeded again, ``database.back`` reports how
+    long the outage lasted and how many failures there were.
 
     Any other failure of a service, and any loss of a connection, is passed on again only if the error differs in more
-    than numbers, or after a minute, with the number of ``times`` that it occurred. Refusals by the database
-    (``by_database``), such as of any write while its disk is full, count as one fault of all services. Such a fault may
-    come and go, so it is passed on at most once a minute.
+    than numbers, or after a minute, with the number of ``times`` that it occurred. Errors that the database reports
+    (``by_database``), for example for every write while its disk is full, count as one fault of all services. Such a
+    fault may come and go, so it is passed on at most once a minute.
 
     Outcomes that arrive too late after an outage are refused row by row. The first refusal is passed on; the next ones
     are summed up every few seconds.

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One request and its response. An exchange belongs to the task that awaits its ``turn``. The result True means
-    that a slot for a new connection is reserved; False means that the exchange is over, with a ``status`` or an
-    ``error``.
+    """One request and its response. An exchange belongs to the task that awaits its ``turn``. ``turn`` resolves to True
+    if a slot for a new connection is reserved, and to False if the exchange is over, with a ``status`` or an ``error``.
 
     - ``expires`` is the time on the loop's clock at which the exchange ends in any case.
     - ``status`` is 0 until the head of the response is complete.

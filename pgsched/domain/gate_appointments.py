@@ -36,8 +36,8 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """Returns an appointment for each execution in ``waiting``, which contains each one's earliest start and its gates.
-    Counts the executions that pass at their gates.
+    """Returns an appointment for each execution in ``waiting``, which has the earliest start and the gates of each.
+    Executions that pass are counted at their gates.
     """
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)

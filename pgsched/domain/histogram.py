@@ -16,7 +16,7 @@ def nothing() -> list[int]:
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Returns an estimate of the seconds below which this share of the durations lies. Returns None if the histogram is
+    """Estimates the duration in seconds below which this share of the durations lies. Returns None if the histogram is
     empty.
     """
     wanted = share * sum(counts)
@@ -29,7 +29,7 @@ def quantile(counts: Sequence[int], share: float) -> float | None:
 
 
 def share_within(counts: Sequence[int], seconds: float) -> float | None:
-    """Returns an estimate of the share of durations up to ``seconds``. Returns None if the histogram is empty."""
+    """Estimates the share of durations up to ``seconds``. Returns None if the histogram is empty."""
     total, within, low = sum(counts), 0.0, 0.0
     for count, high in zip(counts, BUCKETS, strict=False):
         within += count * min(max((seconds - low) / (high - low), 0.0), 1.0)

@@ -45,7 +45,7 @@ class InstantDecision:
 def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """Decides whether the row of ``scheduled_for``, claimed at ``now``, runs, and which instant is next.
 
-    An instant is too old if it is more than ``catch_up`` ago, plus the delay that jitter or a window allows. With
+    An instant is too old if it is further back than ``catch_up`` plus the delay that jitter or a window allows. With
     ``after_completion``, the row runs unless its instant is at or after ``ends_at``, and its successor is known only
     when the run ends.
     """

@@ -30,7 +30,7 @@ class Same(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What to do with a waiting run if the other job's run failed or never happened."""
+    """What to do with a waiting run if the other job's run did not succeed or never happened."""
 
     SKIP = "skip"
     RUN = "run"

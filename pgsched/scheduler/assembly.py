@@ -326,7 +326,7 @@ class Assembly:
         """Returns the channels. If tracing is on, they are wrapped so that attempts are recorded as spans."""
         if self.spans is None:
             return self.channels
-        from pgsched.delivery.tracing_channel import TracingChannel  # imports OpenTelemetry, so only if needed
+        from pgsched.delivery.tracing_channel import TracingChannel  # requires OpenTelemetry
 
         return TracingChannel(self.channels, self.spans)
 

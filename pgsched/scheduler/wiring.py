@@ -35,7 +35,7 @@ def connect(parts: "Assembly") -> None:
 
 
 def hints(parts: "Assembly") -> Hints:
-    """Returns the function that each kind of notification calls."""
+    """Determines which functions each kind of notification calls."""
     claimer, upkeep = parts.claimer, parts.upkeep
 
     def clients_changed() -> None:

@@ -21,7 +21,7 @@ from pgsched.store.core.culprits import is_a_lock, is_of_a_row, took_too_long
 from pgsched.telemetry import Events
 
 _EVERY, _LOOK_EVERY = 1.0, 10.0
-_TURN = 1.0  # seconds after which it checks for new operations
+_TURN = 1.0  # seconds after which a turn ends, so that the next turn finds new operations
 
 
 class Bulk(Service):

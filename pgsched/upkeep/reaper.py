@@ -2,8 +2,8 @@
 
 A dead worker has no sessions. A frozen worker keeps its sessions but no longer renews its registration. The small table
 of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides which
-workers are lost. A worker that declares another one lost keeps it from renewing, and then takes back its rows in all
-queues that it served. If the first worker dies before it is done, another worker takes over after a few seconds.
+workers are lost. A worker that declares another one lost prevents the lost worker from renewing, and then takes back
+its rows in all queues. If the first worker dies before it is done, another worker takes over after a few seconds.
 
 Executions are read only for lost workers, and occasionally for expired leases of live workers. Such rows are mostly at
 the left edge of the index. If there is a backlog before them, each read continues where the last one ended.

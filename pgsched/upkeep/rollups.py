@@ -21,7 +21,7 @@ _EVERY = 5.0
 
 
 class Rollups(Service):
-    """Runs every few seconds. ``queue_names`` returns the names of queues by number."""
+    """Adds counts to the rollups every few seconds. ``queue_names`` returns the names of queues, by number."""
 
     name = "rollups"
 

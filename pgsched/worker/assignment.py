@@ -123,7 +123,8 @@ class Assignment:
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """The worker's share among all workers of the queue, and among those with each capability that not all have."""
+        """Returns the worker's share of a queue's open partitions: its share among all workers of the queue, and its
+        shares among the workers with each capability that only some of them have."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

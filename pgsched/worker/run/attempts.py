@@ -145,7 +145,7 @@ class Attempts:
             if outcome is None:
                 return
         except NoFreeSlot as full:
-            # The row in hand does not contain a payload that was read for this attempt.
+            # The row waits without the payload, if that was read only for this attempt.
             self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)
             return
         except InvalidInput as error:

@@ -109,7 +109,7 @@ class WaitingForSlot:
         return taken
 
     def copy(self) -> list[ClaimedExecution]:
-        """Copies all rows, for another thread. Raises RuntimeError if they change meanwhile."""
+        """Copies all rows, for another thread. Raises RuntimeError if they change during the copy."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
     def _freed(self, slots: Slots) -> None:
