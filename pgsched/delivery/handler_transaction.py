@@ -29,7 +29,7 @@ from pgsched.store.live.executions import Finished, Group
 
 
 class TransactionalCompletion:
-    """Lends connections on which completions are committed."""
+    """Lends handlers the connections on which their completions are committed."""
 
     def __init__(self, url: str, *, connections: int, is_shared: Callable[[], bool] = alone) -> None:
         self.slots = Slots(

@@ -119,8 +119,8 @@ def host_of(target: str) -> str | None:
 
 
 def path_of(target: str) -> str:
-    """Returns the path of a target URL as circuits name it: without the query, and if it is long, with its end replaced
-    with a digest.
+    """Returns the path of a target URL as circuits name it: without the query, and with a digest in place of its end if
+    the path is long.
     """
     path = _AUTHORITY.sub("", target, count=1).partition("?")[0] or "/"
     if len(path) <= _LONGEST_PATH:

@@ -1,4 +1,4 @@
-"""Decides which run of another job a run waits for, and what happens to the waiting run.
+"""Decides for which run of another job a run waits, and what happens to the waiting run.
 
 Both runs belong to the same hour, day, week or month on the waiting job's clock. Of the other job's runs in that
 period, the last one at or before the waiting run's instant is chosen, or if there is none, the first one after it. This

@@ -2,7 +2,7 @@
 
 The rows of jobs are released to consumers shortly before they are due, and each job's next row is planned. A consumer's
 claim takes back expired leases. If there are no claims, this service takes them back, so that final failures are
-recorded even while no consumer is alive. One worker serves all pulled queues. If there are none, it reads nothing.
+recorded even while no consumer is alive. One worker serves all pulled queues. Without any, the service reads nothing.
 """
 
 import time
