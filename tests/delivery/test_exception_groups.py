@@ -51,7 +51,7 @@ def group(*errors: BaseException) -> BaseException:
         (lambda: group(*[ValueError()] * (MOST_MEMBERS - 2), Fail("closed")), FAIL),
     ],
 )
-def test_a_groups_outcome_combines_those_of_its_members(
+def test_a_groups_outcome_combines_its_members_outcomes(
     make: Callable[[], BaseException], expected: Outcome | None
 ) -> None:
     assert declared(make()) == expected

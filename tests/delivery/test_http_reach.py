@@ -79,7 +79,9 @@ async def test_concurrent_lookups_of_a_name_resolve_it_once(names: Names) -> Non
     assert names.asked == ["shop.example"]
 
 
-async def test_a_cancelled_lookup_does_not_cancel_the_others(monkeypatch: pytest.MonkeyPatch, names: Names) -> None:
+async def test_a_cancelled_lookup_does_not_cancel_concurrent_lookups(
+    monkeypatch: pytest.MonkeyPatch, names: Names
+) -> None:
     asked, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -241,7 +243,7 @@ async def test_the_host_name_is_verified_by_default(names: Names, monkeypatch: p
 @pytest.mark.parametrize(
     ("host", "asked"), [("localhost", "localhost"), ("LocalHost.", "localhost"), ("127.0.0.1", None)]
 )
-async def test_sni_is_the_host_name_called(names: Names, host: str, asked: str | None) -> None:
+async def test_sni_contains_the_host_name_of_the_target(names: Names, host: str, asked: str | None) -> None:
     seen: list[str | None] = []
     serving = server_tls()
     serving.sni_callback = lambda sock, name, context: seen.append(name)

@@ -81,7 +81,7 @@ async def test_middleware_is_entered_before_the_handler_and_left_after(
     assert said == ["outer 1", "inner shop", "work", "inner left", "outer left"]
 
 
-async def test_in_a_thread_only_sync_middleware_applies(app: App, threads: Threads, said: list[str]) -> None:
+async def test_only_sync_middleware_applies_to_a_threaded_handler(app: App, threads: Threads, said: list[str]) -> None:
     @app.handler("work")
     def work(payload: dict[str, int]) -> int:
         said.append("work")

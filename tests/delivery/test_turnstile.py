@@ -26,7 +26,7 @@ async def test_four_waiters_pass_in_each_turn() -> None:
     assert await counts(Turnstile(), 10) == [4, 4, 2]
 
 
-async def test_a_lone_client_passes_ahead_of_anothers_backlog() -> None:
+async def test_a_client_with_one_call_passes_ahead_of_another_clients_backlog() -> None:
     turnstile, passed = Turnstile(), list[str]()
     tasks = [asyncio.create_task(passing(turnstile, "many", passed)) for _ in range(300)]
     await asyncio.sleep(0)

@@ -134,7 +134,7 @@ def test_a_position_lists_only_the_lowest_of_many_open_transactions() -> None:
     assert len(str(Position(seen=found, since=1, at=2))) < event_position.LONGEST
 
 
-def test_a_beginning_does_not_lie_after_its_instant() -> None:
+def test_a_beginning_position_does_not_lie_after_its_instant() -> None:
     begun = Position.beginning(datetime(2026, 3, 1, tzinfo=UTC))
     assert begun.earliest <= datetime(2026, 3, 1, tzinfo=UTC)
     assert Position.parse(str(begun)) == begun

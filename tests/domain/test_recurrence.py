@@ -213,7 +213,7 @@ def test_counting_a_year_of_one_second_instants_is_fast(
     assert took < 2  # about 0.05 on an idle machine
 
 
-def test_exceptions_are_neither_fired_nor_counted() -> None:
+def test_excepted_instants_are_neither_fired_nor_counted() -> None:
     plain = recurrence(cron="0 * * * *")
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     out = frozenset(begin + timedelta(hours=n) for n in (1, 2, 4, 6))
@@ -227,7 +227,7 @@ def test_exceptions_are_neither_fired_nor_counted() -> None:
     assert plain.missed(begin, last) == Missed(count=6, first=begin + timedelta(hours=1), last=last)
 
 
-def test_an_exception_that_matches_no_instant_has_no_effect() -> None:
+def test_an_excepted_time_that_is_no_instant_has_no_effect() -> None:
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     found = recurrence(cron="0 * * * *", exceptions=frozenset([begin + timedelta(minutes=30)]))
     assert found.by_hour(begin, begin + timedelta(hours=2)) == {begin: 1, begin + timedelta(hours=1): 1}

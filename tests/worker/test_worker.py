@@ -469,7 +469,7 @@ async def test_payload_with_a_huge_number_does_not_stop_planning(db: Connection,
         await until(lambda: value(db, "select count(*) = 2 from pgsched.executions where plan is not null"))
 
 
-def test_no_token_predicts_another() -> None:
+def test_lease_tokens_are_distinct_and_not_sequential() -> None:
     tokens = [new_token() for _ in range(1000)]
     assert len(set(tokens)) == 1000
     assert all(0 < token < 2**63 for token in tokens)

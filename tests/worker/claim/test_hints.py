@@ -119,7 +119,7 @@ async def test_number_of_remembered_ended_executions_is_bounded(heard: Heard) ->
     assert 1 < len(heard.ended) <= 10_100
 
 
-async def test_unknown_word_wakes_nothing(heard: Heard) -> None:
+async def test_unknown_notification_word_wakes_no_service(heard: Heard) -> None:
     for payload in ("", "that was all", "plans", "stop nothing"):
         heard.hints.take(payload)
     assert (heard.rows, heard.planned, heard.ended, heard.looks) == ([], 0, [], 0)

@@ -40,7 +40,7 @@ async def test_client_defaults_apply_where_the_execution_sets_nothing(db: Connec
     assert await value(db, ATTEMPTS) == 1
 
 
-async def test_options_of_an_execution_override_those_of_its_client(db: Connection, running: Running) -> None:
+async def test_execution_options_override_client_defaults(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     async with running(failing_app()):
         await db.execute(
@@ -92,7 +92,7 @@ async def test_unknown_defaults_from_a_later_release_are_reported_and_ignored(
     assert found["client"] == "default"
 
 
-async def test_default_max_attempts_also_applies_to_lost_workers(db: Connection, running: Running) -> None:
+async def test_default_max_attempts_also_applies_after_a_worker_is_lost(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     await db.execute("select pgsched.schedule('python:fail')")
     await db.execute(
@@ -166,7 +166,7 @@ async def test_former_secret_that_cannot_be_decrypted_is_left_out(db: Connection
     assert headers["webhook-signature"] == sign(parse_signing_secret(secret), *about)
 
 
-async def test_headers_of_client_and_execution_are_merged(db: Connection, running: Running) -> None:
+async def test_client_and_execution_headers_are_merged(db: Connection, running: Running) -> None:
     await db.execute(
         """select pgsched.set_client('default', '{"options": {"headers": {"X-Shop": "1", "X-Key": "a"}}}')"""
     )

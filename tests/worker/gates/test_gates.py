@@ -207,7 +207,7 @@ async def _begun_in_3_s(running: Running, db: Connection, *, workers: int = 1) -
 
 @pytest.mark.timed
 @pytest.mark.parametrize(("priority", "workers"), [(0, 1), (5, 1), (5, 2)])
-async def test_tight_limit_does_not_slow_a_wider_one(
+async def test_tight_limit_does_not_slow_executions_under_a_wider_limit(
     running: Running, db: Connection, priority: int, workers: int
 ) -> None:
     await limit(db, "client:flood", events=200, period="1 second")
@@ -235,7 +235,7 @@ async def test_nested_limits_starve_no_executions(running: Running, db: Connecti
 
 
 @pytest.mark.timed
-async def test_executions_within_a_wide_limit_do_not_wait_for_a_tight_one(running: Running, db: Connection) -> None:
+async def test_executions_under_a_wide_limit_do_not_wait_for_a_tight_limit(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=200, period="1 second")
     await limit(db, "key:flood/m-1", events=4, period="1 second")
@@ -266,7 +266,7 @@ async def test_long_sidelined_host_delays_no_other_target(running: Running, db: 
 
 
 @pytest.mark.timed
-async def test_executions_behind_two_gates_do_not_block_those_behind_one(running: Running, db: Connection) -> None:
+async def test_executions_behind_two_gates_do_not_delay_executions_behind_one(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", events=20, period="1 second")
     await limit(db, "key:flood/m-1", events=1, period="1 hour")

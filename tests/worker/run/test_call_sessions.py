@@ -169,7 +169,7 @@ async def test_shared_login_takes_the_clients_role_for_each_call(billing: Connec
         await billing.execute("drop role caller")
 
 
-async def test_refused_login_is_a_failed_attempt_that_names_sql_login(billing: Connection, running: Running) -> None:
+async def test_attempt_with_a_refused_login_fails_and_names_sql_login(billing: Connection, running: Running) -> None:
     async with running(sql_login="user={role} password=wrong"):
         await schedule(billing, options='{"max_attempts": 1}')
         found = await reason(billing)

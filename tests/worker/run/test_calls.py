@@ -27,7 +27,7 @@ RETURNED: list[tuple[str, str, Any]] = [
 ]
 
 
-async def test_return_value_of_any_type_is_the_result_as_json(billing: Connection, running: Running) -> None:
+async def test_return_value_of_any_type_is_stored_as_json(billing: Connection, running: Running) -> None:
     function = "create function billing.act_{}(payload jsonb) returns {} language plpgsql as $$ {} $$"
     for number, (returns, body, _) in enumerate(RETURNED):
         await define(billing, function.format(number, returns, body))
