@@ -88,13 +88,13 @@ def inserted(db: Connection) -> UUID:
     return UUID(str(id))
 
 
-def test_scheduling_under_a_key_holds_few_locks(db: Connection) -> None:
+def test_scheduling_with_a_key_holds_few_locks(db: Connection) -> None:
     for name, given in ((None, None), ("ordering_key", "o"), ("queue", "queue-3"), ("on_conflict", "keep")):
         also = {name: given} if name else {}
         assert_few(db, "schedule", target=TARGET, key="k", delay="1 hour", **also)
 
 
-def test_scheduling_under_an_ended_key_holds_few_locks(db: Connection) -> None:
+def test_scheduling_with_an_ended_executions_key_holds_few_locks(db: Connection) -> None:
     finish(db, schedule(db, key="k"))
     assert_few(db, "schedule", target=TARGET, key="k")
 

@@ -71,7 +71,7 @@ async def test_a_run_failed_by_the_reaper_counts_as_a_failure(db: Session, worke
     assert state(db) == ("paused", "failed", 0)
 
 
-async def test_a_failed_backfilled_run_does_not_count(db: Session, worker: Connection) -> None:
+async def test_a_failed_backfilled_run_does_not_count_towards_pause_after(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"pause_after": 1})
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     await runs(db, worker, "failed")

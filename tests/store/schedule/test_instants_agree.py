@@ -153,7 +153,7 @@ def test_sql_and_python_accept_the_same_exclusions(db: Connection, text: str) ->
 @pytest.mark.parametrize(
     "sent", ["+7", "-7", "٣", "7s", "0x7", "1_0", "7,7", "7.5", "1e1", "PT7S", "T24:00:00Z", "NaN", "inf"]
 )
-def test_a_retry_after_header_that_is_no_whole_number_is_ignored(sent: str) -> None:
+def test_a_retry_after_header_that_is_not_a_whole_number_is_ignored(sent: str) -> None:
     assert parse_retry_after(sent, 1_772_355_600) is None
     answer = httpx.Response(503, headers=[(b"retry-after", sent.encode())])
     assert Call("GET", "/", dict).pause(3, 0, answer) != 7.0
