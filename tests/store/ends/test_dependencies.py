@@ -92,7 +92,7 @@ def test_a_dependent_of_an_unsuccessful_predecessor_is_skipped(db: Connection, e
     end(db, first, ended)
     assert status(db, last) == "skipped"
     reason = value(db, "select reason from pgsched.status where id = %s", [last])
-    assert reason.startswith(f"execution {first} it waited for ")
+    assert reason.startswith(f"execution {first}, which it waited for, ")
     assert reason.endswith(ended)
     assert value(db, "select scheduled_for <= now() from pgsched.history where id = %s", [last])
 
