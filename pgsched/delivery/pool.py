@@ -47,7 +47,7 @@ class PoolState:
             await self._last_closed
 
     def closed(self, connection: Connection) -> None:
-        """Notes that the connection's socket is closed."""
+        """Records that the connection's socket is closed."""
         self.sockets.discard(connection)
         if self._last_closed and not self._last_closed.done() and not self.sockets:
             self._last_closed.set_result(None)
@@ -110,7 +110,7 @@ class OriginSlots(Slots):
         self._state.sockets.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """Notes that the connection's socket is closed."""
+        """Records that the connection's socket is closed."""
         self._state.closed(connection)
 
     def release(self, connection: Connection) -> None:
@@ -140,9 +140,9 @@ class OriginSlots(Slots):
 
 
 class Pool:
-    """Keeps at most ``per_host`` connections to an origin. It keeps at most ``connections`` in total, provided that
-    there are no more exchanges at once: beyond that, a new connection replaces the one that was parked longest ago.
-    ``is_shared`` returns whether several clients share the connections to an origin."""
+    """Keeps at most ``per_host`` connections to an origin, and at most ``connections`` in total, unless more exchanges
+    run at once. A new connection beyond the total replaces the one that was parked longest ago. ``is_shared`` returns
+    whether several clients share the connections to an origin."""
 
     def __init__(
         self, opener: Opener, *, per_host: int, connections: int, is_shared: Callable[[], bool] = alone

@@ -54,7 +54,7 @@ class WaitingForSlot:
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
         """Adds a row if another row of its client already waits for the slots of its target. Returns whether the row
-        was added. So the rows for a full host do not each try to begin."""
+        was added. This keeps the rows for a full host from each trying to begin."""
         if row.id in self._resumed:
             return False
         slots = self._wanted.get((row.client_id, row.target))
